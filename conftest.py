@@ -1,4 +1,4 @@
-"""What tests share: a data folder of their own, and no way to a paid model."""
+"""Shared fixtures: a temporary data folder, and no access to a paid model."""
 
 from __future__ import annotations
 
@@ -32,46 +32,48 @@ IN_MEMORY, ROOM = Path("/dev/shm"), 3 << 30
 
 
 def has_room(folder: Path) -> bool:
-    """Tell whether all that tests write fits into a folder, and programs may be run there."""
+    """Return whether the tests' files fit into a folder, and programs may be run there."""
     return folder.is_dir() and shutil.disk_usage(folder).free > ROOM and not os.statvfs(folder).f_flag & os.ST_NOEXEC
 
 
 if "TMPDIR" not in os.environ and has_room(IN_MEMORY):
-    os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)  # no test cuts the power, and no commit waits for a disk
+    os.environ["TMPDIR"] = tempfile.tempdir = str(
+        IN_MEMORY
+    )  # tests need no crash safety, so no commit waits for a disk
 
-# no deadline: machines are shared, and how long an example takes says nothing
+# no deadline: machines are shared, and the duration of an example means nothing
 settings.register_profile("quick", deadline=None, max_examples=20)
 settings.register_profile("thorough", deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer generated examples where the slow tests are not run either."""
+    """Generate fewer examples if the slow tests are not run either."""
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "thorough")
 
 
 @pytest.fixture(autouse=True)
 def no_paid_model(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Take keys and settings out of the environment: a test cannot spend money or read its owner's memory."""
+    """Remove keys and settings from the environment: a test cannot spend money or read its owner's memory."""
     for key in KEYS:
         monkeypatch.delenv(key, raising=False)
     home = tmp_path_factory.mktemp("home")
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home))
     yield
-    with contextlib.suppress(OSError):  # somebody lived there
+    with contextlib.suppress(OSError):  # a test left files there
         home.rmdir()
 
 
 @pytest.fixture
 def door() -> Iterator[FakeEndpoint]:
-    """A double of a model's endpoint."""
+    """A double of a model endpoint."""
     with FakeEndpoint() as opened:
         yield opened
 
 
 @pytest.fixture
 async def model(door: FakeEndpoint) -> AsyncIterator[Provider]:
-    """A provider that asks the double."""
+    """A provider connected to the double."""
     opened = provider(f"{door.url}#any", api_key=KEY, patience_s=5)
     yield opened
     await opened.aclose()
@@ -79,19 +81,19 @@ async def model(door: FakeEndpoint) -> AsyncIterator[Provider]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder of the test's own."""
+    """A temporary data folder."""
     return tmp_path / "data"
 
 
 @pytest.fixture(params=["folder", "database"])
 def data(request: pytest.FixtureRequest, folder: Path) -> str:
-    """What --data takes: a data folder of the test's own, or a database with a password in its URL."""
+    """A value for --data: a temporary data folder, or a database with a password in its URL."""
     return str(folder) if request.param == "folder" else postgres_server.fresh_url()
 
 
 @pytest.fixture
 async def world(folder: Path) -> AsyncIterator[World]:
-    """A stream in a store of its own, with a clock that is moved by hand."""
+    """A stream in its own store, with a manual clock."""
     made = World(folder)
     yield made
     await made.close()
@@ -107,8 +109,8 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 
 @pytest.fixture
 def served(folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A server whose minds are answered for by the double of an endpoint (`door`), in all roles."""
-    from served import Served  # here: most tests need no server
+    """A server with the double of an endpoint (`door`) as its model, in all roles."""
+    from served import Served  # imported here: most tests need no server
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setattr("mindstream.server.run.DRAIN_S", 0.5)  # a life that a test began does not end by itself
@@ -118,6 +120,6 @@ def served(folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def client(served: Served) -> Iterator[httpx.Client]:
-    """A client of that server, from this machine, without a token."""
+    """A client of that server on this machine, without a token."""
     with served.client() as asking:
         yield asking

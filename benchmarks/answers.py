@@ -1,12 +1,12 @@
-"""Answers from memory: questions about oneself, asked on a third day, after two days of talk.
+"""Measure answers from memory: questions about the user, asked on a third day after two days of conversation.
 
     python benchmarks/answers.py --data FILE [--model NAME] [--json] [--show]
 
-The file: a list of dialogues with `id`, `language`, `sessions` (two lists of utterances) and `questions` (`text`,
-`expect`: any of these is in the right answer, `kind`: told, corrected or not_told). An answer that quotes is right
-where the quotation holds what is expected, and wrong otherwise; where nothing was told, saying that nothing was found
-is right. `elsewhere` is the control: the questions of each dialogue asked to the next one, where nearly none can be
-answered: what is quoted there was taken for an answer.
+FILE is a JSON list of dialogues with `id`, `language`, `sessions` (two lists of utterances) and `questions` (`text`,
+`expect`: any of these strings is in the correct answer, `kind`: told, corrected or not_told). An answer that quotes is
+correct if the quotation contains an expected string, and wrong otherwise. For `not_told`, the correct answer is that
+nothing was found. `elsewhere` is the control: each dialogue's questions are asked of the next dialogue, which can
+answer almost none of them; every quotation there is a false answer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING_FOUND = [text for language in ("en", "zh") for text in phrases(load("sle
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, what was answered, and what that was: quoted, wrong, nothing_found or other."""
+    """A question, the answer, and its outcome: quoted, wrong, nothing_found or other."""
 
     dialogue: str
     question: dict[str, Any]
@@ -50,7 +50,7 @@ class Asked:
 
 
 async def ask(dialogue: dict[str, Any], questions: Sequence[dict[str, Any]], model: str) -> list[Asked]:
-    """Play a dialogue on days of its own, then ask the questions on the day after."""
+    """Replay a dialogue on its own days, then ask its questions on the day after."""
     clock, asked, before = ManualClock(), list[Asked](), ""
     with tempfile.TemporaryDirectory() as folder:
         for number, utterances in enumerate(dialogue["sessions"]):

@@ -8,7 +8,7 @@ SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "du", "fa", "
 
 
 class Babble:
-    """Sentences of made-up words, the n-th word as frequent as 1/n, the same for the same seed."""
+    """Sentences of made-up words ; the n-th word has frequency 1/n; a seed gives the same sentences."""
 
     def __init__(self, seed: int, words: int = 30_000) -> None:
         self._chance = np.random.default_rng(seed)
@@ -18,7 +18,7 @@ class Babble:
         self._shares = np.cumsum(share / share.sum())
 
     def sentences(self, count: int, shortest: int = 6, longest: int = 24) -> list[str]:
-        """Return so many sentences."""
+        """Return `count` sentences."""
         lengths = self._chance.integers(shortest, longest + 1, size=count)
         drawn = np.searchsorted(self._shares, self._chance.random(int(lengths.sum())))
         pieces = np.split(drawn, np.cumsum(lengths)[:-1])

@@ -1,12 +1,12 @@
-"""A thousand random faults over three hundred utterances: what comes of them?
+"""Inject a thousand random faults into three hundred utterances and check the guarantees of the runtime.
 
     python benchmarks/chaos.py [--utterances 300] [--faults 1000] [--seed 1] [--json]
-    PYTHONPATH=OTHER/src python benchmarks/chaos.py      the same against another version of the package: the control
+    PYTHONPATH=OTHER/src python benchmarks/chaos.py      control: run it against another version of the package
 
-A mind with rules talks in several conversations at once while whatever it is made of raises one of sixteen kinds of
-error, or hangs, at one of eleven stages: models, prompts, tools, reasoners, conclusions, gate, embedder, and every
-side of the store. Held is: the runner lives; `settled()` returns; each acknowledged utterance is thought about exactly
-once in each slot or set aside with a reason; no answer is given twice; no silence of over 5 s; memory under 300 MB.
+A mind with rules holds several conversations at once while its parts raise one of sixteen kinds of error, or hang, at
+one of eleven stages: models, prompts, tools, reasoners, conclusions, gate, embedder, and every operation of the store.
+Checked: the runner stays alive; `settled()` returns; each acknowledged utterance is processed exactly once in each slot
+or dead-lettered with a reason; no utterance is answered twice; no silence exceeds 5 s; memory stays below 300 MB.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ KINDS: dict[str, Callable[[], BaseException]] = {
 }
 HANG = "hang"
 MARKS = ("", "", "[WAIT]", "[ALONE] ")
-"""How the Talker begins: it may wait, or need no thought."""
+"""Possible starts of the Talker's reply: wait, no reasoning needed, or neither."""
 WANTED = {"deadline_s": 6.0, "silence_s": 6.0, "thinking_s": 4.0, "lease_s": 3.0}
 TIMEOUTS = Timeouts(**{each.name: WANTED[each.name] for each in fields(Timeouts) if each.name in WANTED})
 ANSWER_S = 30.0
-"""Nobody waits for an answer longer than this."""
+"""Maximum seconds to wait for an answer."""
 OF_THE_STORE = ("commit", "claim", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
 
 
 @dataclass
 class Faults:
-    """Raises something now and then: drawn by seed and stage, so that a run can be had again."""
+    """Raise faults at random, drawn by seed and stage, so that a run can be repeated."""
 
     seed: int
     allowed: int
@@ -84,7 +84,7 @@ class Faults:
     on: bool = True
 
     def draw(self, stage: str, hangs: bool = False) -> str:
-        """Return the kind of fault that comes now; "" for none."""
+        """Return the kind of fault to inject now; "" for none."""
         n = self.draws[stage] = self.draws[stage] + 1
         if not self.on or self.made.total() >= self.allowed or chance.fraction(self.seed, stage, n) > self.rate:
             return ""
@@ -92,7 +92,7 @@ class Faults:
         if stage.startswith(("store", "gate")):
             kinds.remove("SystemExit")  # these run in the caller's own task
         if stage.endswith("afterwards"):
-            kinds.remove("locked database")  # whoever says so has not written
+            kinds.remove("locked database")  # a caller that gets this error has not committed
         kind = chance.pick(kinds, self.seed, stage, "kind", n)
         self.made[stage, kind] += 1
         return kind
@@ -103,7 +103,7 @@ class Faults:
             raise KINDS[kind]()
 
     async def strike_or_hang(self, stage: str) -> None:
-        """Raise, hang, or do nothing."""
+        """Raise, hang, or do nothing, as drawn."""
         kind = self.draw(stage, hangs=True)
         if kind == HANG:
             await asyncio.sleep(3600)
@@ -112,7 +112,7 @@ class Faults:
 
 
 class FaultyStore:
-    """A store whose every method may fail, before or after it has done its work."""
+    """A store in which every method may fail, before or after it has done its work."""
 
     def __init__(self, store: SqliteStore, faults: Faults) -> None:
         self._store, self._faults = store, faults
@@ -140,7 +140,7 @@ class FaultyStore:
 
 
 class FaultyModel:
-    """Rules that fail before, within or after an answer; the words of a prompt may be missing."""
+    """Rules that fail before, during or after an answer; the prompt's text may be missing."""
 
     def __init__(self, name: str, faults: Faults) -> None:
         self.name, self._faults, self._rules = name, faults, Rules()
@@ -157,7 +157,7 @@ class FaultyModel:
 
 
 class FaultyGate:
-    """A gate that waits now and then, leaves it to the Talker, or fails."""
+    """A gate that sometimes waits, sometimes leaves the decision to the Talker, and sometimes fails."""
 
     name = "faulty"
 
@@ -171,7 +171,7 @@ class FaultyGate:
 
 
 class FaultyEmbedder:
-    """The default embedder, down now and then."""
+    """The default embedder, which is sometimes unavailable."""
 
     def __init__(self, faults: Faults) -> None:
         self._inner, self._faults = embedder("wordllama"), faults
@@ -185,7 +185,7 @@ class FaultyEmbedder:
 
 @dataclass
 class FaultyReasoner:
-    """A reasoner of one's own that fails in thinking, in its tools or in writing."""
+    """A custom reasoner that fails in reasoning, in its tools or in writing."""
 
     faults: Faults
     slot: str = "own"
@@ -212,17 +212,17 @@ class Seen:
     broken: Counter[str] = field(default_factory=Counter)
     longest_silence_s: float = 0.0
     last_s: float = 0.0
-    """When anything was heard of the mind, in any of the conversations that go on."""
+    """The time of the last event of the mind, in any of its open conversations."""
 
     def notice(self) -> None:
-        """Take note that something was said."""
+        """Record that an event arrived."""
         now = time.monotonic()
         self.longest_silence_s = max(self.longest_silence_s, now - self.last_s)
         self.last_s = now
 
 
 async def in_time(events: AsyncGenerator[Logged]) -> AsyncGenerator[Logged]:
-    """Give events as they come; raise TimeoutError where the next one takes too long."""
+    """Yield events as they arrive; raise TimeoutError if the next one takes too long."""
     async with aclosing(events):
         while True:
             async with asyncio.timeout(ANSWER_S):
@@ -233,14 +233,14 @@ async def in_time(events: AsyncGenerator[Logged]) -> AsyncGenerator[Logged]:
 
 
 async def say(mind: Mind, text: str, seen: Seen) -> None:
-    """Say something, again where it is refused, as people do."""
+    """Send an utterance, and send it again if it is refused, as users do."""
     for _ in range(30):
         if await said(mind, text, seen):
             return
 
 
 async def said(mind: Mind, text: str, seen: Seen) -> bool:
-    """Say something once; take note of the silences and of what reaches the caller; return whether it was heard."""
+    """Send an utterance once; record silences and errors that reach the caller; return whether it was acknowledged."""
     heard = False
     seen.last_s = time.monotonic()
     try:
@@ -256,7 +256,7 @@ async def said(mind: Mind, text: str, seen: Seen) -> bool:
 
 
 async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts = TIMEOUTS) -> tuple[Seen, bool, bool]:
-    """Hold the conversation; return what was seen, whether `settled` returned and whether the runner lives."""
+    """Hold the conversation; return the observations, whether `settled` returned and whether the runner is alive."""
     seen, store = Seen(), SqliteStore(folder)
     models = Models(Rules(), {"talker": FaultyModel("talker", faults), "reasoner": FaultyModel("reasoner", faults)})
     reasoners = [FaultyReasoner(faults, timeout_s=timeouts.thinking_s)]
@@ -272,7 +272,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
             await asyncio.gather(*(say(mind, text, seen) for text in some))
             print(f"\r{start + len(some)} said, {faults.made.total()} faults", end="", file=sys.stderr, flush=True)
         faults.on = False
-        mind.reasoners.wake()  # else nobody waits for what rests until a model can be had again
+        mind.reasoners.wake()  # otherwise work that waits for an available model would be reported as unfinished
         try:
             async with asyncio.timeout(60):
                 await mind.settled()
@@ -285,7 +285,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
 
 
 async def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> AsyncIterator[tuple[str, bool, str]]:
-    """Give what was promised, whether it held, and the figures."""
+    """Return each guarantee, whether it held, and the figures."""
     store = SqliteStore(folder)
     rows = await store.events(StreamName("user", "ann").key, limit=1_000_000)
     heard = {row.seq for row in rows if row.event.kind == "heard"}

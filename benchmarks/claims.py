@@ -1,9 +1,10 @@
-"""What it takes to commit and to claim work in a PostgreSQL database, by several processes' stores at once.
+"""Measure commits and work claims by several stores on one PostgreSQL database at the same time.
 
     python benchmarks/claims.py [--json]
 
-gathered: 200 commits at once, each; single: one after the other. claims: four stores take 400 minds' work, ten at a
-time, by FOR UPDATE SKIP LOCKED as `mindstream work` does; under_lock: under the tenant's row lock.
+`gathered`: 200 concurrent commits, milliseconds per commit; `single`: the same number one after the other. `claims`:
+four stores claim the work of 400 minds, ten at a time, with FOR UPDATE SKIP LOCKED as `mindstream work` does;
+`under_lock`: the same while holding the tenant's row lock.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def build_commit(mind: str, *, heard: bool = False) -> Commit:
 
 
 async def commits(store: PostgresStore) -> tuple[float, float]:
-    """Return the milliseconds of a commit: of many at once, and of one after the other."""
+    """Return the milliseconds per commit: concurrent commits, and commits one after the other."""
     await store.commit(build_commit("ann"))
     begun = time.perf_counter()
     await asyncio.gather(*(store.commit(build_commit(f"user{n}")) for n in range(AT_ONCE)))
@@ -46,7 +47,7 @@ async def commits(store: PostgresStore) -> tuple[float, float]:
 
 
 async def claims(stores: list[PostgresStore], *, skip: bool) -> float:
-    """Let all stores take work until none is left; return the milliseconds that each mind's took."""
+    """Let all stores claim work until none is left; return the milliseconds per mind."""
     await asyncio.gather(*(stores[0].commit(build_commit(f"user{n}", heard=True)) for n in range(MINDS)))
     taken = 0
 

@@ -1,10 +1,10 @@
-"""Corrections of what was said: is what they say held afterwards, and what they take back gone?
+r"""Measure corrections by the user: is the corrected fact stored afterwards, and is the retracted one gone?
 
     python benchmarks/corrections.py --data FILE [--model NAME] [--json]
 
-FILE is a JSON list of {language, kind, lines, correction, must_hold, must_not_hold}: the lines are said, then the
-correction. Of `must_hold` one stands in a live note or in the belief afterwards (an empty list asks for nothing), of
-`must_not_hold` none does. A `\\b` at the end of one asks for a word's end.
+FILE is a JSON list of {language, kind, lines, correction, must_hold, must_not_hold}. The lines are sent to a new mind,
+then the correction. Afterwards at least one string of `must_hold` must be in a live note or in the belief (an empty
+list requires nothing), and no string of `must_not_hold` may be. A `\b` at the end of a string requires a word boundary.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SILENCE_S = 1_800
 
 
 async def believed_after(models: Models, lines: list[str]) -> list[str]:
-    """Say the lines to a new mind; return what it notes and believes when all has been thought."""
+    """Send the lines to a new mind; return its notes and belief after all reasoning has ended."""
     with tempfile.TemporaryDirectory() as folder:
         timeouts = Timeouts(deadline_s=SILENCE_S, thinking_s=SILENCE_S)
         async with Mind.open(folder, user="u", models=models, timeouts=timeouts, responder=Coach.using()) as mind:
@@ -39,14 +39,14 @@ async def believed_after(models: Models, lines: list[str]) -> list[str]:
 
 
 def stands(wanted: str, held: list[str]) -> bool:
-    """Tell whether words stand in what is held, whatever their case."""
+    """Return whether a string occurs in the stored texts, ignoring case."""
     end = r"(?!\w)" if wanted.endswith((r"\b", "\b")) else ""
     words = re.escape(wanted.removesuffix(r"\b").removesuffix("\b"))
     return any(re.search(words + end, text, re.IGNORECASE) for text in held)
 
 
 async def run(cases: list[dict[str, Any]], models: Models) -> list[dict[str, Any]]:
-    """Play all cases; return what went wrong with each, and what was held."""
+    """Run all cases; return the failures and the stored texts of each."""
     results = []
     for case in cases:
         held = await believed_after(models, [*case["lines"], case["correction"]])

@@ -1,10 +1,11 @@
-"""CrewAI's memory in ours beside its own LanceDB: milliseconds an operation, in one run on one machine.
+"""Compare CrewAI's memory on a mindstream store with its own LanceDB storage, in one run on one machine.
 
     python benchmarks/crewai_storage.py [--records 100000] [--width 384]
 
-Each is given the same records in batches of 1,000 (vectors around 200 centres, ten scopes, three categories). Then it
-is asked for ten at a time: of all, below a scope, of a category. `forgotten`: one record is deleted, for good or as
-LanceDB deletes. `found`: of the ten nearest by exact comparison how many it returns. `memory`: of the process, in MB.
+Both receive the same records in batches of 1,000 (vectors around 200 centres, ten scopes, three categories). Searches
+for ten records cover all records, one scope, one category. Times are milliseconds per operation. `forgotten`: deletion
+of one record, permanently here, by LanceDB's own method there. `found`: how many of the ten exact nearest neighbours a
+search returns. `memory`: resident memory of the process in MB.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ BATCH, CENTRES, TIMES, K = 1_000, 200, 50, 10
 
 
 def vectors(count: int, width: int) -> NDArray[np.float32]:
-    """Return unit vectors around some centres, as texts on some topics have them."""
+    """Return unit vectors clustered around some centres, like texts on some topics."""
     chance = np.random.default_rng(1)
     centres = chance.standard_normal((CENTRES, width))
     rows = centres[chance.integers(0, CENTRES, count)] + chance.standard_normal((count, width))
@@ -50,7 +51,7 @@ def records(rows: NDArray[np.float32], start: int) -> list[MemoryRecord]:
 
 
 def timed(doing: Callable[[], object], times: int = 1) -> float:
-    """Return milliseconds a time."""
+    """Return the mean milliseconds per call."""
     began = time.perf_counter()
     for _ in range(times):
         doing()
@@ -58,7 +59,7 @@ def timed(doing: Callable[[], object], times: int = 1) -> float:
 
 
 def resident_mb() -> int:
-    """Return what the process holds."""
+    """Return the resident memory of this process in MB."""
     return int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
 

@@ -1,8 +1,10 @@
-"""10,000 clients that say nothing, too slowly, or listen: what a server holds, and whom it answers meanwhile.
+"""Connect 10,000 idle, slow or listening clients, and measure the server's memory and its answers to other clients.
 
-`python benchmarks/crowd.py --json`: `mindstream serve` as a process of its own; a third of the clients listen to
-events, a third connect and are silent, a third send a head that never ends. One more keeps a connection and asks for
-/healthz all the time; a new one asks when those who said nothing are gone.
+    python benchmarks/crowd.py --json
+
+`mindstream serve` runs in its own process. A third of the clients listen to events, a third connect and send nothing, a
+third send a request head that never ends. One more client requests /healthz ten times a second on a kept connection;
+after the server has closed the silent connections, a new client requests it on a new connection.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ KINDS = {
     "slow": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n",
 }
 WAVE = 200
-"""So many connect at a time."""
+"""Number of clients that connect at the same time."""
 GONE_S = 25
-"""By then whoever has said nothing is gone."""
+"""Seconds after which the server has closed connections that sent nothing."""
 
 
 def rss_mb(pid: int) -> int:
@@ -41,16 +43,16 @@ def rss_mb(pid: int) -> int:
 
 
 class Crowd:
-    """The clients, and what became of each."""
+    """The clients, and the outcome of each."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self.told: Counter[str] = Counter()
-        """How many were told what first: a status, or nothing."""
+        """Number of clients by the first response they received: a status, or nothing."""
         self.open: Counter[str] = Counter()
 
     async def one(self, kind: str) -> None:
-        """Connect, say what that kind says, and stay until it is ended."""
+        """Connect, send what this kind of client sends, and stay until the connection is closed."""
         first = b""
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
@@ -69,7 +71,7 @@ class Crowd:
 
 
 async def asked(port: int) -> int:
-    """Ask for /healthz on a new connection; return the status."""
+    """Request /healthz on a new connection; return the status."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     with contextlib.closing(writer):
         with contextlib.suppress(OSError):
@@ -78,7 +80,7 @@ async def asked(port: int) -> int:
 
 
 async def keep_asking(port: int, took: list[float], statuses: Counter[int]) -> None:
-    """Ask for /healthz ten times a second on one connection; note how long each answer took, in ms."""
+    """Request /healthz ten times a second on one connection; record the duration of each answer in ms."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while True:
         began = time.perf_counter()
@@ -92,7 +94,7 @@ async def keep_asking(port: int, took: list[float], statuses: Counter[int]) -> N
 
 
 async def measure(port: int, pid: int, clients: int) -> dict[str, object]:
-    """Let them come, and look."""
+    """Connect all clients and measure."""
     crowd, took, statuses = Crowd(port), list[float](), Counter[int]()
     before = rss_mb(pid)
     asking = asyncio.create_task(keep_asking(port, took, statuses))

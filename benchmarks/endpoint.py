@@ -1,10 +1,10 @@
-"""What one streamed reply of 20 words costs in CPU, by the way in which an endpoint is asked; all in one run.
+"""Measure the CPU time of one streamed reply of 20 words, by client library, all in one run.
 
     python benchmarks/endpoint.py [--replies 100] [--json]
 
-The server is benchmarks/latency_server.py, in a process of its own, without any wait. Ways: our provider; the same with
-all wrappers; OpenAI's client with its typed stream; pydantic-ai's `direct` interface (what the provider was built on
-before, and still is for Anthropic and Google). The ways take turns, so that a busy machine hurts all alike.
+The server is benchmarks/latency_server.py in its own process, without any delay. Clients: mindstream's provider; the
+same with all wrappers; OpenAI's client with its typed stream; pydantic-ai's `direct` interface (used for Anthropic and
+Google). The clients take turns, so that load on the machine affects all of them alike.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TALK = [("user" if n % 2 else "assistant", "Noise keeps me awake most nights.") 
 
 
 class Answer(Prompt[str]):
-    """A talk of thirty lines, to be gone on with."""
+    """A conversation of thirty messages, to be continued."""
 
     role = "talker"
 
@@ -47,7 +47,7 @@ class Answer(Prompt[str]):
 
 
 def ways(url: str) -> dict[str, Callable[[], Awaitable[int]]]:
-    """Return the ways to ask; each gives the number of pieces."""
+    """Return the clients; each returns the number of deltas it received."""
     client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
     adapter = OpenAIChatModel("talker", provider=OpenAIProvider(openai_client=client))
     plain, wrapped = provider(f"{url}#talker"), Models.named({"default": f"{url}#talker"}).of("talker")
@@ -75,7 +75,7 @@ def ways(url: str) -> dict[str, Callable[[], Awaitable[int]]]:
 
 
 async def measured(url: str, replies: int) -> dict[str, float]:
-    """Return milliseconds of CPU a reply, by way."""
+    """Return the CPU milliseconds per reply, by client."""
     asked = ways(url)
     for ask in asked.values():
         await ask()

@@ -1,14 +1,14 @@
-"""So many towns one after the other, and on workers: how long each way takes, and whether all leave the same journals.
+"""Measure many towns one after the other and on workers: duration, CPU time, and whether the journals are the same.
 
     python benchmarks/ensemble.py --json [--towns 20] [--hours 24] [--workers 2] [--engines processes,ray] [--kept FILE]
 
-A town is Smallville, 25 people by rules. Half of the towns live one after the other before the engines, half after
-them, in a process that is warm, so that a load that rises or falls favours nobody. Seconds are by the clock on the
-wall, with all that an engine takes to begin and to end, the import of Ray too, as a person waits for it; `load`: the
-machine's before and after, this work included. `ratio`: which share of one after the other an engine takes (expected:
-at most 0.6, where two processors are free). `cpu`: the processors' own seconds, of all processes that an engine began,
-Ray's own too (Linux; else 0); `ratio_of_cpu`: what the ratio would be if every worker had a processor for itself and
-Ray nothing to wait for. With `--kept` a measure that was broken off goes on after its last whole part.
+A town is Smallville, 25 residents by rules. Half of the towns run one after the other before the engines, half after
+them, in a warm process, so that a changing load favours no variant. Seconds are wall-clock time, including all that an
+engine takes to start and stop (for Ray also its import), as a user experiences it. `load`: the machine's load before
+and after, including this benchmark's. `ratio`: an engine's seconds divided by those of the sequential run (expected: at
+most 0.6, if two cores are free). `cpu`: CPU seconds of all processes that an engine started, including Ray's own
+(Linux only; otherwise 0). `ratio_of_cpu`: the ratio if every worker had its own core and Ray had nothing to wait for.
+With `--kept` an interrupted measurement resumes after its last complete part.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mindstream.settings import Settings
 
 RULES = Settings(model="rules")
 LOOK_S = 0.25
-"""So often it is looked at what processes have used; what one uses after its last look is not counted."""
+"""Interval in seconds between two readings of CPU time; what a process uses after its last reading is not counted."""
 Row = dict[str, Any]
 
 
@@ -44,7 +44,7 @@ def wish(into: Path, asked: argparse.Namespace, ray: bool = False) -> Wish:
 
 
 class Spent:
-    """The processors' seconds of this process and of all that descend from it, looked at again and again.
+    """CPU seconds of this process and all its descendants, read repeatedly.
 
     Not `RUSAGE_CHILDREN`: Ray does not wait for its workers.
     """
@@ -70,7 +70,7 @@ class Spent:
 
 
 def descendants(of: int) -> dict[int, float]:
-    """Return the processors' seconds of all processes that a process began, and of those that they began."""
+    """Return the CPU seconds of all descendants of a process."""
     found, children = dict[int, float](), dict[int, list[int]]()
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -85,12 +85,12 @@ def descendants(of: int) -> dict[int, float]:
 
 
 async def live_here(folder: Path, asked: argparse.Namespace, half: int) -> list[str]:
-    """Let every second town live in this process; return their digests."""
+    """Run every second town in this process; return their digests."""
     return [(await live_run(job)).digest for job in jobs_of(RULES, wish(folder, asked))[half::2]]
 
 
 async def live_there(folder: Path, asked: argparse.Namespace, ray: bool) -> list[str]:
-    """Let all towns live on an engine's workers; return their digests."""
+    """Run all towns on an engine's workers; return their digests."""
     done = await run_ensemble(RULES, wish(folder, asked, ray))
     if done.failed:
         raise SystemExit(f"a town failed: {done.failed[0]}")
@@ -98,7 +98,7 @@ async def live_there(folder: Path, asked: argparse.Namespace, ray: bool) -> list
 
 
 async def timed(work: Awaitable[list[str]]) -> Row:
-    """Do it; return what it took."""
+    """Run a part; return its measurements."""
     before, began = os.getloadavg()[0], time.perf_counter()
     with Spent() as spent:
         digests = await work
@@ -107,7 +107,7 @@ async def timed(work: Awaitable[list[str]]) -> Row:
 
 
 async def measure(asked: argparse.Namespace) -> Row:
-    """Let them live each way, in folders of their own; a way that is kept already is not gone again."""
+    """Run every variant, each in its own folders; skip variants whose result is already stored."""
     kept, engines = EvaluationCache(asked.kept), asked.engines.split(",")
     ways: dict[str, Callable[[Path], Awaitable[list[str]]]] = {"first half": lambda at: live_here(at, asked, 0)}
     ways |= {name: lambda at, ray=name == "ray": live_there(at, asked, ray) for name in engines}
@@ -126,7 +126,7 @@ async def measure(asked: argparse.Namespace) -> Row:
 
 
 def report(asked: argparse.Namespace, rows: dict[str, Row], engines: list[str]) -> Row:
-    """Put together what was measured."""
+    """Combine the measurements."""
     halves = rows["first half"], rows["second half"]
     s, spent = (sum(each[name] for each in halves) for name in ("s", "cpu"))
     digests = sorted(digest for each in halves for digest in each["digests"])
@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--engines", default="processes,ray")
-    parser.add_argument("--kept", type=Path, help="a file that keeps each whole part")
+    parser.add_argument("--kept", type=Path, help="file that stores each complete part, to resume from")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     asked = parser.parse_args()
     found = asyncio.run(measure(asked))

@@ -1,13 +1,14 @@
-"""How long it takes to forget one record and to correct one, and whether any byte of the forgotten text is left.
+"""Measure how long `forget` and a correction of one record take, and whether any byte of the forgotten text remains.
 
     python benchmarks/forget.py --json [--sizes 1000,10000,100000] [--store sqlite,postgres] [--rounds 9]
 
-A memory holds talk (heard and said), and notes derived from it. In each round one message is forgotten by its id, with
-the note that was derived from it, and one message is corrected; a recall before each round leaves the index in memory.
+A memory contains messages of a user and an agent, and notes derived from them. In each round one message is forgotten
+by its id, together with the note derived from it, and one message is corrected; a recall before each round loads the
+index into memory.
 `forget_p50_ms`, `correct_p50_ms`: medians. `cpu_forget_ms`: CPU time of this process. `bytes_written`: bytes that this
 process wrote for one `forget`. `recall_after_ms`: the first recall after a `forget`.
-`bytes_left`: occurrences of forgotten texts in all files of the data folder and of the cache, the write-ahead log of
-PostgreSQL aside. `control`: occurrences before; the benchmark fails where it finds none.
+`bytes_left`: occurrences of forgotten texts in all files of the data folder and of the cache, except PostgreSQL's
+write-ahead log. `control`: occurrences before; the benchmark fails if it finds none.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ class Measured:
 
 
 def marked(number: int) -> str:
-    """Return a word that stands in one message only."""
+    """Return a word that occurs in one message only."""
     return f"quince{number:07d}zyx"
 
 
 async def fill(memory: Memory, size: int) -> list[Record]:
-    """Write talk and notes; return the messages of the user."""
+    """Write messages and notes; return the messages of the user."""
     sentences = iter(Babble(42).sentences(size + BATCH))
     heard: list[Record] = []
     written = 0
@@ -101,7 +102,7 @@ Folders = Callable[[], Sequence[Path]]
 
 
 def occurrences(roots: Folders, words: Sequence[str]) -> int:
-    """Count words in the bytes of all files below some folders."""
+    """Count occurrences of words in the bytes of all files below some folders."""
     found = 0
     for path in (path for root in roots() for path in root.rglob("*") if path.is_file() and "pg_wal" not in path.parts):
         with contextlib.suppress(OSError):
@@ -111,7 +112,7 @@ def occurrences(roots: Folders, words: Sequence[str]) -> int:
 
 
 def written_bytes() -> int:
-    """Return how many bytes this process has written."""
+    """Return the number of bytes that this process has written."""
     io = Path("/proc/self/io")
     if not io.exists():
         return 0
@@ -119,7 +120,7 @@ def written_bytes() -> int:
 
 
 async def measure(store: str, data: str, roots: Folders, size: int, rounds: int) -> Measured:
-    """Fill a memory, forget and correct messages of it, and search the files."""
+    """Fill a memory, forget and correct messages, and search the files."""
     forgets, cpu, corrects, wrote, recalls = [], [], [], [], []
     async with Memory.open(data, "ann") as memory:
         heard = await fill(memory, size)
@@ -148,7 +149,7 @@ async def measure(store: str, data: str, roots: Folders, size: int, rounds: int)
             await memory.correct(heard[to_correct].id, f"What I meant is something else, {to_correct}.")
             corrects.append((time.perf_counter() - start) * 1000)
         left = occurrences(roots, words)
-    left = max(left, occurrences(roots, words))  # once more when it is closed
+    left = max(left, occurrences(roots, words))  # again after the store is closed
     return Measured(
         store, size, _rounded(np.median(forgets)), _rounded(max(forgets)), _rounded(np.median(cpu)),
         _rounded(np.median(corrects)), _rounded(np.median(recalls)), int(np.median(wrote)), left, control,
@@ -161,7 +162,7 @@ def _rounded(figure: float | np.floating) -> float:
 
 @contextlib.contextmanager
 def place(store: str) -> Iterator[tuple[str, Folders]]:
-    """Give a data folder or a database, and the folders to search."""
+    """Yield a data folder or a database, and the folders to search."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
         os.environ["XDG_CACHE_HOME"] = cache
         if store == "sqlite":

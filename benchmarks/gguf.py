@@ -1,13 +1,13 @@
-"""A model from a GGUF file inside the process: decisions, cached beginnings of prompts, thirty turns of the coach.
+"""Measure a GGUF model in this process: decisions, prefix caching, and a conversation with the coach.
 
     python benchmarks/gguf.py [--model local] [--parts open sealed] [--turns 20] [--only PART] [--json]
 
-Decisions: 200 everyday ones (decisions.yaml), each by one token's log-probabilities; the control is a coin. `without
-prior` takes out what the model answers about "N/A" (Zhao 2021). Prefix: how long until the first words while a talk
-grows, and the longest time for which nothing else on the event loop had its turn meanwhile. Turns: a talk with the
-sleep coach through the public interface, the model in every role; counted are errors that reach the user, errors that
-the log tells of, structured replies that had to be sent back, replies beyond their limit; and, of all that is believed
-and noted in the end, what holds no word that was said (how much was left out on the way shows that somebody looked).
+Decisions: 200 everyday questions (decisions.yaml), each decided by the log-probabilities of one token; the control is a
+coin. `without prior` subtracts the model's answer about "N/A" (Zhao 2021). Prefix: time to the first words while a
+conversation grows, and the longest time for which the event loop was blocked. Turns: a conversation with the sleep
+coach through the public interface, with the model in every role. Counted: errors that reach the user; errors in the
+log; structured replies that were sent back; replies beyond their limit; and final beliefs and notes without any word
+the user said (the number of those removed on the way shows that the check was active).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def question(row: dict[str, Any]) -> Question:
 
 
 async def decisions(model: Model, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide all rows; return a line for each kind of question and way of reading."""
+    """Decide all rows; return one line for each kind of question and each method."""
     priors: dict[tuple[str, ...], Probabilities] = {}
     judged: dict[tuple[str, str], list[Judged]] = {}
     for row in rows:
@@ -86,11 +86,11 @@ async def decisions(model: Model, rows: Sequence[dict[str, Any]]) -> list[dict[s
     ]  # fmt: skip
 
 
-# Beginnings of prompts.
+# Prompt prefixes.
 
 
 class Answer(Prompt[str]):
-    """A talk that grows, over instructions that stay."""
+    """A growing conversation below constant instructions."""
 
     role = "talker"
     lines: tuple[Message, ...]
@@ -105,7 +105,9 @@ class Answer(Prompt[str]):
 
 
 async def prefix(model: Model, turns: int = 6) -> list[dict[str, Any]]:
-    """Return, turn by turn: seconds to the first words, tokens a second, tokens kept, the longest gap of the loop."""
+    """Return, per turn: seconds to the first words, tokens per second, tokens reused, the longest block of the event
+    loop.
+    """
     lines: list[Message] = []
     found: list[dict[str, Any]] = []
     for turn in range(turns):
@@ -143,11 +145,13 @@ async def _beat(gaps: list[float]) -> None:
 
 
 TIMEOUTS = Timeouts(silence_s=240.0, thinking_s=900.0)
-"""What is looked for is harm, not speed: no rule is to stand in because the machine is slow."""
+"""Timeouts in seconds: long enough that no rule-based default replaces the model on a slow machine, for the benchmark
+counts errors, not speed.
+"""
 
 
 async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
-    """Talk to the sleep coach with this model in every role; return what went wrong, and each turn's figures."""
+    """Talk to the sleep coach with this model in every role; return the errors and the figures of each turn."""
     calls: list[Metered] = []
     shown: list[dict[str, Any]] = []
     errors: list[str] = []
@@ -189,7 +193,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
 
 
 def _texts(value: BaseModel) -> list[str]:
-    """Return what a belief says, text by text; its phase is not the model's to invent."""
+    """Return the texts of a belief, except the phase, which the model cannot invent."""
     held = value.model_dump(mode="json", exclude={"phase"})
     return [str(item) for each in held.values() for item in (each if isinstance(each, list) else [each]) if item]
 
@@ -217,7 +221,7 @@ async def _turn(mind: Mind, line: str, calls: list[Metered], errors: list[str]) 
     }  # fmt: skip
 
 
-# What is printed.
+# Output.
 
 
 async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -236,7 +240,7 @@ async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(found: dict[str, Any]) -> None:
-    """Print the figures for people."""
+    """Print the figures as text."""
     print(f"{found['model']}, load {found['load']:.1f}")
     for row in found.get("prefix", ()):
         print(

@@ -1,14 +1,14 @@
-"""Does the Talker hand over where a person would? Situations, each put to a model through the product's own prompt.
+"""Measure whether the Talker hands over to the Reasoner where a person would, with the product's own prompt.
 
     python benchmarks/handover.py SITUATIONS.jsonl --model URL#NAME [--at-once 8] [--patience 3600] [--out FILE]
 
 Each line of SITUATIONS.jsonl: {"id": "a1", "language": "en", "talk": [{"by": "person", "text": "…"}, {"by": "coach",
-"text": "…"}], "says": "…", "accepted": ["think", "wait"], "direct_wish": false}, and perhaps "belief" (fields of the
+"text": "…"}], "says": "…", "accepted": ["think", "wait"], "direct_wish": false}, and optionally "belief" (fields of the
 pack, `phase` among them), "plan" (steps: title, do, why, state) and "one_answer" (nothing can follow the answer).
 
-The talk is written into a fresh memory as if it had been held; the Talker answers what is said now, and what it decides
-(alone, think, wait) is compared with what is accepted. Only the first call is made: nobody thinks here. A model behind
-a door that people sit at takes minutes: `--patience` is how long one answer may take.
+The conversation is written into a new memory as if it had taken place. The Talker answers `says`, and its decision
+(alone, think, wait) is compared with `accepted`. Only this first call is made; no reasoner runs. An endpoint at which
+people answer takes minutes: `--patience` is the timeout of one answer in seconds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WAYS: tuple[Way, ...] = ("alone", "think", "wait")
 
 
 class Spoken(BaseModel):
-    """A line of the talk before."""
+    """A line of the conversation so far."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +49,7 @@ class Spoken(BaseModel):
 
 
 class Case(BaseModel):
-    """What is said, after what, and what a person would do about it."""
+    """An utterance, its context, and the decisions that a person would accept."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -65,7 +65,7 @@ class Case(BaseModel):
 
 
 async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
-    """Return what the Talker does about a situation; `way` is "failed" where it gave no answer."""
+    """Return the Talker's decision in a situation; `way` is "failed" if it gave no answer."""
     words, handover = "", Handover()
     with tempfile.TemporaryDirectory(prefix="handover-") as folder:
         async with Mind.open(
@@ -91,7 +91,7 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
 
 
 async def prime(mind: Mind, coach: Coach, case: Case) -> None:
-    """Write the talk before, the belief and the plan into the mind's memory."""
+    """Write the conversation, the belief and the plan into the mind's memory."""
     stream, pack = mind.memory, coach.pack
     for line in case.talk:
         person = line.by == "person"
@@ -110,7 +110,7 @@ async def prime(mind: Mind, coach: Coach, case: Case) -> None:
 
 
 async def play(cases: list[Case], name: str, at_once: int, patience_s: float) -> list[dict[str, Any]]:
-    """Put all situations, several at a time, in their order."""
+    """Run all situations, several at a time; return the results in their order."""
     places = asyncio.Semaphore(at_once)
     table = {"default": "rules", "talker": name}
     models = Models.named(table, at_once=at_once, retry=1, patience_s=patience_s)
@@ -127,7 +127,7 @@ async def play(cases: list[Case], name: str, at_once: int, patience_s: float) ->
 
 
 def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Count what agrees, and the direct wishes that were answered without waiting."""
+    """Count agreements, and direct wishes that were answered without waiting."""
     wishes = [each for each in found if each["direct_wish"]]
     return {
         "situations": len(found), "agree": sum(each["agrees"] for each in found),
@@ -148,10 +148,10 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("situations", type=Path)
-    parser.add_argument("--model", required=True, help="who answers: http://127.0.0.1:8055/v1#door, openai:…, local")
+    parser.add_argument("--model", required=True, help="the model: http://127.0.0.1:8055/v1#door, openai:…, local")
     parser.add_argument("--at-once", type=int, default=8)
-    parser.add_argument("--patience", type=float, default=3600.0, metavar="S", help="how long one answer may take")
-    parser.add_argument("--out", type=Path, help="a file that gets one JSON line a situation")
+    parser.add_argument("--patience", type=float, default=3600.0, metavar="S", help="timeout of one answer in seconds")
+    parser.add_argument("--out", type=Path, help="file for one JSON line per situation")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     lines = given.situations.read_text("utf-8").splitlines()

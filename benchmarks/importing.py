@@ -1,9 +1,10 @@
-"""How fast memories of mem0 are imported, beside batched writes of the same texts by the library, in one process.
+"""Compare the import of mem0 memories with batched writes of the same texts by the library, in one process.
 
     python benchmarks/importing.py --json [--count 100000]
 
 `batch_per_s`: `Memory.retain_all` of notes in batches of 500. `import_per_s`: `memory import --from mem0` of a file
-with the same texts, dates, users and metadata. `ratio`: of the two. `again_s`: a second import, which adds nothing.
+with the same texts, dates, users and metadata. `ratio`: import divided by batch. `again_s`: seconds of a second import,
+which adds nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ BATCH, BEGAN = 500, 1_700_000_000
 
 
 def write_file(path: Path, texts: Sequence[str]) -> None:
-    """Write the texts as mem0's `get_all` returns them."""
+    """Write the texts to a file in the format of mem0's `get_all`."""
     with path.open("w", encoding="utf-8") as out:
         before = '{"results": ['
         for n, text in enumerate(texts):
@@ -47,7 +48,7 @@ def write_file(path: Path, texts: Sequence[str]) -> None:
 
 
 async def written(folder: str, texts: Sequence[str]) -> float:
-    """Return the seconds that batched writes take."""
+    """Return the seconds of batched writes."""
     store = SqliteStore(folder)
     stream = Memory(store, "ann", WordLlama(), SystemClock())
     start = time.perf_counter()
@@ -63,7 +64,7 @@ async def written(folder: str, texts: Sequence[str]) -> float:
 
 
 async def imported(folder: str, file: Path) -> tuple[float, Import]:
-    """Return the seconds that an import takes, and what came of it."""
+    """Return the seconds of an import, and its counts."""
     store = SqliteStore(folder)
     start = time.perf_counter()
     with file.open("rb") as opened:

@@ -1,12 +1,12 @@
-"""`kill -9` at random moments of one life that goes on each time: what was done how often, and is its journal the same?
+"""Kill a life with `kill -9` at random moments, resume it each time, and compare its effects and its journal.
 
     python benchmarks/kill_life.py --json [--points 100] [--turns 300]
 
-A process lives with a scripted model and tools that append lines to files: one takes an idempotency key and asks its
-file whether the key is there; the other takes none. It is killed at a random moment, and another one goes on, again
-and again. Expected: the keyed lines once each; of the others at most the call twice that was in flight at a kill; the
-rows of the log are those of a life that nobody killed: what happened, in which order (not the times). The control
-(`--control`) goes on without reading its steps from the log: it must fail.
+A process runs a life with a scripted model and tools that append lines to files: one tool takes an idempotency key and
+looks in its file for the key; the other takes none. The process is killed at a random moment and another one resumes,
+again and again. Expected: each keyed line once; of the others, at most the call that was in flight at a kill twice; the
+log has the same events in the same order (not the same times) as that of an uninterrupted life. The control
+(`--control`) resumes without reading its steps from the log; it must fail.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Script:
 
 
 async def live(folder: Path, turns: int, *, forgets: bool = False) -> bool:
-    """Live, or go on, until the last turn is over; return whether it is."""
+    """Start or resume the life and run it until the last turn is over; return whether it is."""
     store = SqliteStore(folder)
     script, last = Script(turns), await store.events(StreamName("user", "keeper").key, limit=1_000_000)
     clock = ManualClock(last[-1].at if last else BEGAN)
@@ -89,7 +89,7 @@ async def live(folder: Path, turns: int, *, forgets: bool = False) -> bool:
 
 
 def _forget_steps(state: LifeState) -> None:
-    """The control: go on as if the log held no step of the turn."""
+    """The control: resume as if the log contained no step of the turn."""
     for known in (state.asked, state.replies, state.called, state.results):
         known.clear()
 
@@ -100,7 +100,7 @@ def _process(folder: Path, turns: int, forgets: bool) -> None:
 
 
 async def journal(folder: Path) -> list[str]:
-    """Return what happened, in which order, without what follows from the clock alone."""
+    """Return the events in order, without values that depend on the clock alone."""
     store = SqliteStore(folder)
     rows = await store.events(StreamName("user", "keeper").key, limit=1_000_000)
     await store.close()
@@ -113,7 +113,7 @@ def _without_times(row: Logged) -> dict[str, object]:
 
 
 def compare(turns: int, points: int, *, forgets: bool = False) -> dict[str, object]:
-    """Live once in peace and once killed again and again; return what came of it."""
+    """Run one life without kills and one with many kills; return the comparison."""
     with tempfile.TemporaryDirectory() as folder:
         calm, wild = Path(folder) / "calm", Path(folder) / "wild"
         calm.mkdir()
@@ -141,9 +141,9 @@ def compare(turns: int, points: int, *, forgets: bool = False) -> dict[str, obje
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, default=100, help="how often it is killed [%(default)s]")
-    parser.add_argument("--turns", type=int, default=300, help="how many turns [%(default)s]")
-    parser.add_argument("--control", action="store_true", help="forget the steps at each start: must fail")
+    parser.add_argument("--points", type=int, default=100, help="number of kills [%(default)s]")
+    parser.add_argument("--turns", type=int, default=300, help="number of turns [%(default)s]")
+    parser.add_argument("--control", action="store_true", help="drop the logged steps at each start: must fail")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     print(json.dumps(compare(given.turns, given.points, forgets=given.control), indent=None if given.json else 1))

@@ -1,12 +1,12 @@
-"""`kill -9` at every moment of a run whose plan is mended, and the run taken up again: what was asked and done twice?
+"""Kill a run whose plan is revised with `kill -9` at every moment, resume it, and count repeated calls and effects.
 
     python benchmarks/kill_replan.py --json
 
-A moment is: before a model answers, after it has, before a tool has its effect, after it had. The run may mend its plan
-twice. In one task the second mending gives the answer; in the other one the answer is never there. Expected: the answer
-of a run that nobody kills; at most one call of a model more than that one makes; a plan mended no oftener; each line
-with a key once, of the others at most the one in flight twice; a bill that lacks one call at most. The model is
-scripted by what it reads, and remembers nothing.
+The moments are: before and after each model reply, before and after each effect of a tool. The run may revise its plan
+twice. In one task the second revision yields the answer; in the other one there is never an answer. Expected, compared
+with an uninterrupted run: the same answer; at most one more model call; no more revisions; each keyed line once, and of
+the others at most the one in flight twice; a bill that lacks at most one call. The model's script depends on the
+request only; the model keeps no state.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from mindstream.planning.executor import Limits, allow
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.tools.tool import FunctionTool, Traits, tool
 
-TASK, RUN, REPLANS = "Append lines until it is enough.", "killed", 2
+TASK, RUN, REPLANS = "Append lines until there are enough.", "killed", 2
 PLAN = "#E1 = append_once[line=1]\n#E2 = append[line=2]\n#E3 after #E1 = append_once[line=3]\n"
 ENOUGH = 5
-"""The line that is the answer: the second that is added."""
+"""The line that is the answer: the second one appended."""
 WAYS: tuple[Strategy, ...] = ("rewoo", "plan-execute")
 
 
 @dataclass
 class Process:
-    """A process that is at the run, and dies at one of its moments.
+    """A process that executes the run and dies at one of its moments.
 
     Attributes:
-        ends: whether the answer comes at all.
-        dies_at: the number of the moment; 0: it lives.
+        ends: whether there is an answer at all.
+        dies_at: the number of the moment; 0: it is not killed.
     """
 
     folder: Path
@@ -66,7 +66,7 @@ class Process:
             return self._append("plain", line, line)
 
         async def append_once(line: str, key: str = "") -> str:
-            """Append a line, once for each key."""
+            """Append a line, once per key."""
             there = any(key == each.partition(" ")[0] for each in lines_of(self.folder / "keyed"))
             return self._append("" if there else "keyed", line, f"{key} {line}")
 
@@ -116,7 +116,7 @@ class Process:
         (self.folder / "end").write_text(json.dumps(found))
 
     def start(self) -> None:
-        """Run it in a process of its own to its end, or its death; a fork has nothing to import."""
+        """Run it in a forked process, which need not import anything, until it ends or dies."""
         process = FORK.Process(target=lambda: asyncio.run(self.run()))
         process.start()
         process.join()
@@ -124,14 +124,14 @@ class Process:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to, over all its processes."""
+    """The result of a run, over all its processes."""
 
     end: dict[str, object]
     asked: Counter[str]
     plain: Counter[str]
     keyed: Counter[str]
     last: str
-    """The moment at which it was killed; "" where it was not."""
+    """The moment at which it was killed; "" if it was not."""
 
     @property
     def repeated(self) -> int:
@@ -139,7 +139,7 @@ class Outcome:
 
 
 def run_once(how: Strategy, ends: bool, dies_at: int) -> Outcome:
-    """Run the task on a new folder, killed at one moment and taken up again, or not killed."""
+    """Run the task on a new folder: killed at one moment and resumed, or not killed."""
     with tempfile.TemporaryDirectory() as given:
         folder = Path(given)
         Process(folder, how, ends, dies_at).start()
@@ -154,7 +154,7 @@ def run_once(how: Strategy, ends: bool, dies_at: int) -> Outcome:
 
 
 def measure(how: Strategy, ends: bool, every: int = 1) -> dict[str, int]:
-    """Kill the run at each moment, or at every so-many-th, and count what holds."""
+    """Kill the run at each moment, or at each n-th, and count the runs that meet the expectations."""
     whole = run_once(how, ends, 0)
     found = []
     for n in count(1, every):

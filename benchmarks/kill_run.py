@@ -1,11 +1,11 @@
-"""`kill -9` in the middle of a run of twelve steps, and the run taken up again: what was done how often?
+"""Kill a run of twelve steps with `kill -9`, resume it, and count how often each step had an effect.
 
     python benchmarks/kill_run.py --json [--points 60]
 
-Each step appends a line to a file. One tool takes an idempotency key and asks its file whether the key is there; the
-other takes none. A process runs the plan on a data folder and is killed at a random time between two lines; then
-another one runs it to its end. Expected: the keyed lines stand there once each; of the others at most those twice that
-were in flight when the process died; the answer is the same. The model is scripted; two steps go on at once.
+Each step appends a line to a file. One tool takes an idempotency key and looks in its file for the key; the other takes
+none. A process runs the plan on a data folder and is killed at a random time between two lines; then another process
+completes it. Expected: each keyed line once; of the others, at most those in flight at the kill twice; the same answer.
+The model is scripted; two steps run concurrently.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from mindstream.planning.planner import Planner, Strategy
 
 STEPS, TASK, RUN = 12, "Append twelve lines.", "killed"
 LONGEST_WAIT_S = 0.03
-"""A step takes about so long."""
+"""Approximate duration of a step, in seconds."""
 LEASE_S = 0.5
-"""How long a run stays with a process that was killed."""
+"""Lease duration in seconds: how long the run still belongs to a process that was killed."""
 WAYS: tuple[Strategy, ...] = ("rewoo", "react", "plan-execute")
 
 
@@ -44,12 +44,12 @@ def written(folder: Path) -> int:
 
 
 def call(n: int) -> tuple[str, str]:
-    """Return the tool and the line of the n-th step: by turns twice the one, twice the other."""
+    """Return the tool and the line of the n-th step: two steps with one tool, two with the other, and so on."""
     return ("append", "append_once")[(n - 1) // 2 % 2], f"{n}"
 
 
 def plan() -> str:
-    """Write the plan: two chains of six steps, side by side."""
+    """Write the plan: two parallel chains of six steps."""
     lines = []
     for n in range(1, STEPS + 1):
         name, line = call(n)
@@ -59,7 +59,7 @@ def plan() -> str:
 
 
 def model() -> FakeModel:
-    """Return the model; a process that goes on asks it from the start again, as one that remembers nothing."""
+    """Return the model; a process that resumes asks it from the start again, since it keeps no state."""
     calls = [[Call(*_written(n)), Call(*_written(n + 1))] for n in range(1, STEPS, 2)]
 
     def answer(request: Request) -> str:
@@ -76,7 +76,7 @@ def _written(n: int) -> tuple[str, str]:
 
 
 async def run(folder: Path, how: Strategy, said: Callable[[str], None]) -> None:
-    """Solve the task on a folder, or go on where it was broken off; say so when it begins and ends."""
+    """Solve the task on a folder, or resume it; print when it begins and ends."""
     async with Memory.open(folder, "ada") as stream:
         said("began")
         planner = Planner(
@@ -88,7 +88,7 @@ async def run(folder: Path, how: Strategy, said: Callable[[str], None]) -> None:
 
 
 def start(folder: Path, how: Strategy) -> tuple[BaseProcess, Connection]:
-    """Start a process that runs it, and wait until it begins; it is a fork, so that it has nothing to import."""
+    """Start a process that runs it, and wait until it begins; it is forked, so that it has nothing to import."""
     ours, theirs = FORK.Pipe(duplex=False)
     process = FORK.Process(target=_work, args=(folder, how, theirs))
     process.start()
@@ -102,7 +102,7 @@ def _work(folder: Path, how: Strategy, told: Connection) -> None:
 
 
 def last_words(process: BaseProcess, told: Connection) -> str:
-    """Wait for the process's end, and return what it said before."""
+    """Wait for the process to end; return its last output line, "" if there is none."""
     try:
         return str(told.recv())
     except EOFError:
@@ -112,7 +112,7 @@ def last_words(process: BaseProcess, told: Connection) -> str:
 
 
 async def in_flight(folder: Path) -> int:
-    """Count the steps that the log has begun and not ended."""
+    """Count the steps that the log has started and not ended."""
     async with Memory.open(folder, "ada") as stream:
         rows = await stream.store.events(stream.key, 0, ("step_began", "step_found"), 10_000)
         steps = [(row.event.kind, getattr(row.event, "step", "")) for row in rows]
@@ -121,7 +121,7 @@ async def in_flight(folder: Path) -> int:
 
 
 def kill_at(how: Strategy, lines: int, seconds: float) -> dict[str, object]:
-    """Kill a run so many seconds after it has written so many lines, run it to its end, and count."""
+    """Kill a run `seconds` seconds after it has written `lines` lines, complete it, and count."""
     with tempfile.TemporaryDirectory() as given:
         folder = Path(given)
         process, told = start(folder, how)
@@ -141,7 +141,7 @@ def kill_at(how: Strategy, lines: int, seconds: float) -> dict[str, object]:
 
 
 def measure(how: Strategy, points: int, seed: int) -> dict[str, object]:
-    """Kill a run at so many points, at random between two lines."""
+    """Kill a run at `points` random times between two lines."""
     draw = random.Random(seed)
     found = [kill_at(how, n % STEPS, draw.random() * LONGEST_WAIT_S) for n in range(points)]
     half = STEPS // 2

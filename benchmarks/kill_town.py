@@ -1,11 +1,11 @@
-"""`kill -9` at random moments of a town that goes on each time: is its journal that of a town that nobody killed?
+"""Kill a town with `kill -9` at random moments, resume it each time, and compare its journal with an uninterrupted run.
 
     python benchmarks/kill_town.py --json [--kills 20] [--seeds 5] [--town smallville] [--steps 8640] [--model rules]
 
-For each seed a town lives in peace, in a process of its own with another hash seed and time zone, and once more in
-another folder, killed again and again. The journals must be the same, byte for byte, and whole. `scripted` asks a model
-that takes a random while for each answer, so that residents overtake each other. Two controls must fail: `chance` draws
-by the process's own chance, `rows` loses one resident's acts at each kill.
+For each seed a town runs without kills, in its own process with another hash seed and time zone, and once more in
+another folder, killed repeatedly. The journals must be complete and the same, byte for byte. `scripted` uses a model
+with random delays, so that residents overtake each other. Two controls must fail: `chance` draws from the process's own
+random numbers, `rows` deletes one resident's acts at each kill.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ JOURNAL = "journal.jsonl"
 
 
 class Slow:
-    """Says what the rules say, and what nobody's rules say of reflection, each time after another while."""
+    """The rules' answers, and a scripted answer for reflections (which have no rule), each after a random delay."""
 
     name = "scripted"
 
@@ -67,7 +67,7 @@ class Slow:
 
 
 class Chancy(Setting):
-    """The control: draws that come from the process instead of the seed."""
+    """The control: draws from the process instead of from the seed."""
 
     def draw(self, *_: object) -> float:
         return random.random()
@@ -78,10 +78,10 @@ def with_chance(setting: Setting) -> Setting:
 
 
 async def live(folder: Path, setting: Setting, model: str, steps: int) -> None:
-    """Live, or go on, until so many steps are done; write the journal then."""
+    """Start or resume the town and run it for the given number of steps; then write the journal."""
     new = setting if not (folder / "begun").exists() else None
     models: Models | str = Models(Slow()) if model == "scripted" else "rules"
-    if new is not None and (folder / "mindstream.db").exists():  # killed while it began: what is whole is there
+    if new is not None and (folder / "mindstream.db").exists():  # killed during its first start
         with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as file:
             tables = file.execute("SELECT count(*) FROM sqlite_master WHERE name = 'log'").fetchone()[0]
             new = None if tables and file.execute("SELECT count(*) FROM log").fetchone()[0] else setting
@@ -101,7 +101,7 @@ def _process(folder: Path, setting: Setting, model: str, steps: int) -> None:
 
 
 def lose_rows(folder: Path) -> bool:
-    """The control: let one resident's acts go, and what was saved; return whether there were any."""
+    """The control: delete one resident's acts and the saves; return whether there were any."""
     if not (folder / "begun").exists():
         return False
     with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as file, file:
@@ -112,8 +112,8 @@ def lose_rows(folder: Path) -> bool:
 
 
 def compare(town: str, seed: int, model: str, steps: int, kills: int, control: str = "") -> dict[str, Any]:
-    """Live once in peace and once killed again and again; return what came of it."""
-    embedder("wordllama")  # once, for all that are forked from here
+    """Run the town once without kills and once with many kills; return the comparison."""
+    embedder("wordllama")  # once, for all processes that are forked from here
     setting = open_setting(town, seed=seed)
     with tempfile.TemporaryDirectory() as folder:
         calm, wild = Path(folder) / "calm", Path(folder) / "wild"
@@ -143,7 +143,7 @@ def compare(town: str, seed: int, model: str, steps: int, kills: int, control: s
 
 
 def _live_elsewhere(folder: Path, town: str, seed: int, model: str, steps: int) -> float:
-    """Live in peace, in a process that has nothing in common with this one; return how long it lived, in seconds."""
+    """Run without kills, in a process that shares nothing with this one; return the seconds."""
     given = ["--live", str(folder), "--town", town, "--seed", str(seed), "--model", model, "--steps", str(steps)]
     subprocess.run([sys.executable, __file__, *given], env=os.environ | ELSEWHERE, check=True)
     return float((folder / "done").read_text())
@@ -151,13 +151,13 @@ def _live_elsewhere(folder: Path, town: str, seed: int, model: str, steps: int) 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--town", default="smallville", help="a town of ours, or a file [%(default)s]")
-    parser.add_argument("--kills", type=int, default=20, help="how often it is killed [%(default)s]")
-    parser.add_argument("--seeds", type=int, default=5, help="how many towns [%(default)s]")
-    parser.add_argument("--steps", type=int, default=8_640, help="how many steps each lives [%(default)s]")
+    parser.add_argument("--town", default="smallville", help="a bundled town, or a file [%(default)s]")
+    parser.add_argument("--kills", type=int, default=20, help="number of kills per town [%(default)s]")
+    parser.add_argument("--seeds", type=int, default=5, help="number of towns [%(default)s]")
+    parser.add_argument("--steps", type=int, default=8_640, help="steps of each town [%(default)s]")
     parser.add_argument("--model", choices=("rules", "scripted"), default="rules", help="who thinks [%(default)s]")
     parser.add_argument("--control", choices=("chance", "rows"), default="", help="what must fail")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a town")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per town")
     parser.add_argument("--live", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=1, help="the first seed [%(default)s]")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Processes that are killed again and again, and two books that tools write into: one by idempotency keys."""
+"""Processes that are killed repeatedly, and two tools that append to files: one with idempotency keys, one without."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def add(file: Path, line: str) -> None:
 
 
 def lines_of(file: Path) -> list[str]:
-    """Return a file's lines; none where there is no file."""
+    """Return a file's lines; none if there is no file."""
     return file.read_text().splitlines() if file.exists() else []
 
 
 def books(folder: Path, pause_s: float) -> tuple[FunctionTool, FunctionTool]:
-    """Make the two tools; each takes a little while before and after it has its effect."""
+    """Make the two tools; each takes a short time before and after its effect."""
 
     async def append(line: str) -> str:
         """Append a line."""
@@ -36,7 +36,7 @@ def books(folder: Path, pause_s: float) -> tuple[FunctionTool, FunctionTool]:
         return f"line {line}"
 
     async def append_once(line: str, key: str = "") -> str:
-        """Append a line, once for each key."""
+        """Append a line, once per key."""
         await asyncio.sleep(pause_s)
         if not any(key == each.partition(" ")[0] for each in lines_of(folder / "keyed")):
             add(folder / "keyed", f"{key} {line}")
@@ -50,7 +50,7 @@ def kill_again_and_again(
     begin: Callable[[], BaseProcess], done: Path, kills: int, longest_s: float, draw: random.Random,
     counts: Callable[[], bool] = lambda: True,
 ) -> int:  # fmt: skip
-    """Let processes live one after the other until a file is there, each killed at a random moment; return how many.
+    """Run processes one after the other until a file exists, each killed at a random moment; return their number.
 
     Args:
         counts: whether a kill counts; asked after each.

@@ -1,11 +1,11 @@
-"""An OpenAI-compatible server with set latencies, in a process of its own, with its own timestamps.
+"""An OpenAI-compatible server with fixed latencies, in its own process, with its own timestamps.
 
     python benchmarks/latency_server.py --talker-first-s 0.05 --reasoner-s 8
 
 It prints its port on the first line. The model `talker` streams words, the first after `talker_first_s`; the model
-`reasoner` answers with JSON that fits the schema it was shown. The talker waits where a plan or a step is wanted, and
-is alone with small talk, as the labels of talker_faults.py have it. A run of the belief reasoner asks once, and once
-more where its reply changes the phase. `GET /log` gives what was asked and when, by CLOCK_MONOTONIC, which all
+`reasoner` answers with JSON that fits the requested schema. The talker decides to wait for requests of a plan or a
+step, and to answer small talk alone, following the labels of talker_faults.py. A run of the belief reasoner asks once,
+and again if its reply changes the phase. `GET /log` returns the requests and their times by CLOCK_MONOTONIC, which all
 processes of a machine share.
 """
 
@@ -33,7 +33,7 @@ WISHES, SMALL = frozenset((*MIX["ask"], *MIX["change"])), frozenset((*MIX["small
 
 @dataclass
 class Asked:
-    """One request: which model, the last mark `(12.7)` in it, when it came in and when the first token went out."""
+    """One request: its model, the last mark `(12.7)` in it, its arrival and the time of the first token."""
 
     model: str
     mark: str
@@ -89,7 +89,7 @@ class Door:
 
 
 def begun(messages: list[dict[str, Any]]) -> list[str]:
-    """Return a talker's words, as it decides who answers where it is asked to."""
+    """Return a talker's words; they start with a decision if the prompt asks for one."""
     system, asked = str(messages[0]["content"]), str(messages[-1]["content"])
     if "[WAIT]" not in system:
         return WORDS
@@ -102,7 +102,7 @@ def begun(messages: list[dict[str, Any]]) -> list[str]:
 
 
 def thought(messages: list[dict[str, Any]]) -> tuple[str, float]:
-    """Return the reasoner's reply to a prompt, and its share of a run's time."""
+    """Return the reasoner's reply to a prompt, and its share of a run's duration."""
     system, asked = str(messages[0]["content"]), str(messages[-1]["content"])
     if "a life may be in danger" in system:
         return "no", 0.1
@@ -127,7 +127,7 @@ def _thinking(system: str, asked: str) -> str:
 
 @lru_cache(1_000)
 def chunk(text: str, finish: str | None = None) -> bytes:
-    """Return one event of a stream, as a server sends it: in one piece, its length in front."""
+    """Return one event of a stream as servers send it: one chunk, preceded by its length."""
     choice = {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": finish}
     event: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "any"}
     event["choices"] = [choice]

@@ -1,11 +1,11 @@
-"""A long life with a scripted model: is M2's prompt bounded, are time and memory flat, does what is rehearsed last?
+"""Run a long life with a scripted model: is M2's prompt bounded, are time and memory flat, do rehearsed facts last?
 
     python benchmarks/life.py --json [--turns 10000]
 
-A clock is moved by hand, half an hour for each answer of M2. In turn 10 two facts are remembered (U). One of them is
-recalled (R) again and again on the way, the other never; every 24 turns there is a sleep (S). At the end both are asked
-for. The control is the same life without sleep: nothing is forgotten then. `idle_24h_calls`: the calls of models in 24
-hours in which every task is done; after them a task is put into the ledger, and must be worked on at once.
+A manual clock advances half an hour per answer of M2. In turn 10 two facts are noted (U). One is recalled
+repeatedly (R), the other never; every 24 turns there is a sleep (S). At the end both are asked for. The
+control is the same life without sleep: nothing is archived then. `idle_24h_calls`: model calls in 24 hours in which
+every task is done; afterwards a task is added to the ledger, and the life must work on it at once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ REAL = SystemClock()
 
 @dataclass
 class Script:
-    """What M2 and M1 do, turn by turn."""
+    """The script of M2 and M1, turn by turn."""
 
     turns: int
     sleeps: bool = True
@@ -77,7 +77,7 @@ class Script:
 
 
 async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, object]:
-    """Live so many turns and measure."""
+    """Run `turns` turns and measure."""
     clock, script = ManualClock(), Script(turns, sleeps)
     model = LifeModel(clock, script.m2, script.m1)
     ms: list[float] = []
@@ -115,7 +115,7 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
 
 
 async def longest_prompt(stream: Memory) -> int:
-    """Return how long M2's longest prompt was, as estimated when it was asked."""
+    """Return the length of M2's longest prompt, as estimated at the time of the request."""
     longest, after = 0, 0
     while rows := await stream.store.events(stream.key, after, ["asked"], 1000):
         after = rows[-1].seq
@@ -124,7 +124,7 @@ async def longest_prompt(stream: Memory) -> int:
 
 
 async def is_in_dream(stream: Memory, text: str) -> bool:
-    """Tell whether what was forgotten stands in the evidence of a dream, of whatever depth."""
+    """Return whether an archived record is in the evidence of a dream, at any depth."""
     archive = {record.id: record for record in await stream.archive()}
     gone = {id_ for id_, record in archive.items() if text in record.text}
     dreams = [*(record for record in archive.values() if record.kind == "dream"), *await stream.latest("dream", 5000)]
@@ -141,7 +141,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=10_000, help="how many [%(default)s]")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--control", action="store_true", help="also live without sleep: nothing may be forgotten")
+    parser.add_argument("--control", action="store_true", help="also run without sleep: nothing may be archived")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         report = asyncio.run(live(Path(folder), given.turns, sleeps=True, told=not given.json))

@@ -1,4 +1,4 @@
-"""A scripted M2, M1 and M0 for long lives: what they do follows from the turn, the step and nothing else."""
+"""A scripted M2, M1 and M0 for long lives: their replies depend only on the turn and the step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mindstream.models.model import Call, Message, Part, Piece, Request, Usage
 
 Say = str | Sequence[Call]
 Answer = Callable[[int, int, Request], Say]
-"""Gives what is said in a turn, at a step of it (from 1), to a request."""
+"""Return the reply to a request, given the turn and its step (from 1)."""
 TURN = re.compile(r"\ATurn (\d+)\.")
 
 
 class LifeModel:
-    """Answers as the functions of its roles say; each answer of M2 takes a while of a clock that is moved by hand."""
+    """Answer with the functions of its roles; each answer of M2 advances a manual clock."""
 
     name = "scripted"
 
@@ -42,7 +42,7 @@ class LifeModel:
 
 
 def _place(request: Request) -> tuple[int, int]:
-    """Return the turn that M2 is in (0: it is not M2), and the step."""
+    """Return M2's turn (0: the request is not M2's) and the step."""
     openings = [n for n, each in enumerate(request.turns) if TURN.match(each.text)]
     turn = int(TURN.match(request.turns[openings[-1]].text)[1]) if openings else 0  # type: ignore[index]
     since = request.turns[openings[-1] :] if openings else request.turns
@@ -54,7 +54,7 @@ def _think(_turn: int, _step: int, request: Request) -> Say:
 
 
 def _others(request: Request, label: str) -> str:
-    """Fold, dream and rate importance, each shortly."""
+    """Fold, dream and rate importance, with short replies."""
     if label == "fold_turns":
         return "Some turns went by: " + request.messages[-1].text[-200:]
     if label == "dream":
@@ -68,5 +68,5 @@ def call(tool: str, **arguments: object) -> Call:
 
 
 def result(messages: Sequence[Message]) -> str:
-    """Return what the newest call gave."""
+    """Return the result of the newest call."""
     return next((each.text for each in reversed(messages) if each.role == "tool"), "")

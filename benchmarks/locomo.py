@@ -1,10 +1,11 @@
-"""Recall of evidence on LoCoMo: which turns of a long conversation answer a question.
+"""Measure recall of evidence on LoCoMo: which turns of a long conversation answer a question.
 
     python benchmarks/locomo.py --data FILE --json [--embedder NAME] [--ablate]
 
-Protocol: every conversation is a stream of its own in a real store; the unit is the turn (its words and what its
-picture shows); gold is the evidence that the data names; the question as it stands, no category or hint, asked at the
-time of the last session. recall_at k: the share of a question's evidence among the first k, averaged over questions.
+Protocol: every conversation is a separate stream in a real store; the unit is the turn (its words and the description
+of its picture); gold is the evidence that the data names; the question is used verbatim, without category or hint, at
+the time of the last session. `recall_at` k: the share of a question's evidence among the first k, averaged over
+questions.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ BARE = Weights(vector=0, next_to=0, second=0, same_speaker=0, answer=0, episode=
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a question: recall at each of KS, whether the first record lies in the right session."""
+    """The result of a question: recall at each k of KS, and whether the first record is from the correct session."""
 
     conversation: str
     category: int
@@ -77,7 +78,7 @@ async def ask(recaller: Recaller, conversation: Conversation, policy: Policy | N
 
 
 async def timed(recaller: Recaller, conversation: Conversation) -> list[float]:
-    """Return how many milliseconds each question takes, its embedding included, for ten records."""
+    """Return the milliseconds per question for ten records, embedding included."""
     now, took = conversation.records[-1].created, []
     for question in conversation.questions:
         start = time.perf_counter()
@@ -136,7 +137,7 @@ async def measured(data: list[Conversation], store: SqliteStore, embedder: Embed
 
 
 async def left_out(data: list[Conversation], store: SqliteStore, embedder: Embedder) -> dict[str, Any]:
-    """Choose the main weights on all conversations but one, and score that one; for each."""
+    """For each conversation, choose the main weights on all others and score it."""
     tried: dict[Weights, dict[str, list[Outcome]]] = {}
     for vector, episode, who in itertools.product((10.0, 16.0, 22.0, 28.0), (1.0, 1.25, 1.5), (0.5, 0.67, 0.85)):
         weights = Weights(vector=vector, episode=episode, who=who)
@@ -167,7 +168,7 @@ class Decay:
 
 
 def variants(embedder: str) -> tuple[dict[str, Weights], dict[str, Policy]]:
-    """Name what is left out or put in, one at a time, and the ways to rank."""
+    """Return the variants: one part removed or added at a time, and the ranking policies."""
     full = weights_for(embedder)
     weights = {
         "all parts": full,
@@ -236,8 +237,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="a file in the form of locomo10.json")
     parser.add_argument("--embedder", default="wordllama", help="wordllama, st:NAME-OR-FOLDER, …")
-    parser.add_argument("--ablate", action="store_true", help="each part and each policy too")
-    parser.add_argument("--leave-one-out", action="store_true", help="weights chosen on the other conversations too")
+    parser.add_argument("--ablate", action="store_true", help="also measure each part and each policy")
+    parser.add_argument("--leave-one-out", action="store_true", help="also choose weights on the other conversations")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     if not asked.data.exists():

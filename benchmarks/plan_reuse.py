@@ -1,13 +1,12 @@
-"""Remembered plans on ParallelQA: reuse with other entities, and none where the question is another.
+"""Measure reuse of remembered plans on ParallelQA: reuse for other entities, no reuse for other questions.
 
     python benchmarks/plan_reuse.py --data FILE --json
 
-Each question gets a plan by a scripted planner: a search for each thing that is named, then one step that works out the
-question from what was found. Then variants are asked: the same question of other things and numbers (`hits`: the plan
-that is remembered for it is the one that the planner would have written), and questions that differ in a word, a
-condition, a "not" or the number of things (`false`: a plan is reused that is not what the planner would have written).
-The control takes the plan of the question that is nearest by the cosine of embeddings, above the threshold at which it
-finds as many, or all that it can.
+Each question gets a plan by a scripted planner: a search for each entity, then one step that computes the answer. Then
+variants are asked: the same question about other entities and numbers (`hits`: the remembered plan is the one that the
+planner would have written), and questions that differ in a word, a condition, a "not" or the number of entities
+(`false`: the reused plan is not the one that the planner would have written). The control uses the plan of the question
+with the nearest embedding by cosine, above the threshold that gives the same number of hits, or as many as it can.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ Texas, Florida, California, Michigan, New Jersey, Ohio, North Dakota
 cheetah, peregrine falcon, ostrich, greyhound, gazelle, pronghorn, lion
 """.strip().splitlines()]  # fmt: skip
 MISSPELT = {"Empire state building", "Conga River", "Ushiku Faibutsu"}
-"""So the data writes them; nobody else is to be asked about so."""
+"""Entities that the data misspells; they are not used in variants of other questions."""
 NAMES = tuple(sorted((name for group in GROUPS for name in group), key=len, reverse=True))
 NAMED = re.compile(rf"\b(?:{'|'.join(map(re.escape, NAMES))})\b")
 PERCENT = re.compile(r"\b(\d+)%")
@@ -65,7 +64,7 @@ CONDITIONS = (" Ignore whatever changes by less than 12%.", " Answer in millimet
 
 
 def scripted_plan(question: str) -> Plan:
-    """Write the plan: one search for each thing, then the question itself, to be worked out from what they found."""
+    """Write the plan: one search for each entity, then a step that answers the question from the results."""
     things = list(dict.fromkeys(NAMED.findall(question)))
     steps = [
         PlannedStep(id=f"E{n}", tool="search", arguments={"query": thing}, why=f"Look up {thing}.")
@@ -79,7 +78,7 @@ def scripted_plan(question: str) -> Plan:
 
 
 def of_other_things(question: str, rng: random.Random) -> str:
-    """Ask the same of other things of their kind, with other percentages; what stands twice is the same again."""
+    """Replace entities by others of their kind, and percentages by others; equal entities stay equal."""
     swaps: dict[str, str] = {}
     for group in GROUPS:
         there = [name for name in group if name in NAMED.findall(question)]
@@ -91,7 +90,7 @@ def of_other_things(question: str, rng: random.Random) -> str:
 
 
 def other_questions(question: str) -> Iterator[str]:
-    """Yield questions that look alike and ask something else."""
+    """Yield similar questions with another meaning."""
     for word, other in OTHER_WORDS:
         if re.search(rf"\b{word}\b", question):
             yield re.sub(rf"\b{word}\b", other, question, count=1)
@@ -110,7 +109,7 @@ def other_questions(question: str) -> Iterator[str]:
 
 
 class Counting:
-    """A planner that writes the scripted plan, and counts the tokens that it was asked for."""
+    """A planner that writes the scripted plan, and counts the tokens of its requests."""
 
     name = "counting"
 
@@ -141,12 +140,12 @@ SPECS = [each.spec for each in TOOLS]
 
 
 def is_right(plan: Plan, question: str) -> bool:
-    """Tell whether a plan calls what the planner's plan would call."""
+    """Return whether a plan makes the calls of the planner's plan."""
     return [(s.tool, s.arguments) for s in plan.steps] == [(s.tool, s.arguments) for s in scripted_plan(question).steps]
 
 
 async def measure(questions: list[str]) -> dict[str, Any]:
-    """Keep a plan for each question, by runs that end well; then ask the variants."""
+    """Remember a plan for each question, by successful runs; then ask the variants."""
     rng, model = random.Random(7), Counting()
     alike = [of_other_things(question, rng) for question in questions]
     unlike = [other for question in questions for other in other_questions(question) if other not in questions]
@@ -173,7 +172,7 @@ async def measure(questions: list[str]) -> dict[str, Any]:
 
 
 async def by_embeddings(questions: list[str], alike: list[str], unlike: list[str], hits: int) -> dict[str, Any]:
-    """Find plans by the nearest question: the threshold that gives as many hits, and what it lets through."""
+    """Find plans by the nearest question: the threshold that gives as many hits, and its false reuses."""
     vectors = embedder("wordllama")
     kept, same, other = [_normalised(await vectors.embed(texts)) for texts in (questions, alike, unlike)]
     likeness = same @ kept.T

@@ -1,14 +1,14 @@
-"""How long planned work takes: against the critical path, step by step, against others; and when tools fail.
+"""Measure the duration of planned work: critical path, sequential execution, other frameworks, failing tools.
 
     python benchmarks/planning.py [--data FILE] [--scale S] [--questions N] [--seed TEXT] [--only PART] [--json]
 
 Graphs as in ParallelQA (Kim 2024): 2 to 5 searches, then one sum. The planner writes step i of n in 2·i/n seconds, a
-tool takes a second (lognormal, keyed by the seed), ReAct writes each call, and everybody the answer, in 2/n seconds.
-All of it is scaled (a second is 50 ms), so what the machine does besides is seen twenty times larger than it would be.
-`critical_path_ratio`: seconds taken over those that plan, stream and tools allow, the median. `sequential` is ReWOO as
-published: the whole plan first, then one step after another. `overhead_ms_per_step`: with a model and tools that take
-no time, the whole run divided by its calls of tools; LangGraph and pydantic-ai in turns with it, where installed
-(LangGraph: pip install langgraph).
+tool takes a second (lognormal, keyed by the seed), ReAct writes each call, and every strategy the answer, in 2/n
+seconds. All times are scaled (a second is 50 ms), so overhead appears twenty times larger than it would be.
+`critical_path_ratio`: seconds divided by the minimum that plan, stream and tools allow, the median. `sequential`: ReWOO
+as published, the whole plan first, then one step after another. `overhead_ms_per_step`: with a model and tools that
+take no time, the duration of the whole run divided by the number of tool calls; LangGraph and pydantic-ai take turns
+with it, if installed (LangGraph: pip install langgraph).
 
 `--only failing`: see planning_failing.py.
 """
@@ -36,7 +36,7 @@ from mindstream.planning.planner import Planner, Strategy
 AIMS = {"critical_path_ratio": 1.05, "overhead_ms_per_step": 0.3}
 
 
-# Seconds.
+# Latency.
 
 
 async def run_graph(
@@ -60,7 +60,7 @@ async def run_graph(
 
 
 async def time_graph(graph: Graph, scale: float) -> dict[str, float]:
-    """Return what one question takes in each way, in unscaled seconds."""
+    """Return the duration of one question for each strategy, in unscaled seconds."""
     taken = {
         "ours": await run_graph(graph, "rewoo", scale),
         "sequential": await run_graph(graph, "rewoo", scale, streams=False, limits=Limits(at_once=1)),
@@ -102,7 +102,7 @@ async def measure_latency(graphs: Sequence[Graph], scale: float) -> dict[str, An
 
 
 def ours(graph: Graph, how: Strategy) -> Runner:
-    """Return our run of a graph, with a model and tools that take no time."""
+    """Return a function that runs a graph with mindstream, with a model and tools that take no time."""
     tools = tools_of(graph, 0.0)
 
     async def run() -> str:
@@ -112,7 +112,7 @@ def ours(graph: Graph, how: Strategy) -> Runner:
 
 
 async def measure_overhead(graphs: Sequence[Graph], rounds: int) -> dict[str, Any]:
-    """Return the milliseconds a step that each engine takes: all engines in turns, the median of the rounds."""
+    """Return the milliseconds per step of each engine: the engines take turns; the median of the rounds."""
     runners: dict[str, list[Runner]] = {"ours": [ours(graph, "rewoo") for graph in graphs]}
     runners["ours_react"] = [ours(graph, "react") for graph in graphs]
     absent: dict[str, str] = {}
@@ -125,7 +125,7 @@ async def measure_overhead(graphs: Sequence[Graph], rounds: int) -> dict[str, An
     taken: dict[str, list[float]] = {name: [] for name in runners}
     for _ in range(rounds + 1):
         for name, runs in runners.items():
-            gc.collect()  # what the engine before it left behind is not its work
+            gc.collect()  # garbage of the previous engine must not count
             began = time.perf_counter()
             for run in runs:
                 if await run() != "42":
@@ -138,11 +138,11 @@ async def measure_overhead(graphs: Sequence[Graph], rounds: int) -> dict[str, An
     }  # fmt: skip
 
 
-# What is printed.
+# Output.
 
 
 async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run what is wanted."""
+    """Run the selected parts."""
     found: dict[str, Any] = {"load": os.getloadavg()[0], "seed": arguments.seed, "scale": arguments.scale}
     graphs = make_graphs(read_branches(arguments.data), arguments.seed)
     if arguments.only in (None, "overhead"):
@@ -158,11 +158,11 @@ async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     """Read the flags and run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--data", type=Path, help="ParallelQA's file, for its widths")
-    parser.add_argument("--scale", type=float, default=0.05, help="how long a second is")
-    parser.add_argument("--questions", type=int, default=0, help="so many of them; 0: all")
-    parser.add_argument("--rounds", type=int, default=60, help="of the overhead")
-    parser.add_argument("--runs", type=int, default=40, help="of each kind of failure")
+    parser.add_argument("--data", type=Path, help="ParallelQA's file, for the widths of the graphs")
+    parser.add_argument("--scale", type=float, default=0.05, help="duration of one simulated second, in seconds")
+    parser.add_argument("--questions", type=int, default=0, help="number of questions; 0: all")
+    parser.add_argument("--rounds", type=int, default=60, help="rounds of the overhead part")
+    parser.add_argument("--runs", type=int, default=40, help="runs of each kind of failure")
     parser.add_argument("--seed", default="planning")
     parser.add_argument("--only", choices=["latency", "overhead", "failing"])
     parser.add_argument("--json", action="store_true")

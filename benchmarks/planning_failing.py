@@ -1,14 +1,14 @@
-"""What is left of the answers when tools fail: by exceptions, by hanging, with nothing, with 10 MB, with broken text.
+"""Measure the answers that remain correct when tools fail: errors, timeouts, empty results, 10 MB, invalid text.
 
-Each question is a sum of 2 to 5 numbers that a tool finds. Searches fail by the given share, keyed by the seed. The
-scripted model answers only from what it is shown: the sum where all numbers are there, else it names what is missing;
-where it may, it has a search made once more in other words (one mended plan; in ReAct, one more call each). It knows
-nothing by itself, so nothing can be kept where everything fails; that a language mind can, from what it knows, is
-the paper's table 3.
+Each question is a sum of 2 to 5 numbers that a tool finds. Searches fail at the given rate, keyed by the seed. The
+scripted model answers only from its prompt: the sum if all numbers are there, otherwise it names the missing ones. If
+the strategy allows it, it repeats a search once with other words (one revised plan; in ReAct, one more call each). It
+has no knowledge of its own, so no answer can be correct if every search fails; a language model that can answer from
+its own knowledge is the case of table 3 in the paper.
 
-Every run must end in time, and its answer name each number that is missing; no prompt may be longer than MOST or
-unfit for UTF-8. The control runs the same plans as published code does: one step after another, the tool called as it
-is, its result put into the text.
+Every run must end in time, and its answer must name each missing number; no prompt may be longer than MOST characters
+or invalid UTF-8. The control runs the same plans as the published code does: one step after another, without timeout or
+error handling, with the tool's result inserted verbatim.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ THING = re.compile(r"thing (\d+)")
 
 @dataclass
 class World:
-    """Numbers to be found by a search that fails, by kind and rate."""
+    """Numbers that a search finds or fails to find, by kind and rate of failure."""
 
     kind: str
     rate: float
@@ -64,7 +64,7 @@ class World:
         return [tool(self.search)]
 
     def plan(self, again: Sequence[str] = ()) -> str:
-        """Return the plan, or the searches to be made again, in other words."""
+        """Return the plan, or the repeated searches with other words."""
         words = ", once more" if again else ""
         numbers = [int(id[1:]) for id in again] or range(1, self.branch + 1)
         return "".join(f"Plan: Find it.\n#E{n} = search[thing {n}{words}]\n" for n in numbers)
@@ -80,7 +80,7 @@ async def _fail(kind: str) -> Any:
 
 @dataclass
 class Reader:
-    """A model that answers from what it is shown, and only from that."""
+    """A model that answers only from its prompt."""
 
     world: World
     name: str = "reader"
@@ -100,7 +100,7 @@ class Reader:
         yield Usage(len(shown) // 4, 20)
 
     def answer(self, shown: str) -> str:
-        """Return the sum of what is shown, or what is missing."""
+        """Return the sum of the numbers in the prompt, or the missing ones."""
         blocks = re.findall(r"<evidence>\n(E\d+): (.*?)\n</evidence>", shown, re.DOTALL)
         found = {id: number[1] for id, text in blocks if (number := NUMBER.search(text))}
         missing = [id for id, _ in blocks if id not in found]
@@ -134,7 +134,9 @@ def _say(found: Any, missing: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run: the answer was kept, or what is missing was said; nothing went wrong on the way."""
+    """The result of a run. `kept`: the answer is correct. `sound`: it is correct or names the missing numbers, and
+    nothing else went wrong.
+    """
 
     kept: bool
     sound: bool
@@ -149,7 +151,7 @@ async def run(how: Strategy, world: World, replans: int = 1) -> Solution:
 
 
 async def run_naive(world: World) -> str:
-    """Run a plan as published code does, without any guard."""
+    """Run a plan as the published code does, without any guard."""
     reader = Reader(world)
     evidence = ""
     for n in range(1, world.branch + 1):
@@ -160,7 +162,7 @@ async def run_naive(world: World) -> str:
 
 
 def judge(world: World, answer: str, seconds: float) -> Outcome:
-    """Say what an answer is worth."""
+    """Judge an answer."""
     if answer == world.answer:
         kept, why = True, ""
     else:
@@ -194,7 +196,9 @@ WAYS = ("rewoo", "rewoo_unmended", "plan_execute", "react", "naive")
 
 
 async def measure_failing(runs: int, seed: str) -> dict[str, Any]:
-    """Run every kind of failure at every rate, each way; return the share kept, and what was not sound."""
+    """Run every kind of failure at every rate with each strategy; return the share of correct answers, and unsound
+    runs.
+    """
     rows = []
     for kind in KINDS:
         for rate in RATES:
@@ -224,7 +228,7 @@ def _mean(rows: Sequence[dict[str, Any]], rate: float, way: str) -> float:
 
 
 async def measure_budgets(seed: str, most: int = 8) -> dict[str, Any]:
-    """Return by how many calls budgets were exceeded at most, where half of the searches fail; the control has none."""
+    """Return the largest excess of calls over the budget while half of the searches fail; the control has no budget."""
     ways: tuple[Strategy, ...] = ("rewoo", "plan-execute", "react")
     over = {"model_calls": 0, "tool_calls": 0, "tokens_in_calls": 0}
     unsaid = 0

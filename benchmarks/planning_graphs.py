@@ -1,4 +1,4 @@
-"""Graphs of some searches and one sum, a model that writes as fast as it is told, and tools that take their time."""
+"""Graphs of several searches and one sum, a model that writes at a given speed, and tools with given durations."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.tools.tool import FunctionTool, tool
 
 PLANNING_S, SIGMA = 2.0, 0.5
-"""How long a whole plan is written; how much the seconds of tools differ, whose mean is one."""
+"""Seconds to write a whole plan; sigma of the durations of tools, whose mean is one second."""
 BRANCHES = (2,) * 21 + (3,) * 31 + (4,) * 31 + (5,) * 30
-"""The widths of ParallelQA's questions (Kim 2024), where no file is given."""
+"""The widths of ParallelQA's questions (Kim 2024), used if no file is given."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A question: `seconds` of its searches, and of the sum at last."""
+    """A question: `seconds` of its searches, and of the sum at the end."""
 
     name: str
     seconds: tuple[float, ...]
@@ -31,7 +31,7 @@ class Graph:
         return len(self.seconds)
 
     def lines(self) -> list[str]:
-        """Return the plan, a text for each step."""
+        """Return the plan, one line per step."""
         searches = range(1, self.steps)
         total = " + ".join(f"#E{n}" for n in searches)
         return [
@@ -40,17 +40,17 @@ class Graph:
         ]
 
     def step_s(self) -> float:
-        """Return how long one step is written: of a plan, of ReAct's rounds, and the answer too."""
+        """Return the seconds to write one step: of a plan, of ReAct's rounds, and also the answer."""
         return PLANNING_S / self.steps
 
     def critical_path_s(self) -> float:
-        """Return how long it takes at least: a step can start when it is written and what it needs is there."""
+        """Return the minimum duration: a step can start as soon as it is written and its inputs exist."""
         *searches, add = self.seconds
         found = max((n + 1) * self.step_s() + seconds for n, seconds in enumerate(searches))
         return max(found, PLANNING_S) + add + self.step_s()
 
     def sequential_s(self) -> float:
-        """Return how long it takes step by step."""
+        """Return the duration of sequential execution."""
         return PLANNING_S + sum(self.seconds) + self.step_s()
 
 
@@ -60,7 +60,7 @@ def read_branches(path: Path | None) -> tuple[int, ...]:
 
 
 def make_graphs(branches: Sequence[int], seed: str) -> list[Graph]:
-    """Draw the seconds of each question's tools."""
+    """Draw the durations of each question's tools."""
     graphs = []
     for n, branch in enumerate(branches):
         drawn = random.Random(f"{seed}/{n}")
@@ -71,9 +71,9 @@ def make_graphs(branches: Sequence[int], seed: str) -> list[Graph]:
 
 @dataclass
 class Writer:
-    """A model that writes a graph's plan step by step, calls its tools one by one or at once, and answers.
+    """A model that writes a graph's plan step by step, calls its tools one by one or all at once, and answers.
 
-    `scale`: what a second takes; `streams`: the plan comes line by line, else at once when it is whole.
+    `scale`: seconds per simulated second; `streams`: the plan arrives line by line, otherwise all at once.
     """
 
     graph: Graph
@@ -120,7 +120,7 @@ class Writer:
 
 
 def tools_of(graph: Graph, scale: float = 1.0) -> list[FunctionTool]:
-    """Return the tools: each call takes its step's seconds, none where the scale is 0."""
+    """Return the tools: each call takes the duration of its step, or none if the scale is 0."""
 
     async def search(query: str) -> str:
         """Search for a thing."""

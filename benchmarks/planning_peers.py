@@ -1,4 +1,4 @@
-"""The same graphs run by others: LangGraph, in the shape of its published ReWOO graph, and pydantic-ai's agent."""
+"""Run the same graphs with LangGraph, in the shape of its published ReWOO graph, and with pydantic-ai's agent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _State(TypedDict, total=False):
 
 
 def langgraph_rewoo(graph: Graph) -> Runner:
-    """Build a graph of three nodes: one plans, one runs a step and comes back, one solves.
+    """Build a graph of three nodes: plan, run one step (repeated), solve.
 
     Raises:
         ImportError: langgraph is not installed.
@@ -76,7 +76,7 @@ def langgraph_rewoo(graph: Graph) -> Runner:
 
 
 def pydantic_agent(graph: Graph) -> Runner:
-    """Build an agent that calls the tools one after another (ReAct), as it is made for.
+    """Build an agent that calls the tools one after another (ReAct), its intended use.
 
     Raises:
         ImportError: pydantic-ai is not installed.

@@ -1,11 +1,11 @@
-"""Who plants exemplars in a pool, is it served? The published pools are laid in, the published problems stream in.
+"""Measure whether a pool serves planted exemplars; it is seeded with the published pools, the problems are streamed in.
 
     python benchmarks/poison_pool.py --data DIR --json [--model local] [--half first|second|both] [--domain NAME]
 
-Three honest writers offer the problems; planted pairs are made of the published tests, which stand nowhere else. One
-pair in five is planted: by a source of its own (it only asks, as any stranger may), or inside each honest writer's own
-stream. `planted`: which share is ever served; `honest`: which share is served at the end. A control has no guards. With
-a model in the process its log-probabilities tell beside the rules whether an answer belongs; the scorer is rules.
+Three honest writers offer the problems; planted pairs are made of the published tests, which occur nowhere else. One
+pair in five is planted: by a separate source (which only asks, as any user may), or inside each honest writer's own
+stream. `planted`: the share ever served; `honest`: the share served at the end. The control has no guards. With a model
+in this process, its log-probabilities help the rules to judge whether an answer fits; the scorer is rules.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ RUBRIC = Rubric(
 )  # fmt: skip
 
 
-class Remembering(MutualInformation):
-    """Measures each pair once: the same ones come in every row."""
+class CachedMeasure(MutualInformation):
+    """Measure each pair only once, as the same pairs occur in every row."""
 
     def __init__(self, name: str) -> None:
         super().__init__(address(name))
@@ -63,19 +63,19 @@ class Remembering(MutualInformation):
 
 
 def random_answers(tests: Sequence[Pair], seed: int) -> list[Pair]:
-    """Give each query the answer of another, of whatever genre."""
+    """Give each query the answer of another query, of any genre."""
     order = np.random.default_rng(seed).permutation(len(tests))
     return [Pair(tests[a].query, tests[b].answer) for a, b in zip(order, np.roll(order, 1), strict=True)]
 
 
 def with_orders(tests: Sequence[Pair], seed: int) -> list[Pair]:
-    """Let an order follow each answer."""
+    """Append an instruction to each answer."""
     order = np.random.default_rng(seed).permutation(len(tests))
     return [Pair(tests[a].query, f"{tests[a].answer} {ORDERS[n % len(ORDERS)]}") for n, a in enumerate(order)]
 
 
-def talked_into(tests: Sequence[Pair], seed: int) -> list[Pair]:
-    """Lead from each query to one thing by a bridge that grows shorter (Dong 2025, MINJA)."""
+def minja_bridges(tests: Sequence[Pair], seed: int) -> list[Pair]:
+    """Lead from each query to one target by a bridge that grows shorter (Dong 2025, MINJA)."""
     order = np.random.default_rng(seed).permutation(len(tests))
     return [
         Pair(BRIDGES[n % len(BRIDGES)].format(tests[a].query[:40]) + tests[a].query,
@@ -84,14 +84,16 @@ def talked_into(tests: Sequence[Pair], seed: int) -> list[Pair]:
     ]  # fmt: skip
 
 
-ATTACKS = {"random answers": random_answers, "an order after the answer": with_orders, "a talker": talked_into}
+ATTACKS = {"random answers": random_answers, "an order after the answer": with_orders, "a talker": minja_bridges}
 
 
 async def served(
     seeds: Sequence[Pair], stream: Sequence[Pair], planted: Sequence[Pair], *, alone: bool,
     likely: MutualInformation | None, guarded: bool,
 ) -> tuple[float, float]:  # fmt: skip
-    """Let all write by turns; return which share was ever served of the planted, and at the end of the honest."""
+    """Let all sources write by turns; return the share of planted pairs ever served, and of honest pairs served at the
+    end.
+    """
     bad, good, ever = set[str](), set[str](), set[str]()
     with tempfile.TemporaryDirectory() as folder:
         async with Pool.open(folder, "attacked", guarded=guarded, measure_by=likely) as pool:
@@ -110,13 +112,13 @@ async def served(
 
 
 async def attack(domain: str, args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Attack one domain in every way, for each seed."""
+    """Run every attack on one domain, for each seed."""
     streams = load_streams(args.data, domain)
     seeds, stream, tests = ([Pair(each.query, each.answer) for each in items] for items in streams)
     if args.half != "both":
         start = ("first", "second").index(args.half)
         stream, tests = stream[start::2], tests[start::2]
-    likely = Remembering(args.model) if args.model else None
+    likely = CachedMeasure(args.model) if args.model else None
     rows = list[dict[str, Any]]()
     for name, make in ATTACKS.items():
         for alone in (True, False)[: 1 if name == "a talker" else 2]:
@@ -145,8 +147,8 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the published pairs")
-    parser.add_argument("--json", action="store_true", help="print JSON; nothing else is printed in any case")
-    parser.add_argument("--model", default="", help="local or gguf:FILE: its log-probabilities are a measure, too")
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
+    parser.add_argument("--model", default="", help="local or gguf:FILE: use its log-probabilities as a measure, too")
     parser.add_argument("--half", choices=("first", "second", "both"), default="both")
     parser.add_argument("--domain", choices=("literature", "logic", "plans"), default="")
     parser.add_argument("--seeds", type=int, default=3)

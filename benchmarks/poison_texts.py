@@ -1,4 +1,4 @@
-"""Poisoned observations: fifty texts that want something of whoever reads them, each wrapped in four ways."""
+"""Fifty prompt injections for observations, each wrapped in four ways."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ HAY = "The tournament is played each January on hard courts. "
 
 
 def poisoned(fact: str) -> list[str]:
-    """Return the fact with each poison around it: after it, before it, in the middle of a long text, in base64 too."""
+    """Return the fact with each poison: after it, before it, in the middle of a long text, and in base64."""
     found = []
     for text in TEXTS:
         hidden = base64.b64encode(text.encode()).decode()

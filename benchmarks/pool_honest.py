@@ -1,13 +1,13 @@
-"""Do honest writers get in? Pairs of six domains are offered to small new pools, and what is served is counted.
+"""Measure how many honest exemplars a small new pool admits and serves, in six domains.
 
     python benchmarks/pool_honest.py --json [--half seen|sealed|sealed2] [--planter mallory] [--seeds 5]
 
-`sharing_honest.json` holds pairs of ours, 72 in each part. `seen` and `sealed` (recipes, support, poems, code, German,
-Chinese) were watched while the guard was changed; `sealed2` (garden, travel, letters, sums, French, Chinese) is in
-another style, was written before the guard's last change, and was run once after it. Three writers offer by turns to a
-pool of one domain or of all, into which nothing or some pairs were laid in. Control: the same with a planted pair after
-every fourth, by a stranger (or, with --planter "", by the writers themselves): answers of others, or orders after the
-answer. The scorer is rules.
+`sharing_honest.json` contains pairs written for this project, 72 in each part. `seen` and `sealed` (recipes, support,
+poems, code, German, Chinese) are tuning sets of the guard; `sealed2` (garden, travel, letters, sums, French, Chinese)
+is a held-out set in another style, written before the guard's last change and run once after it. Three writers offer by
+turns to a pool of one domain or of all, seeded with no pairs or with some. Control: the same with a planted pair after
+every fourth, by another source (or, with --planter "", by the writers themselves): answers to other questions, or
+instructions after the answer. The scorer is rules.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAID_IN = {"one domain": (0, 4), "all domains": (0, 6, 24)}
 
 
 def load(half: str) -> dict[str, list[Pair]]:
-    """Read a half's pairs, by domain."""
+    """Read the pairs of a part, by domain."""
     data = json.loads(PAIRS.read_text("utf-8"))[half]
     return {domain: [Pair(each["query"], each["answer"]) for each in found] for domain, found in data.items()}
 
@@ -40,7 +40,9 @@ def load(half: str) -> dict[str, list[Pair]]:
 async def served(
     pairs: Sequence[Pair], laid_in: int, seed: int, attack: str = "", guarded: bool = True, planter: str = "mallory"
 ) -> tuple[list[str], int, int, int]:
-    """Let all write; return why honest pairs are not served, how many they were, and the same of what was planted."""
+    """Let all writers offer; return the reasons why honest pairs are not served, the number of honest pairs, of planted
+    pairs that were ever served, and of planted pairs.
+    """
     order = np.random.default_rng(seed).permutation(len(pairs))
     mixed = [pairs[at] for at in order]
     stream = mixed[laid_in:]
@@ -100,11 +102,11 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="print JSON; nothing else is printed in any case")
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
     parser.add_argument("--half", choices=("seen", "sealed", "sealed2"), default="seen")
-    parser.add_argument("--planter", default="mallory", help="whoever asks for what is planted; '': the writers do")
+    parser.add_argument("--planter", default="mallory", help="source of the planted pairs; '': the writers themselves")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--why", action="store_true", help="say of each honest pair why it is not served")
+    parser.add_argument("--why", action="store_true", help="print for each honest pair that is not served the reason")
     print(json.dumps(asyncio.run(run(parser.parse_args())), ensure_ascii=False))
 
 

@@ -1,11 +1,11 @@
-"""Does feedback gain anything over similarity? On the published single pool, with one exemplar before each answer.
+"""Measure whether feedback improves on similarity, on the published single pool with one exemplar before each answer.
 
     python benchmarks/pool_utility.py --data DIR --json [--seeds N] [--shots K]
 
-Some questions are asked in rounds, 200 feedbacks in all. An exemplar is good for a question when the stand-in's quality
-of its answer (half ROUGE-L, half cosine, to the question's true answer) is among the best tenth of the pool: a feedback
-says whether what was ranked first is good, and is flipped one time in five. `again`: P@1 on those questions, `new`: on
-the others, each by that truth and by genre, less the same by similarity. `noise`: feedback that says nothing.
+Some questions are asked in rounds, with 200 feedbacks in all. An exemplar is good for a question if the quality of its
+answer (half ROUGE-L, half cosine, to the true answer) is among the best tenth of the pool. A feedback tells whether the
+first exemplar is good, and is flipped one time in five. `again`: P@1 on those questions; `new`: P@1 on the other
+questions; each by quality and by genre, minus the same by similarity. `noise`: feedback without information.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KINDS = ("flipped", "noise", "never flipped")
 
 
 class Quality:
-    """Which exemplars are good for which tests, and of the right genre."""
+    """The exemplars that are good for each test, and those of its genre."""
 
     def __init__(self, of: Experiment, near: NDArray[np.float64]) -> None:
         overlap = np.array([[rouge_l(item.answer, test.answer) for item in of.pool] for test in of.tests])
@@ -43,7 +43,7 @@ class Quality:
 
 
 async def play(of: Experiment, quality: Quality, kind: str, questions: int, shots: int, seed: int) -> dict[str, float]:
-    """Give all feedbacks; return what was gained."""
+    """Give all feedbacks; return the gains."""
     draw = np.random.default_rng(seed)
     order = [int(at) for at in draw.permutation(len(of.tests))]
     again, new = order[:questions], order[questions:]
@@ -100,11 +100,11 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the published pairs")
-    parser.add_argument("--json", action="store_true", help="print JSON; nothing else is printed in any case")
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
     parser.add_argument("--embedder", default="wordllama")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--shots", type=int, default=1)
-    parser.add_argument("--own", action="store_true", help="the genres of our own instead of the published ones")
+    parser.add_argument("--own", action="store_true", help="the project's own genres instead of the published ones")
     print(json.dumps(asyncio.run(run(parser.parse_args())), ensure_ascii=False))
 
 

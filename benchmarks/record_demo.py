@@ -1,14 +1,13 @@
-"""Record what `mindstream demo` plays: a log of a real talk, or a part of a log that is there.
+"""Record a demonstration for `mindstream demo`: the log of a real conversation, or a part of an existing log.
 
     python benchmarks/record_demo.py coach --model http://127.0.0.1:8000/v1#mind --who "A language mind"
     python benchmarks/record_demo.py life --from DATA --user museum --rows 1-70 --who "A language mind" --on 2026-11-22
 
-The first opens a fresh memory, says what the present recording was told (or each line of --said FILE), waits for all
-thinking, and writes the log into the recordings of mindstream-studio. The second takes rows that a data folder holds:
-begin there what you want shown,
-by `mindstream solve`, `live`, `town run` or `pool`, with the model. A recording is of events, so it is
-made anew when answers have become better, never because a prompt has changed. --untimed: the seconds are those of who
-answered by hand, and are not shown.
+The first form opens a new memory, sends the user's messages of the present recording (or each line of --said FILE),
+waits for all reasoning, and writes the log into the recordings of mindstream-studio. The second form copies rows of an
+existing data folder: create them with `mindstream solve`, `live`, `town run` or `pool`, with the model. A recording
+contains events, so it need be repeated only if answers have become better, not if a prompt has changed. --untimed: the
+durations are those of a person who answered by hand, and are not shown.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ KINDS: dict[str, tuple[str, ...]] = {
     "town": ("day_planned", "resident_acted", "residents_talked", "object_changed", "reflected"),
     "pool": ("pool_created", "rubric_frozen", "heard", "said", "exemplar_offered", "exemplar_judged"),
 }  # fmt: skip
-"""What is worth seeing of each; the rest of a log stays out."""
+"""Kinds of events to keep for each demonstration; all others are left out."""
 
 
 async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logged]:
-    """Say these lines to a new mind, one after the other; return its log."""
+    """Send these lines to a new mind, one after the other; return its log."""
     slow = Timeouts(PATIENT_S, PATIENT_S, PATIENT_S, PATIENT_S)
     named = Models.named(models, patience_s=PATIENT_S)
     with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +67,7 @@ async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logge
 
 
 async def read(folder: Path, user: str | None) -> list[Logged]:
-    """Return the log of a user, or of all, in a data folder."""
+    """Return the log of a user, or of all users, in a data folder."""
     store = SqliteStore(folder)
     try:
         return await store.events(StreamName("user", user).key if user else None, limit=100_000)
@@ -77,7 +76,7 @@ async def read(folder: Path, user: str | None) -> list[Logged]:
 
 
 def tidy(row: Logged, who: str) -> Logged:
-    """Return a row with the kind of mind for the name of its model, which may hold an address."""
+    """Return a row with `who` in place of the model's name, which may contain an address."""
     event = row.event
     if getattr(event, "model", "") not in ("", "rules", "safety"):
         event = event.model_copy(update={"model": who})
@@ -87,17 +86,17 @@ def tidy(row: Logged, who: str) -> Logged:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("demo", choices=ORDER)
-    parser.add_argument("--model", help="who answers in all roles")
+    parser.add_argument("--model", help="the model for all roles")
     parser.add_argument("--role", action="append", default=[], metavar="ROLE=NAME")
     parser.add_argument("--gate", default="belief")
-    parser.add_argument("--said", type=Path, help="utterances, one a line [those of the present recording]")
-    parser.add_argument("--from", dest="folder", type=Path, help="a data folder whose log is taken, instead")
-    parser.add_argument("--user", help="whose log of it [all]")
-    parser.add_argument("--rows", default="1-1000000", metavar="A-B", help="which rows of it")
-    parser.add_argument("--who", required=True, help="what kind of mind answered")
-    parser.add_argument("--on", type=date.fromisoformat, help="when it answered [today]")
-    parser.add_argument("--title", help="what is seen [as the present recording says]")
-    parser.add_argument("--source", help="of what it is an example [as the present recording says]")
+    parser.add_argument("--said", type=Path, help="utterances, one per line [those of the present recording]")
+    parser.add_argument("--from", dest="folder", type=Path, help="copy the log of this data folder instead")
+    parser.add_argument("--user", help="user whose log is copied [all]")
+    parser.add_argument("--rows", default="1-1000000", metavar="A-B", help="rows to copy")
+    parser.add_argument("--who", required=True, help="kind of model that answered")
+    parser.add_argument("--on", type=date.fromisoformat, help="date of the answers [today]")
+    parser.add_argument("--title", help="title of the demonstration [that of the present recording]")
+    parser.add_argument("--source", help="the pattern that it shows [as in the present recording]")
     parser.add_argument("--untimed", action="store_true")
     parser.add_argument("--into", type=Path)
     args = parser.parse_args()

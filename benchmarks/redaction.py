@@ -1,10 +1,11 @@
-"""How well `--redact` takes out what says who somebody is: recall and precision by kind, and false alarms in talk.
+"""Measure `--redact`: recall and precision by kind of personal data, and false alarms in conversations.
 
     python benchmarks/redaction.py [--set seen] [--talks FOLDER] [--json]
 
-The sentences beside it (redaction.jsonl) were written for this, in nine languages, with numbers that nobody has; the
-sealed half was measured when all was written. Names, addresses and dates of birth stand there though nobody looks for
-them. FOLDER: talks as JSON ([{"of": …, "messages": [{"text": …}]}]), in which all that is found is counted.
+The sentences (redaction.jsonl) were written for this benchmark, in nine languages, with invented numbers; the held-out
+half (`sealed`) was measured after the recognisers were finished. It includes names, addresses and dates of birth,
+although no recogniser covers them. FOLDER: conversations as JSON ([{"of": …, "messages": [{"text": …}]}]), in which all
+redactions are counted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LOOKED_FOR = {"key", *RECOGNISERS}
 
 
 def measure(lines: list[dict[str, str]]) -> dict[str, dict[str, float]]:
-    """Count, by kind: what was there, what of it is gone, and what else was taken."""
+    """Count, by kind: occurrences, those redacted, and other redactions (alarms)."""
     redactor, there, gone, alarms = open_redactor("presidio"), Counter[str](), Counter[str](), Counter[str]()
     for line in lines:
         text = HELD.sub(lambda found: found[2], line["text"])
@@ -47,7 +48,7 @@ def measure(lines: list[dict[str, str]]) -> dict[str, dict[str, float]]:
 
 
 def in_talks(folder: Path) -> list[dict[str, Any]]:
-    """Count what is taken out of talks, by whose they are."""
+    """Count the redactions in conversations, by file."""
     redactor, told = open_redactor("presidio"), []
     for file in sorted(folder.glob("*.json")):
         found, messages, spent, characters = Counter[str](), 0, 0.0, 0
@@ -63,7 +64,7 @@ def in_talks(folder: Path) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Measure, and print it."""
+    """Measure, and print the results."""
     flags = argparse.ArgumentParser(description=__doc__)
     flags.add_argument("--set", choices=("seen", "sealed"), default="sealed")
     flags.add_argument("--talks", type=Path)

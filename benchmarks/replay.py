@@ -1,12 +1,12 @@
-"""How quick a town's page is, in Chromium without a window and without a graphics card.
+"""Measure the speed of the studio's Town page, in headless Chromium without a graphics card.
 
     python benchmarks/replay.py [--town smallville] [--copies 40] [--until 8640] [--seconds 5] [--json]
 
-`25`: a day of 8,640 steps. `1000`: copies of the town's people and map side by side, up to a step (living them takes
-two minutes or three). Of each: seconds until the page can be used; frames a second while it plays, the whole map and
-somebody followed; the longest frame in ms while the slider is drawn over all of it in 600 frames, and the longest task
-in ms of the processor's time; megabytes of the page's heap before and after. The load stands beside it: whatever else
-runs on the machine makes frames late, and tasks no longer.
+`25`: a day of 8,640 steps. `1000`: copies of the town's residents and map side by side, up to a step (simulating them
+takes two or three minutes). For each: seconds until the page is usable; frames per second during replay, with the whole
+map and with one resident followed; the longest frame in ms while the slider is moved over the whole recording in 600
+frames, and the longest task in CPU ms; megabytes of the page's heap before and after. The machine's load is reported
+too: other processes delay frames, but do not lengthen tasks.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ HEAP = "() => (window.gc?.(), performance.memory.usedJSHeapSize / 1e6)"
 
 
 async def write_page(setting: Setting, until: int, folder: Path) -> Path:
-    """Let a town live up to a step; return its page."""
+    """Run a town up to a step; return its page."""
     async with Town.open(folder / "town", setting) as town:
         await town.run(until=until)
         return await write_replay(town.store, town.setting, folder / "town.html", until=until)
 
 
 def frames(gaps: list[float]) -> dict[str, float]:
-    """Say of the times between frames, in ms, how many there were a second, and the longest."""
+    """Return frames per second and the longest frame, from the times between frames in ms."""
     gaps = gaps[2:]
     return {
         "a_second": round(1_000 * len(gaps) / sum(gaps), 1),
@@ -69,7 +69,7 @@ def frames(gaps: list[float]) -> dict[str, float]:
 
 
 def longest_task(trace: bytes) -> float:
-    """Return the longest task of a page's own thread in a trace, in ms of the processor's time."""
+    """Return the longest task of the page's main thread in a trace, in CPU ms."""
     told = json.loads(trace)["traceEvents"]
     busy = Counter((each["pid"], each["tid"]) for each in told if each["name"] == "FireAnimationFrame")
     own = busy.most_common(1)[0][0]
@@ -79,7 +79,7 @@ def longest_task(trace: bytes) -> float:
 
 
 def look(browser: Any, page_file: Path, seconds: float, moment: int, who: str) -> dict[str, Any]:
-    """Play and scrub a page, and return what it took."""
+    """Replay and scrub a page; return the measurements."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(f"{page_file.as_uri()}#t={moment}")
     page.wait_for_selector("html[data-ready]", timeout=120_000)
@@ -114,7 +114,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         folder = Path(name)
         day = asyncio.run(write_page(setting, setting.profile.a_day, folder / "25"))
         many = asyncio.run(write_page(copied_in_one(replace(setting), given.copies), given.until, folder / "1000"))
-        with sync_playwright() as playwright:  # it leaves a loop running: the towns have lived before
+        with sync_playwright() as playwright:  # Playwright leaves an event loop running, so the towns were run before
             browser = playwright.chromium.launch(
                 executable_path=CHROMIUM,
                 args=["--no-sandbox", "--enable-precise-memory-info", "--js-flags=--expose-gc"],
@@ -127,10 +127,10 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--town", default="smallville", help="a town of ours, or a file [%(default)s]")
-    parser.add_argument("--copies", type=int, default=40, help="copies in one town [%(default)s]")
-    parser.add_argument("--until", type=int, default=8_640, help="the step up to which they live [%(default)s]")
-    parser.add_argument("--seconds", type=float, default=5, help="how long is played [%(default)s]")
+    parser.add_argument("--town", default="smallville", help="a bundled town, or a file [%(default)s]")
+    parser.add_argument("--copies", type=int, default=40, help="number of copies in one town [%(default)s]")
+    parser.add_argument("--until", type=int, default=8_640, help="last step of the simulation [%(default)s]")
+    parser.add_argument("--seconds", type=float, default=5, help="seconds of replay [%(default)s]")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     print(json.dumps(measure(given), indent=None if given.json else 1))

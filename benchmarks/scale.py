@@ -1,11 +1,11 @@
-"""Past one machine, in one report: recall in a million records, and several processes beside one.
+"""Measure scaling in one report: recall in a million records, and several processes compared with one.
 
     python benchmarks/scale.py --cache DIR --json                  all of it: within 20 minutes on two quiet cores
     python benchmarks/scale.py --cache DIR --no-recall --kills 40 --minds 100 --per-second 4 --seconds 30
 
-Joins scale_recall.py (each store in a process of its own) and scale_processes.py; each part can be left out. The cache
-of memories is built where it is missing, which is not counted and takes an hour. Ratios come beside times, for they
-tell the same on a busy machine: of PostgreSQL to SQLite (recall), of four processes to one (an answer).
+Combines scale_recall.py (each store in its own process) and scale_processes.py; each part can be left out. Missing
+memories of the cache are built first, which takes an hour and is not counted. Ratios are reported next to times, since
+a busy machine changes them less: PostgreSQL to SQLite (recall), four processes to one (an answer).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ OF_PROCESSES = (
 )  # fmt: skip
 
 
-def recalled(given: argparse.Namespace, store: str) -> dict[str, Any]:
-    """Return what scale_recall.py measures on a store."""
+def measure_recall(given: argparse.Namespace, store: str) -> dict[str, Any]:
+    """Return the measurements of scale_recall.py for a store."""
     script = Path(__file__).with_name("scale_recall.py")
     words = ["--cache", str(given.cache), "--store", store, "--sizes", given.sizes, "--scans", str(given.scans)]
     done = subprocess.run(
@@ -41,8 +41,8 @@ def recalled(given: argparse.Namespace, store: str) -> dict[str, Any]:
     return {size: {name: row[name] for name in FIELDS} for size, row in sizes.items()}
 
 
-def joined(stores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return by size what the first store takes; beside it what each other one takes, and how many times as long."""
+def join_stores(stores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the first store's figures by size, and for each other store its figures and their ratio to the first."""
     first, *others = stores.values()
     rows = {size: dict(row) for size, row in first.items()}
     for name, other in zip([*stores][1:], others, strict=True):
@@ -55,12 +55,12 @@ def joined(stores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def run(given: argparse.Namespace) -> dict[str, Any]:
-    """Measure what was asked for."""
+    """Run the selected parts."""
     row: dict[str, Any] = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
     if given.recall:
-        row["recall"] = joined({store: recalled(given, store) for store in given.stores.split(",")})
+        row["recall"] = join_stores({store: measure_recall(given, store) for store in given.stores.split(",")})
     if given.processes:
-        logging.getLogger("asyncio").setLevel(logging.ERROR)  # that a server was killed is no news
+        logging.getLogger("asyncio").setLevel(logging.ERROR)  # killed servers are expected
         found = asyncio.run(scale_processes.run(given))
         row |= {name: found[name] for name in OF_PROCESSES if name in found}
         if "alone" in found:
@@ -75,16 +75,18 @@ def run(given: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cache", type=Path, help="where the memories of recall lie; without it there is no recall")
+    parser.add_argument("--cache", type=Path, help="folder of the recall memories; without it, recall is skipped")
     parser.add_argument("--recall", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--stores", default="postgres,sqlite", help="the first is told, the others stand beside it")
+    parser.add_argument("--stores", default="postgres,sqlite", help="stores; ratios compare the others with the first")
     parser.add_argument("--sizes", default="1000,100000,1000000")
-    parser.add_argument("--scans", type=int, default=20, help="so many questions are compared with the full scan")
+    parser.add_argument("--scans", type=int, default=20, help="number of questions compared with a full scan")
     parser.add_argument("--processes", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--minds", type=int, default=scale_processes.MINDS)
     parser.add_argument("--per-second", type=float, default=scale_processes.PER_SECOND)
-    parser.add_argument("--seconds", type=float, default=60.0, help="0: kills alone")
-    parser.add_argument("--warm", type=float, default=scale_processes.WARM, help="utterances a second while minds open")
+    parser.add_argument("--seconds", type=float, default=60.0, help="0: only the kills")
+    parser.add_argument(
+        "--warm", type=float, default=scale_processes.WARM, help="utterances per second while opening minds"
+    )
     parser.add_argument("--kills", type=int, default=scale_processes.KILLS, help="0: none")
     parser.add_argument("--reasoner-s", type=float, default=2.0)
     parser.add_argument("--json", action="store_true")

@@ -1,4 +1,4 @@
-"""Processes of mindstream over the same data, to be killed and started again; see scale_processes.py."""
+"""mindstream processes on shared data, to be killed and restarted; see scale_processes.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ START_S, END_S = 60.0, 30.0
 
 @dataclass
 class Process:
-    """A command that says when it is ready, on standard output or error."""
+    """A command that prints on standard output or error when it is ready."""
 
     words: list[str]
     ready: str
@@ -32,7 +32,7 @@ class Process:
         self.begin()()
 
     def begin(self) -> Callable[[], None]:
-        """Start it, and return what waits until it is ready."""
+        """Start it; return an awaitable that completes when it is ready."""
         self.process = process = subprocess.Popen(
             [sys.executable, "-m", "mindstream", *self.words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, env=os.environ | {"OPENAI_API_KEY": "none"},
@@ -56,7 +56,7 @@ class Process:
         is_ready.set()
 
     def end(self, how: signal.Signals) -> None:
-        """End it."""
+        """Stop it."""
         assert self.process is not None
         self.process.send_signal(how)
         try:
@@ -66,7 +66,7 @@ class Process:
             self.process.wait()
 
     def cpu_s(self) -> float:
-        """Return the seconds of CPU that it has used."""
+        """Return the CPU seconds that it has used."""
         assert self.process is not None
         parts = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
@@ -78,7 +78,7 @@ class Process:
 
 
 class Cluster:
-    """So many servers and workers over some data; where there are workers, servers do not think."""
+    """Several servers and workers on shared data; if there are workers, servers do not run reasoners."""
 
     def __init__(self, data: str, model: int, *, serves: int, works: int, postgres: OwnPostgres | None = None) -> None:
         self.data, self._postgres = data, postgres
@@ -94,7 +94,7 @@ class Cluster:
             wait()
 
     def kill(self, number: int) -> None:
-        """Kill the next in turn, and start it again: a server, a worker, PostgreSQL, the other server, …"""
+        """Kill and restart the next process in turn: a server, a worker, PostgreSQL, the other server, …"""
         places: list[Process | None] = list(self.processes)
         if self._postgres is not None:
             half = len(places) // 2
@@ -108,13 +108,13 @@ class Cluster:
             self._postgres.start()
 
     def close(self) -> None:
-        """End them all."""
+        """Stop all processes."""
         with ThreadPoolExecutor() as threads:
             list(threads.map(lambda each: each.end(signal.SIGTERM), self.processes))
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return an unused port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])

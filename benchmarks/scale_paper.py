@@ -1,11 +1,11 @@
-"""What many users would take, on paper: what one utterance takes here, times how often it is said.
+"""Estimate the resources for many users: measured cost of one utterance, times the number of utterances.
 
     python benchmarks/scale_paper.py [--users 10000000] [--active .1] [--utterances 6] [--tokens 4000] [--json]
 
-Measured: minds of the coach on a PostgreSQL server from the wheel, without a model (what its stand-in writes is as
-long as what models write): rows, bytes in tables and indexes, bytes of the write-ahead log, transactions and
-processor time of an utterance, and how long a mind takes to open that was spoken to before. Given, not measured here:
-how many tokens a turn takes (docs/talker-reasoner.md), and how users behave. Peak: four times the mean.
+Measured: minds of the coach on a PostgreSQL server from the wheel, without a model (the rule-based default writes texts
+of the same length as models): rows, bytes in tables and indexes, bytes of the write-ahead log, transactions and CPU
+time per utterance, and the time to open an existing mind. Assumed: tokens per turn (docs/talker-reasoner.md) and the
+users' behaviour. Peak: four times the mean.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MINDS, SAID, PEAK, DAY_S, DAYS = 20, 25, 4, 86_400, 365
 
 
 def standing(url: str) -> dict[str, float]:
-    """Return what the database holds and has done so far."""
+    """Return the size and the counters of the database."""
     with psycopg.connect(url) as connection:
         connection.execute("SET mindstream.tenant = ''")
         rows = connection.execute(
@@ -42,7 +42,7 @@ def standing(url: str) -> dict[str, float]:
 
 
 async def talk(url: str, user: str, said: list[str]) -> float:
-    """Say all of it to a user's mind; return the seconds until it was open."""
+    """Send all utterances to a user's mind; return the seconds to open it."""
     began = time.perf_counter()
     async with Mind.open(url, user=user, responder=Coach.using(pack="sleep")) as mind:
         opened = time.perf_counter() - began
@@ -53,12 +53,12 @@ async def talk(url: str, user: str, said: list[str]) -> float:
 
 
 async def measured() -> dict[str, float]:
-    """Measure what an utterance takes."""
+    """Measure the cost of an utterance."""
     server = OwnPostgres()
     try:
         said = scale_texts.questions(2 * SAID, seed=5)
-        await asyncio.gather(*(talk(server.url, f"user{n}", said[:5]) for n in range(MINDS)))  # all is loaded, made
-        await asyncio.sleep(1.5)  # the server counts what was committed a second late
+        await asyncio.gather(*(talk(server.url, f"user{n}", said[:5]) for n in range(MINDS)))  # warm-up
+        await asyncio.sleep(1.5)  # the server updates its counters with a delay of a second
         before, cpu = standing(server.url), time.process_time()
         opened = [await talk(server.url, f"user{n}", said[5 : 5 + SAID]) for n in range(MINDS)]
         cpu = time.process_time() - cpu
@@ -71,7 +71,7 @@ async def measured() -> dict[str, float]:
 
 
 def on_paper(one: dict[str, float], users: float, active: float, utterances: float, tokens: float) -> dict[str, float]:
-    """Return what so many users take."""
+    """Return the estimate for many users."""
     a_day = users * active * utterances
     peak = a_day / DAY_S * PEAK
     return {
@@ -90,9 +90,9 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=float, default=1e7)
-    parser.add_argument("--active", type=float, default=0.1, help="the share of them that speaks on a day")
-    parser.add_argument("--utterances", type=float, default=6, help="of each of these on that day")
-    parser.add_argument("--tokens", type=float, default=4000, help="of a turn, thoughts included")
+    parser.add_argument("--active", type=float, default=0.1, help="share of users who are active on a day")
+    parser.add_argument("--utterances", type=float, default=6, help="utterances per active user and day")
+    parser.add_argument("--tokens", type=float, default=4000, help="tokens per turn, including reasoning")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     one = asyncio.run(measured())

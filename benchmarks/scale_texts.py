@@ -1,7 +1,7 @@
-"""Talk for a large memory: sentences of a small grammar over words of this repository, by topic.
+"""Conversations for a large memory: sentences of a small grammar over words of this repository, by topic.
 
-An episode has two topics; a topic is a word and what lies near it for the bundled embedder, the nearer the more often
-said. The same seed gives the same texts; questions are drawn from other seeds, and from other places of the topics.
+An episode has two topics. A topic is a word and its neighbours by the bundled embedder; nearer words are more frequent.
+The same seed gives the same texts; questions use other seeds, and other places of the topics.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mindstream.text.words import STOP
 
 HERE = Path(__file__).parents[1]
 PROSE = (("docs", "*.md"), ("src", "*.yaml"), ("src", "*.txt"))
-"""Where words are taken from, if they stand there often enough."""
+"""Files that words are taken from, if they occur there often enough."""
 LEAST = 2
 SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "du", "fa", "ge", "po", "sha", "tre", "wen")
-"""What surnames are made of: most words of a long talk are said a few times."""
+"""Syllables of surnames: most words of a long conversation occur only a few times."""
 TOPICS, OF_TOPIC = 1_500, 120
 NAMES = (
     "Otto", "Mira", "Jonas", "Lena", "Pavel", "Ida", "Samir", "Greta", "Tom", "Yuki", "Carla", "Finn", "Nora", "Ravi",
@@ -69,11 +69,11 @@ class Said:
 
 
 KEPT = Path()
-"""A file that holds the words, so that a cache goes on with those that it began with; a folder: there is none."""
+"""The file that holds the words, so that a cache keeps its first vocabulary; a folder: there is none."""
 
 
 def keep_words(cache: Path) -> None:
-    """Take the words from a cache, and put them there if need be."""
+    """Use the words stored in a cache; store them there if missing."""
     global KEPT
     if not (kept := cache / "words.txt").exists():
         kept.write_text("\n".join(words_of_prose()), "utf-8")
@@ -89,7 +89,7 @@ def words_of_prose() -> list[str]:
 
 @cache
 def topics() -> tuple[Sequence[str], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the words, the words of each topic, and how often the n-th of them is said."""
+    """Return the words, the words of each topic, and the frequency of the n-th of them."""
     words = KEPT.read_text("utf-8").split() if KEPT.is_file() else words_of_prose()
     rows = wordllama.vectors(words)
     heads = np.random.default_rng(7).choice(len(words), TOPICS, replace=False)
@@ -109,7 +109,7 @@ class Talk:
         return among[int(self._chance.random() * len(among))]
 
     def _topics(self) -> NDArray[np.int64]:
-        skewed = (self._chance.random(2) ** 2 * TOPICS).astype(np.int64)  # some things are talked of all the time
+        skewed = (self._chance.random(2) ** 2 * TOPICS).astype(np.int64)  # some things come up all the time
         return self._near[skewed].reshape(-1)
 
     def _word(self, topic: NDArray[np.int64]) -> str:
@@ -131,7 +131,7 @@ class Talk:
         return f"{clause} {self._pick(TIMES)}".rstrip()
 
     def surname(self) -> str:
-        """Return a name of three or four syllables, a few of them often."""
+        """Return a name of three or four syllables; a few names are frequent."""
         drawn = (self._chance.random(4) ** 1.5 * len(SYLLABLES)).astype(np.int64)
         return "".join(SYLLABLES[at] for at in drawn[: 3 + int(drawn[0]) % 2]).capitalize()
 
@@ -156,7 +156,7 @@ class Talk:
         }  # fmt: skip
 
     def episode(self, name: str, most: int) -> list[Said]:
-        """Return one talk of a user and an agent, with what is noted of it."""
+        """Return one conversation of a user and an agent, with its notes."""
         topic, said = self._topics(), list[Said]()
         for turn in range(min(most, int(self._chance.integers(8, 41)))):
             draw = self._chance.random()
@@ -171,7 +171,7 @@ class Talk:
 
 
 def talk(first: int, count: int) -> list[Said]:
-    """Return the records of one batch: the same for the same place, whatever was made before."""
+    """Return the records of one batch; the same place gives the same records, in any order of calls."""
     maker, said = Talk(1_000_000 + first), list[Said]()
     while len(said) < count:
         said += maker.episode(f"{first}-{len(said)}", count - len(said))
@@ -179,6 +179,6 @@ def talk(first: int, count: int) -> list[Said]:
 
 
 def questions(count: int, seed: int = 5) -> list[str]:
-    """Return so many questions."""
+    """Return `count` questions."""
     maker = Talk(seed)
     return [maker.question() for _ in range(count)]

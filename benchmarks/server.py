@@ -1,17 +1,17 @@
-"""What the server adds to a model's answer, and whether its events are whole.
+"""Measure the latency that the server adds to a model's answer, and whether its event streams are complete.
 
     python benchmarks/server.py --json                     ten minutes, then three kills -9
     python benchmarks/server.py --json --seconds 120       shorter
 
-`mindstream serve` is a process of its own, and so is the model's server (latency_server.py: the talker's first token
-after 50 ms, a thought 2 s), asked through the real provider. 100 users say 15 utterances a second, half of them to
-/api/v1/users/…/send, half to /v1/chat/completions (where the server has it), and 200 clients listen to events.
-overhead: from sending an utterance until its first piece is here, minus what the model's server took from the
-request's arrival to its first token; turns that wait have none. CPU: the server's process, thinking and events
-included. rss_growth: resident memory at the end by that after a fifth of the time. Then three kills -9 while
-utterances come: each client goes on with its Last-Event-ID, and what it got is compared with the log.
-Pages send their whole talk each time, as they do. Where the server falls behind (BEHIND answers are due at once), no
-more is said: the numbers of what was said until then are printed, `fell_behind` is true, and the exit code is 1.
+`mindstream serve` runs in its own process, and so does the model's server (latency_server.py: the talker's first token
+after 50 ms, a reasoner run of 2 s), used through the real provider. 100 users send 15 utterances a second, half of them
+to /api/v1/users/…/send, half to /v1/chat/completions (if the server has it), and 200 clients listen to events.
+overhead: time from sending an utterance to its first delta, minus the model server's time from the request's arrival to
+its first token; turns that wait have none. CPU: the server's process, including reasoning and events. rss_growth:
+resident memory at the end divided by that after a fifth of the time. Then three kills -9 while utterances arrive: each
+client reconnects with its Last-Event-ID, and its events are compared with the log.
+Chat clients send their whole conversation each time, as they usually do. If the server falls behind (BEHIND answers are
+due at once), sending stops: the figures so far are printed, `fell_behind` is set, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ from mindstream.minds.responder import Timeouts
 
 PROFILE: list[str] = []
 WARM = 10.0
-"""So many utterances a second, at most, while minds are opened."""
+"""Maximum utterances per second while minds are opened."""
 USERS, CLIENTS, PER_SECOND, KILLS = 100, 200, 15.0, 3
 ANSWER_S, END_S = 60.0, 60.0
-"""So long an answer is waited for, and so long the end of the server."""
+"""Timeouts in seconds: of an answer, and of the server's shutdown."""
 QUIET_S, SETTLE_S = 2 * Timeouts().lease_s, 120.0
-"""How long nothing must be written before events are compared with the log, and the most that is waited for that."""
+"""Seconds without new events before clients are compared with the log, and the maximum time to wait for that."""
 BEHIND = 2 * USERS
-"""So many answers are due at once where a server cannot keep up: then two for each user."""
+"""Number of pending answers at which the server counts as falling behind: two per user."""
 KINDS = (Heard.kind, Said.kind)
 
 
 @dataclass
 class Server:
-    """The server's process, started anew on the same port and folder after each kill."""
+    """The server's process, restarted on the same port and folder after each kill."""
 
     folder: Path
     model_port: int
@@ -93,7 +93,7 @@ class Server:
         return took
 
     def end(self, how: signal.Signals) -> None:
-        """End it."""
+        """Stop it."""
         assert self.process is not None and self.process.stderr is not None
         self.process.send_signal(how)
         try:
@@ -104,7 +104,7 @@ class Server:
             self.process.wait()
 
     def cpu_s(self) -> float:
-        """Return the seconds of CPU that it has used."""
+        """Return the CPU seconds that it has used."""
         assert self.process is not None
         parts = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
@@ -117,7 +117,7 @@ class Server:
 
 @dataclass
 class Taken:
-    """What came of the utterances, by their marks; `talks`: what each user's page shows."""
+    """The results of the utterances, by their marks; `talks`: the conversation of each chat client."""
 
     begun: dict[str, float] = field(default_factory=dict)
     first: dict[str, float] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Taken:
 async def lines_of(
     port: int, method: str, path: str, body: dict[str, Any] | None, headers: dict[str, str]
 ) -> AsyncIterator[bytes]:
-    """Ask, and yield the lines of a streamed answer; the status line first."""
+    """Send a request; yield the status line, then the lines of the streamed answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20)
     try:
         data = json.dumps(body).encode() if body is not None else b""
@@ -143,7 +143,7 @@ async def lines_of(
         writer.write(f"{method} {path} HTTP/1.1\r\n{told}\r\n".encode() + data)
         yield await reader.readline()
         while (head_line := await reader.readline()) != b"\r\n":
-            if not head_line:  # at its end a reader gives b"" for ever, without waiting
+            if not head_line:  # at its end a reader returns b"" for ever, without waiting
                 raise ConnectionError("the server went away")
         rest = b""
         while (size := int(await reader.readline() or b"0", 16)) > 0:
@@ -156,7 +156,7 @@ async def lines_of(
 
 
 async def say(port: int, taken: Taken, user: str, text: str, chat: bool) -> None:
-    """Say something as a user, and note when the first word is here."""
+    """Send an utterance as a user; record the time of the first word."""
     mark = text[text.rfind("(") :]
     taken.begun[mark] = time.monotonic()
     taken.said += 1
@@ -182,7 +182,7 @@ async def say(port: int, taken: Taken, user: str, text: str, chat: bool) -> None
 
 
 def _note(taken: Taken, mark: str, line: bytes, chat: bool) -> str:
-    """Note what a line of an answer tells; return the words that a page shows of it."""
+    """Record the content of a line of an answer; return the words that a client shows."""
     if line.startswith(b"HTTP/") and b" 200 " not in line:
         taken.refused[line.decode().strip()] += 1
     if not line.startswith(b"data: ") or line == b"data: [DONE]":
@@ -202,7 +202,7 @@ def _note(taken: Taken, mark: str, line: bytes, chat: bool) -> str:
 
 @dataclass
 class Client:
-    """Listens to one user's events, and goes on after the last one."""
+    """Listen to one user's events; reconnect after the last one."""
 
     user: str
     last: str = ""
@@ -230,7 +230,7 @@ class Client:
 async def load(
     port: int, taken: Taken, seconds: float, chat: bool, first: int = 0, per_second: float = PER_SECOND
 ) -> None:
-    """Let utterances come at a steady mean rate, each user in its turn, as long as the server keeps up."""
+    """Send utterances at a steady mean rate, to each user in turn, until the server falls behind."""
     chance, begun = random.Random(7 + first), time.monotonic()
     async with asyncio.TaskGroup() as group:
         for n in range(first, first + int(seconds * per_second)):
@@ -245,7 +245,7 @@ async def load(
 
 
 def has_chat(port: int) -> bool:
-    """Tell whether the server has /v1."""
+    """Return whether the server has /v1."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models") as answer:
             return bool(answer.status == 200)
@@ -254,7 +254,7 @@ def has_chat(port: int) -> bool:
 
 
 async def watch_rss(server: Server, seconds: float, found: list[int]) -> None:
-    """Note the resident memory now and then."""
+    """Record the resident memory at intervals."""
     while True:
         found.append(server.rss())
         await asyncio.sleep(seconds / 50)
@@ -262,7 +262,7 @@ async def watch_rss(server: Server, seconds: float, found: list[int]) -> None:
 
 @contextlib.asynccontextmanager
 async def listening(port: int) -> AsyncIterator[list[Client]]:
-    """Let the clients listen."""
+    """Run the listening clients."""
     clients = [Client(f"user{n % USERS}") for n in range(CLIENTS)]
     tasks = [asyncio.ensure_future(each.run(port)) for each in clients]
     await asyncio.sleep(3)
@@ -294,7 +294,7 @@ async def settled(folder: Path, clients: list[Client]) -> int:
 
 
 async def logged(folder: Path, upto: int) -> tuple[dict[str, list[int]], set[str]]:
-    """Return each user's seqs up to `upto`, and the marks of the utterances whose answer waited for a thought."""
+    """Return each user's seqs up to `upto`, and the marks of the utterances whose answer waited for a reasoner."""
     found: dict[str, list[int]] = {}
     marks, waited = dict[int, str](), set[str]()
     async with SqliteStore(folder) as store:
@@ -362,7 +362,7 @@ async def run(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _compare(clients: list[Client], kept: dict[str, list[int]]) -> tuple[int, int]:
-    """Return how many events clients did not get, and got twice, from their first one on."""
+    """Return the number of events that clients missed, and received twice, counted from their first event."""
     lost = doubled = 0
     for each in clients:
         counts = Counter(each.seqs)
@@ -379,7 +379,7 @@ def _free_port() -> int:
 
 
 def broken(row: dict[str, Any]) -> Iterator[str]:
-    """Yield the bars that were not held."""
+    """Yield the thresholds that were not met."""
     most = {
         "overhead_p50_ms": 15, "overhead_p99_ms": 60, "cpu_ms_per_utterance": 15, "events_lost": 0,
         "events_doubled": 0, "acknowledged_lost": 0, "rss_growth": 1.1, "start_s": 1.5,

@@ -1,11 +1,11 @@
-"""Does a pool's retriever learn from admissions? The experiment of memory sharing, without a model (Gao 2024).
+"""Measure whether a pool's retriever learns from admissions: the memory sharing experiment, without a model (Gao 2024).
 
     python benchmarks/sharing.py --data DIR --json [--embedder NAME] [--model NAME] [--seeds N] [--control NAME]
 
-DIR holds the published pairs. Of a single pool of nine genres is asked what its tests are about; a test counts only if
-neither its question nor its answer stands in the pool or the stream. Genre labels score, and nothing else. `--model`
-compares the sources of p(not Y | (x, y), X) on a few admissions. Controls that must not gain: `shuffled` (labels at
-random), `published` (ten candidates, pairs scrambled as in the published code).
+DIR contains the published pairs. The tests are asked of a single pool of nine genres; a test counts only if neither its
+question nor its answer is in the pool or the stream. Genre labels are used for scoring only. `--model` compares the
+sources of p(not Y | (x, y), X) on a few admissions. Controls that must not gain: `shuffled` (random labels),
+`published` (ten candidates, pairs scrambled as in the published code).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Asked:
         return {str(genre): round(float(right[self._wanted == genre].mean()), 3) for genre in np.unique(self._wanted)}
 
     def scores(self, near: Floats) -> dict[str, float]:
-        """Return P@1, P@3 and nDCG@10 of a ranking, each the mean of the genres."""
+        """Return P@1, P@3 and nDCG@10 of a ranking, each as the mean over the genres."""
         order = np.argsort(-near, axis=1, kind="stable")
         right = self._genres[order] == self._wanted[:, None]
         weights = 1 / np.log2(np.arange(2, 12))
@@ -81,7 +81,7 @@ class Asked:
         return {name: round(self.macro(values), 4) for name, values in found.items()}
 
     def copied(self, near: Floats, genres: Sequence[str] = ()) -> dict[str, float]:
-        """Return ROUGE-L, by genre, of the answer that is copied from what is ranked first."""
+        """Return ROUGE-L, by genre, of the answer copied from the top exemplar."""
         taken = self.overlap[np.arange(len(near)), near.argmax(1)]
         return {g: float(taken[self._wanted == g].mean()) for g in genres or np.unique(self._wanted)}
 
@@ -95,7 +95,7 @@ async def prepare(of: Experiment, embedder: Embedder) -> Asked:
 
 
 class Timed(LearnedRetriever):
-    """Measures how long it learns from an admission whose scores are known."""
+    """Measure the time to learn from an admission whose scores are known."""
 
     took_ms: list[float]
 
@@ -109,7 +109,7 @@ class Timed(LearnedRetriever):
 async def train(
     of: Experiment, embedder: Embedder, seed: int, spoil: Callable[[Timed], None], recipe: Recipe, asked: Asked
 ) -> tuple[Timed, list[dict[str, float]]]:
-    """Seed a retriever with the pool, stream the problems in; return it and its scores, before and after each fifth."""
+    """Seed a retriever with the pool and stream the problems; return it and its scores, before and after each fifth."""
     retriever = Timed(embedder, await width_of(embedder), recipe=recipe, seed=seed)
     retriever.took_ms = []
     spoil(retriever)
@@ -125,7 +125,7 @@ async def train(
 
 
 async def slowdown(retriever: Timed, of: Experiment, embedder: Embedder) -> dict[str, float]:
-    """Compare recall's median while nothing is trained with that while training never stops, in turns."""
+    """Compare recall's median with and without continuous training, in turns."""
     took: dict[bool, list[float]] = {False: [], True: []}
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(folder)
@@ -217,11 +217,11 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder of the published pairs")
-    parser.add_argument("--json", action="store_true", help="print JSON; nothing else is printed in any case")
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
     parser.add_argument("--embedder", default="wordllama")
     parser.add_argument("--model", default="", help="gguf:FILE or local: compare the sources of p(not Y)")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--own", action="store_true", help="the genres of our own instead of the published ones")
+    parser.add_argument("--own", action="store_true", help="the project's own genres instead of the published ones")
     parser.add_argument("--control", choices=("", "shuffled", "published"), default="")
     print(json.dumps(asyncio.run(run(parser.parse_args())), ensure_ascii=False))
 

@@ -1,6 +1,6 @@
-"""The published pairs of memory sharing, and genres of our own, for benchmarks/sharing.py.
+"""The published pairs of memory sharing, and the project's own genres, for benchmarks/sharing.py.
 
-Genres are known here for scoring only; nothing of them reaches training.
+Genres are used for scoring only; training never sees them.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A pool, the problems that stream in, and tests of which neither question nor answer stands in them."""
+    """A pool, the stream of problems, and tests whose question and answer occur in neither."""
 
     pool: list[Item]
     stream: list[Item]
     tests: list[Item]
 
     def shuffled(self, seed: int) -> list[Item]:
-        """Return the stream in the order of a seed."""
+        """Return the stream in the order drawn by a seed."""
         order = np.random.default_rng(seed).permutation(len(self.stream))
         return [self.stream[at] for at in order]
 
 
 def clean(pool: list[Item], stream: list[Item], tests: Sequence[Item]) -> Experiment:
-    """Leave out each test that leaks, and tests that stand there twice."""
+    """Remove tests that leak, and repeated tests."""
     asked = {each.query for each in (*pool, *stream)}
     answered = {each.answer for each in (*pool, *stream)}
     kept = {
@@ -84,7 +84,7 @@ def _told(pairs: Sequence[dict[str, str]]) -> list[tuple[str, str]]:
 
 
 def load_own() -> Experiment:
-    """Return the genres of our own: of each genre a third is the pool, a third streams in, a third is asked."""
+    """Return the project's own genres: a third of each is the pool, a third the stream, a third the tests."""
     pool, stream, tests = [], [], []
     for genre, pairs in json.loads(OWN.read_text("utf-8")).items():
         items = _items(genre, "own", [(each["query"], each["answer"]) for each in pairs])
@@ -95,7 +95,7 @@ def load_own() -> Experiment:
 
 
 def read_genres(files: Sequence[Path]) -> list[Item]:
-    """Read genres from files; no question twice."""
+    """Read genres from files, without repeated questions."""
     found = dict[str, Item]()
     for file in files:
         for genre, pairs in json.loads(file.read_text("utf-8")).items():
@@ -105,7 +105,7 @@ def read_genres(files: Sequence[Path]) -> list[Item]:
 
 
 def load_streams(data: Path, domain: str) -> tuple[list[Item], list[Item], list[Item]]:
-    """Return a domain's pool, all of its problems, and its tests: no question and no answer twice, none empty."""
+    """Return a domain's pool, all of its problems, and its tests, without repeated or empty questions and answers."""
     some = [each for each in read_published(data) if each["domain"] == domain]
     pool = chain(*(_items(each["name"], "pool", _told(each["seeds"])) for each in some))
     stream = chain(*(_items(each["name"], "stream", _told(each["stream"])) for each in some))
@@ -115,7 +115,7 @@ def load_streams(data: Path, domain: str) -> tuple[list[Item], list[Item], list[
 
 
 def _fresh(items: Iterable[Item], known: set[str]) -> list[Item]:
-    """Leave out what is empty or `known`, and know the rest."""
+    """Return the items that are neither empty nor `known`, and add them to `known`."""
     kept = list[Item]()
     for each in items:
         texts = {each.query.strip(), each.answer.strip()}

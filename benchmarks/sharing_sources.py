@@ -1,4 +1,4 @@
-"""Controls and comparisons for benchmarks/sharing.py: who says how much a candidate helps."""
+"""Controls and comparisons for benchmarks/sharing.py: sources that score how much a candidate helps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAMPLE, CANDIDATES = 12, 16
 
 
 class Shuffled:
-    """What the stand-in says, of other candidates: labels that tell nothing."""
+    """The rule-based scores, assigned to other candidates: labels without information."""
 
     basis: Basis = "stand-in"
 
@@ -40,12 +40,12 @@ class Shuffled:
 
 
 def shuffled(retriever: LearnedRetriever) -> None:
-    """Let a retriever learn labels that tell nothing, in training and in its check."""
+    """Let a retriever learn labels without information, in training and in its check."""
     retriever._unlikely = Shuffled(StandIn(retriever._embedder))
 
 
 def scrambled(retriever: LearnedRetriever) -> None:
-    """Train as the published code does: of a batch each prompt is set against the next prompt, under the labels.
+    """Train as the published code does: each prompt of a batch is paired with the next prompt, under the labels.
 
     Its collation makes ((p1, p2, …), (c1, c2, …)) of pairs, and its model reads (p1, p2), (p3, p4), …, (c1, c2), …
     """
@@ -61,7 +61,7 @@ def scrambled(retriever: LearnedRetriever) -> None:
 
 
 async def compare_sources(name: str, embedder: Embedder, items: Sequence[Pair]) -> dict[str, Any]:
-    """Weigh the candidates of some pairs by all three sources; return rank correlations and the time each takes."""
+    """Score the candidates of some pairs with all three sources; return rank correlations and the time of each."""
     corpus = Corpus(embedder.width)
     for item, vector in zip(items, await embedder.embed([each.query for each in items]), strict=True):
         corpus.add(item, vector, vector)

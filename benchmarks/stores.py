@@ -1,15 +1,15 @@
-"""Ours in SQLite and PostgreSQL, LangGraph's PostgresStore, and mem0 with pgvector, in one run on one server.
+"""Compare mindstream on SQLite and PostgreSQL, LangGraph's PostgresStore, and mem0 with pgvector, on one server.
 
     python benchmarks/stores.py [--json] [--sizes 1000,20000] [--url URL]
 
-Peers are measured where they are installed (`pip install langgraph-checkpoint-postgres mem0ai pgvector`, in an
-environment of its own with `mindstream[test-postgres]`); all embed with the embedder that comes with mindstream, and
-no model is called (mem0: `infer=False`). One writer, one reader; each in an empty database.
+Other libraries are measured if installed (`pip install langgraph-checkpoint-postgres mem0ai pgvector`, in a separate
+environment with `mindstream[test-postgres]`); all use the embedder bundled with mindstream, and no model is called
+(mem0: `infer=False`). One writer, one reader; each in an empty database.
 
-`single_per_s`, `batch_per_s`: writes that are durable, one by one and in batches of 500, embedding included. `p50_ms`,
-`p99_ms`: a search for ten by size. `found_after_delete`: a deleted text can still be read in the files, the server's
-tables (not its write-ahead log) or the peer's own, after the deletion, and after VACUUM (ours: `compact`). `seen`: rows
-of another tenant that a statement without a filter sees.
+`single_per_s`, `batch_per_s`: durable writes, one by one and in batches of 500, embedding included. `p50_ms`, `p99_ms`:
+a search for ten, by size. `found_after_delete`: whether a deleted text can still be read in the files, the server's
+tables (not its write-ahead log) or the library's own files, after the deletion, and after VACUUM (ours: `compact`).
+`seen`: rows of another tenant that a statement without a filter returns.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ SECRET = "the quince is buried under the ninth step of the lighthouse"
 
 
 class Contender(Protocol):
-    """A memory that is measured."""
+    """A memory library that is measured."""
 
     async def write(self, texts: Sequence[str]) -> None:
-        """Write texts durably, together."""
+        """Write texts durably, in one batch."""
 
     async def search(self, question: str) -> int:
-        """Look for ten; return how many were found."""
+        """Search for ten; return how many were found."""
 
     async def delete(self, text: str) -> None:
-        """Write a text, and delete it as the library says."""
+        """Write a text, and delete it as the library documents."""
 
     async def clean(self) -> None:
-        """Let the bytes go, as the library or the server says."""
+        """Reclaim the space, as the library or the server documents."""
 
     def seen(self) -> int | None:
-        """Return how many rows a statement of another tenant sees; None: there is none."""
+        """Return the number of rows that a statement of another tenant returns; None: not applicable."""
 
 
 class Ours:
-    """A memory of ours."""
+    """A mindstream memory."""
 
     def __init__(self, data: str, url: str) -> None:
         self._url = url
@@ -97,7 +97,7 @@ class Ours:
 
 
 class LangGraph:
-    """LangGraph's PostgresStore, with its index of vectors."""
+    """LangGraph's PostgresStore, with its vector index."""
 
     def __init__(self, store: Any, url: str) -> None:
         self._store, self._url, self._count = store, url, 0
@@ -147,20 +147,20 @@ class Mem0:
 
 
 def vacuum(url: str) -> None:
-    """Vacuum a database as autovacuum does, sooner or later."""
+    """Vacuum a database, as autovacuum would."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM")
 
 
 def count(url: str, table: str) -> int:
-    """Count a table's rows as anybody who has the peer's connection can."""
+    """Count a table's rows over the library's own connection."""
     with psycopg.connect(url) as connection:
         return int((connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() or (0,))[0])
 
 
 @contextlib.asynccontextmanager
 async def sqlite(_: str, folder: str) -> AsyncIterator[Contender]:
-    """Open our store in a file."""
+    """Open mindstream's store in a file."""
     ours = Ours(folder, "")
     yield ours
     await ours.close()
@@ -168,7 +168,7 @@ async def sqlite(_: str, folder: str) -> AsyncIterator[Contender]:
 
 @contextlib.asynccontextmanager
 async def postgres(url: str, _: str) -> AsyncIterator[Contender]:
-    """Open our store in a database."""
+    """Open mindstream's store in a database."""
     ours = Ours(url, url)
     yield ours
     await ours.close()
@@ -186,7 +186,7 @@ async def langgraph(url: str, _: str) -> AsyncIterator[Contender]:
 
 @contextlib.asynccontextmanager
 async def mem0(url: str, folder: str) -> AsyncIterator[Contender]:
-    """Open mem0; the embedder it asks for is put in place of the one it would load."""
+    """Open mem0; the given embedder replaces the one it would load."""
     os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": folder, "OPENAI_API_KEY": "none"}
     store = {"connection_string": url, "embedding_model_dims": WordLlama.width}
     settings = {
@@ -216,7 +216,7 @@ CONTENDERS: dict[str, tuple[str, Opening]] = {
 
 
 async def measure(contender: Contender, sizes: Sequence[int], files: Callable[[], list[bytes]]) -> dict[str, Any]:
-    """Fill a memory to each of the sizes and ask it."""
+    """Fill a memory to each of the sizes and measure it."""
     texts, questions = Babble(1).sentences(sizes[-1]), Babble(2).sentences(ASKED, 4, 9)
     begun = time.perf_counter()
     for text in texts[:SINGLES]:
@@ -250,7 +250,7 @@ async def asked(contender: Contender, questions: Sequence[str]) -> dict[str, flo
 
 
 def files_of(admin: str, folder: str) -> list[bytes]:
-    """Return what lies on disk: the server's tables after a checkpoint, and a folder."""
+    """Return the stored bytes: the server's tables after a checkpoint, and a folder."""
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
         home = (connection.execute("SHOW data_directory").fetchone() or ("",))[0]
@@ -259,7 +259,7 @@ def files_of(admin: str, folder: str) -> list[bytes]:
 
 
 async def run(admin: str, sizes: Sequence[int]) -> dict[str, Any]:
-    """Measure all that are installed."""
+    """Measure all installed libraries."""
     result: dict[str, Any] = {}
     for name, (package, opening) in CONTENDERS.items():
         try:
@@ -278,7 +278,7 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="1000,20000")
-    parser.add_argument("--url", default="", help="a server in place of one of its own; a role that may do everything")
+    parser.add_argument("--url", default="", help="URL of an existing server to use, with a superuser role")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with serving(asked.url) as admin:

@@ -1,17 +1,17 @@
-"""What the runtime adds to a talker's answer, and what thinking behind is worth.
+"""Measure the latency that the runtime adds to a talker's answer, and the benefit of reasoning in the background.
 
     python benchmarks/talker.py --json [--gate belief] [--seconds 90]    100 open conversations, 10 utterances a second
     python benchmarks/talker.py --turns 10000 --json                     one conversation, instant models: is it flat?
-    python benchmarks/talker.py --utterances 1000 --json                 what may not happen, counted (talker_faults.py)
-    … --gate never | --gate always | --filler-s 60                       controls: each must break a bar (exit code 1)
+    python benchmarks/talker.py --utterances 1000 --json                 count faults (talker_faults.py)
+    … --gate never | --gate always | --filler-s 60                       controls: each must fail (exit code 1)
 
-Models stand in a server of their own process (latency_server.py: the talker's first token after 50 ms, a reasoner's run
-8 s) and are asked through the real provider. overhead: from handing the utterance to the mind until its first piece,
-minus what the server took from the request's arrival to its first token, by the server's own timestamps. Turns that
-wait have no such number (their words are the Reasoner's, or come late); for them `filler_p50_ms` is reported.
-staleness: how many earlier utterances the belief that an answer was spoken from had not yet taken in. single agent:
-the same mind made to think before each answer, without a filler. The process is warmed up by one utterance; then
-what is loaded is frozen (`gc.freeze`), as a server should: a full collection over all imported modules takes 0.1 s.
+Models run in a separate server process (latency_server.py: the talker's first token after 50 ms, a reasoner run of 8 s)
+and are used through the real provider. overhead: time from passing the utterance to the mind to its first delta, minus
+the time between the request's arrival at the server and its first token, by the server's own timestamps. Turns that
+wait have no such number (their words are the Reasoner's, or are late); for them `filler_p50_ms` is reported.
+staleness: number of earlier utterances that the belief used for an answer did not yet include. single agent: the same
+mind, configured to reason before each answer, without a filler. One utterance warms the process up; then all loaded
+objects are frozen (`gc.freeze`), as a server should do: a full collection over all imported modules takes 0.1 s.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ SAID = (
 
 
 class Same:
-    """A gate that decides the same of everything; `always`: every answer waits for the Reasoner, the single agent."""
+    """A gate with a constant decision; `always`: every answer waits for the Reasoner, the single agent."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -70,7 +70,7 @@ class Same:
 
 @dataclass
 class Turn:
-    """One utterance: when it was handed over, and when the first filler, piece and the end came (seconds)."""
+    """One utterance: the times at which it was sent, and of the first filler, the first delta and the end (seconds)."""
 
     text: str
     begun: float
@@ -80,13 +80,13 @@ class Turn:
 
     @property
     def mark(self) -> str:
-        """What tells this utterance from all others."""
+        """The text that identifies this utterance."""
         return self.text[self.text.rfind("(") :]
 
 
 @contextlib.contextmanager
 def latency_server(reasoner_s: float, talker_first_s: float) -> Iterator[int]:
-    """Run the server; give its port."""
+    """Run the server; yield its port."""
     command = [sys.executable, str(Path(__file__).with_name("latency_server.py"))]
     command += ["--reasoner-s", str(reasoner_s), "--talker-first-s", str(talker_first_s)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -101,7 +101,7 @@ def latency_server(reasoner_s: float, talker_first_s: float) -> Iterator[int]:
 async def minds(
     store: Store, models: Models, gate: str, count: int, timeouts: Timeouts | None = None
 ) -> AsyncIterator[list[Mind]]:
-    """Open conversations of as many users that share a store, a table of models, an embedder and a pack."""
+    """Open conversations of many users that share a store, a table of models, an embedder and a pack."""
     embed, pack = embedder("wordllama"), load_pack("sleep")
     async with contextlib.AsyncExitStack() as opened:
         yield [
@@ -120,7 +120,7 @@ async def minds(
 
 
 async def turn(mind: Mind, text: str) -> Turn:
-    """Say something and note when words come."""
+    """Send an utterance and record when words arrive."""
     taken = Turn(text, time.monotonic())
     async for logged in mind.hear(text):
         now = time.monotonic()
@@ -133,7 +133,7 @@ async def turn(mind: Mind, text: str) -> Turn:
 
 
 async def load(talking: Sequence[Mind], seconds: float, per_second: float) -> list[Turn]:
-    """Let utterances come at a steady mean rate, each conversation in its turn."""
+    """Send utterances at a steady mean rate, to each conversation in turn."""
     chance, running = random.Random(7), []
     begun = time.monotonic()
     async with asyncio.TaskGroup() as group:
@@ -147,14 +147,14 @@ async def load(talking: Sequence[Mind], seconds: float, per_second: float) -> li
 
 
 def served(port: int) -> dict[str, tuple[float, float]]:
-    """Return when the talker's request came to the server and when its first token went out; empties the log."""
+    """Return the arrival of the talker's request at the server and the time of its first token; clear the log."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/log") as reply:
         log = json.load(reply)
     return {asked["mark"]: (asked["came"], asked["first"]) for asked in log if asked["model"] == "talker"}
 
 
 async def staleness(store: SqliteStore, slot: str) -> list[int]:
-    """Count, for each answer, the earlier utterances whose thought came only after it."""
+    """Count, for each answer, the earlier utterances that were processed only after it."""
     counts = []
     for name in await store.streams():
         rows = await store.events(name, limit=10**6)
@@ -175,7 +175,7 @@ def percentile(values: Sequence[float], at: float) -> float:
 
 
 async def conversations(given: argparse.Namespace) -> dict[str, Any]:
-    """The main run, then the single agent."""
+    """Run the main measurement, then the single agent."""
     with latency_server(given.reasoner_s, given.talker_first_s) as port, tempfile.TemporaryDirectory() as folder:
         url = f"http://127.0.0.1:{port}/v1"
         names = {"default": f"openai:reasoner@{url}", "talker": f"openai:talker@{url}"}
@@ -210,7 +210,7 @@ async def conversations(given: argparse.Namespace) -> dict[str, Any]:
 def results(
     turns: list[Turn], own: dict[str, tuple[float, float]], single: list[Turn], stale: list[int]
 ) -> dict[str, Any]:
-    """Work out the measures."""
+    """Compute the measures."""
     direct = [(t.begun, *own[t.mark], t.piece) for t in turns if t.filler is None and t.piece and t.mark in own]
     waited = [t for t in turns if t.filler is not None]
     overhead = [piece - begun - (first - came) for begun, came, first, piece in direct]
@@ -235,7 +235,7 @@ def results(
 
 
 async def faults(given: argparse.Namespace) -> dict[str, Any]:
-    """Put labelled utterances to many conversations, quicker than they are thought about, and count what went wrong."""
+    """Send labelled utterances to many conversations, faster than they are processed, and count the faults."""
     chance, count = random.Random(11), max(1, round(given.conversations * 0.6))
     with latency_server(given.reasoner_s, given.talker_first_s) as port, tempfile.TemporaryDirectory() as folder:
         url = f"http://127.0.0.1:{port}/v1"
@@ -287,20 +287,18 @@ async def flat(given: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--gate", default="", help="talker, belief, never, always [as a person gets it]")
+    parser.add_argument("--gate", default="", help="talker, belief, never, always [the product's default]")
     parser.add_argument("--seconds", type=float, default=90.0)
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
     parser.add_argument("--per-second", type=float, default=PER_SECOND)
     parser.add_argument("--reasoner-s", type=float, default=8.0)
     parser.add_argument("--talker-first-s", type=float, default=0.05)
-    parser.add_argument("--single", type=int, default=50, help="utterances put to the single agent")
-    parser.add_argument("--turns", type=int, default=0, help="instead: one conversation of so many turns")
-    parser.add_argument("--utterances", type=int, default=0, help="instead: count what may not happen, in so many")
-    parser.add_argument("--filler-s", type=float, default=Timeouts().filler_s, help="how long it may be silent, there")
-    parser.add_argument(
-        "--thawed", action="store_true", help="let the collector walk over what was loaded at the start"
-    )
-    parser.add_argument("--quick", action="store_true", help="a few seconds, for tests; its numbers mean nothing")
+    parser.add_argument("--single", type=int, default=50, help="number of utterances sent to the single agent")
+    parser.add_argument("--turns", type=int, default=0, help="alternative mode: one conversation of this many turns")
+    parser.add_argument("--utterances", type=int, default=0, help="alternative mode: count faults in these")
+    parser.add_argument("--filler-s", type=float, default=Timeouts().filler_s, help="seconds until a filler")
+    parser.add_argument("--thawed", action="store_true", help="do not freeze the objects loaded at the start")
+    parser.add_argument("--quick", action="store_true", help="a few seconds, for tests; the figures mean nothing")
     given = parser.parse_args()
     if given.quick:
         given.seconds, given.conversations, given.reasoner_s, given.single = 2.0, 5, 0.3, 5

@@ -1,10 +1,10 @@
-"""What may not happen in a talk, counted: stale and double answers, silences, small talk that wakes the Reasoner.
+"""Count faults in conversations: stale and double answers, silences, small talk that wakes the Reasoner.
 
-Utterances are labelled: `ask` wants what only the Reasoner can give (a plan, a change of it), `tell` says something of
-the user, `small` is talk for the talk's sake. An answer is stale if it was due to an `ask` and came before the Reasoner
-had thought about it, or if the belief it was spoken from was not the newest there was. It is double if its utterance
-has another, or if what follows it says the same again. A silence is counted in a whole conversation while any answer is
-due: nothing said, by whomever, for more than 5 s. `stall_s`: how long this process itself was held up at most.
+Utterances are labelled: `ask` requires the Reasoner (a plan, a change of it), `tell` reports something about the user,
+`small` is small talk. An answer is stale if it answers an `ask` and came before the Reasoner had processed it, or if
+the belief it used was not the newest one. It is double if its utterance has another answer, or if its follow-up repeats
+it. A silence is more than 5 s without any output in a conversation while any answer is due. `stall_s`: the longest time
+for which the event loop of this process was blocked.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ MIX: dict[str, tuple[str, ...]] = {
         "谢谢你", "你好呀", "哈哈", "晚安",
     ),
 }  # fmt: skip
-"""`change` is an `ask` where there is a plan."""
+"""`change` is an `ask` that requires an existing plan."""
 SHARES = {"ask": 0.25, "tell": 0.4, "small": 0.35}
 SILENCE_S = 5.0
 BARS = {"stale_share": 0.01, "double_answers": 0, "silences": 0, "small_talk_woke_share": 0.02}
-"""The most that may be."""
+"""The thresholds: maximum values."""
 
 
 @dataclass
 class Taken:
-    """An utterance that was put to a mind: its row of the log; when it was put, words came and it ended (seconds)."""
+    """An utterance sent to a mind: its row of the log; when it was sent, words came, and it ended (seconds)."""
 
     mind: int
     kind: str
@@ -75,7 +75,7 @@ class Taken:
 
 
 def draw(mind: int, nth: int, has_plan: bool) -> tuple[str, str]:
-    """Return the label and the words of a conversation's nth utterance: a trouble first, nothing is asked at once."""
+    """Return the label and the words of a conversation's nth utterance: first a problem, with no request at once."""
     chance = random.Random(f"{mind}.{nth}")
     if nth == 0:
         return "tell", chance.choice(FIRST)
@@ -86,7 +86,7 @@ def draw(mind: int, nth: int, has_plan: bool) -> tuple[str, str]:
 
 
 async def put(mind: Mind, taken: Taken) -> Taken:
-    """Say something and note when words come."""
+    """Send an utterance and record when words arrive."""
     async for logged in mind.hear(taken.text):
         if isinstance(logged.event, Heard):
             taken.heard = logged.seq
@@ -97,7 +97,7 @@ async def put(mind: Mind, taken: Taken) -> Taken:
 
 
 async def watch(stalls: list[float]) -> None:
-    """Note how much later than wanted the event loop comes round."""
+    """Record the delays of the event loop."""
     while True:
         before = time.monotonic()
         await asyncio.sleep(0.05)
@@ -105,7 +105,7 @@ async def watch(stalls: list[float]) -> None:
 
 
 def silences(taken: Sequence[Taken]) -> Iterator[float]:
-    """Give, for each stretch of a conversation in which an answer is due, how long each silence in it was."""
+    """Return, for each period of a conversation in which an answer is due, the length of each silence in it."""
     words = sorted(at for one in taken for at in one.words)
     stretches: list[list[float]] = []
     for one in sorted(taken, key=lambda one: one.begun):
@@ -119,7 +119,7 @@ def silences(taken: Sequence[Taken]) -> Iterator[float]:
 
 
 def count_faults(taken: Sequence[Taken], logs: dict[int, list[Logged]], slot: str) -> dict[str, Any]:
-    """Count what the logs of the conversations, and the times at which words came, show."""
+    """Count faults from the logs of the conversations, and the times at which words arrived."""
     stale = double = 0
     too_soon: Counter[str] = Counter()
     woke: Counter[str] = Counter()
@@ -165,5 +165,5 @@ def count_faults(taken: Sequence[Taken], logs: dict[int, list[Logged]], slot: st
 
 
 def broken_bars(found: dict[str, Any]) -> list[str]:
-    """Name the bars that did not hold."""
+    """Return the names of the thresholds that were not met."""
     return [f"{name}: {found[name]}, at most {most} may be" for name, most in BARS.items() if found[name] > most]

@@ -1,14 +1,14 @@
-"""Recall of evidence in talks of people and talks with an assistant: which messages answer a question.
+"""Measure recall of evidence in conversations of people and with an assistant: which messages answer a question.
 
     python benchmarks/talks.py --data FILE [--embedder NAME] [--ablate] [--together] --json
 
-The file: a list of talks with `messages` (id, session, at, by, role, text) and `questions` (text, type, evidence).
-Protocol: every talk is a stream of its own, written and asked through the public interface as a mind writes its talk;
-the question as it stands, asked at the time of the last message. recall_at k: the share of a question's evidence
-messages among the first k, averaged over all questions that have evidence. `bm25_recall_at`: the same with BM25 alone
-(k1 1.2, b 0.75) over the same words, stop words left out and stemmed. `assistant_evidence`: the questions of which the
-assistant wrote at least one piece of evidence. `floor_auroc`: how often a question of this talk gets more certainty
-than one of the file's other talks.
+FILE is a list of conversations with `messages` (id, session, at, by, role, text) and `questions` (text, type,
+evidence). Protocol: every conversation is a separate stream, written and queried through the public interface in the
+way a mind writes its conversation; the question is used verbatim, at the time of the last message. `recall_at` k: the
+share of a question's evidence messages among the first k, averaged over all questions that have evidence.
+`bm25_recall_at`: the same with BM25 alone (k1 1.2, b 0.75) over the same words, stemmed and without stop words.
+`assistant_evidence`: the questions with at least one piece of evidence written by the assistant. `floor_auroc`: the
+probability that a question of this conversation gets more certainty than one of the file's other conversations.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from mindstream.text.words import terms
 KS = (5, 10, 20, 50)
 K1, B = 1.2, 0.75
 AT_MOST_ELSEWHERE = 20
-"""So many questions of each other talk are asked of a talk, to measure the floor."""
+"""Number of questions of each other conversation that are asked, to measure the certainty floor."""
 T = TypeVar("T")
 
 
 @dataclass
 class Outcomes:
-    """What came of the questions: ours and BM25's share of evidence at each of KS, certainties, milliseconds."""
+    """The results of the questions: share of evidence at each of KS, ours and BM25's; certainties; milliseconds."""
 
     types: list[str] = field(default_factory=list)
     assisted: list[bool] = field(default_factory=list)
@@ -59,12 +59,12 @@ class Outcomes:
 
 
 def share_found(evidence: frozenset[str], found: Sequence[str]) -> list[float]:
-    """Return the share of the evidence among the first of what was found, at each of KS."""
+    """Return the share of the evidence among the first k results, for each k of KS."""
     return [len(evidence & set(found[:k])) / len(evidence) for k in KS]
 
 
 class Control:
-    """BM25 alone, as any library has it, over the same words."""
+    """BM25 alone, as in any library, over the same words."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._ids = [message.id for message in messages]
@@ -82,7 +82,7 @@ class Control:
 
 
 async def ask(stream: Memory, talk: Talk, outcomes: Outcomes) -> None:
-    """Ask a talk its own questions."""
+    """Ask a conversation its own questions."""
     control = Control(talk.messages)
     assistants = {message.id for message in talk.messages if not message.by_user}
     for question in talk.questions:
@@ -98,7 +98,7 @@ async def ask(stream: Memory, talk: Talk, outcomes: Outcomes) -> None:
 
 
 async def ask_elsewhere(stream: Memory, talk: Talk, talks: Sequence[Talk], outcomes: Outcomes) -> None:
-    """Ask a talk some questions of each other talk."""
+    """Ask a conversation some questions of each other conversation."""
     for other in talks:
         if other is not talk:
             step = max(1, len(other.questions) // AT_MOST_ELSEWHERE)
@@ -119,7 +119,7 @@ def at_10(rows: Iterable[Sequence[float]]) -> float:
 
 
 def area(own: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return how often one of the own is above one of the others: the area under the ROC curve."""
+    """Return the probability that one of the own values exceeds one of the others: the area under the ROC curve."""
     if not own or not other:
         return None
     ordered, mine = np.sort(other), np.array(own)
@@ -149,7 +149,7 @@ def summary(outcomes: Outcomes) -> dict[str, Any]:
 
 
 def progress(items: Sequence[T], name: str) -> Iterator[T]:
-    """Give items one after the other, and draw on standard error how far it is."""
+    """Yield items, and print the progress on standard error."""
     for done, item in enumerate(items):
         drawn = "#" * (30 * done // len(items))
         print(f"\r{name} [{drawn:30}] {done}/{len(items)}", end="", file=sys.stderr, flush=True)
@@ -158,7 +158,7 @@ def progress(items: Sequence[T], name: str) -> Iterator[T]:
 
 
 async def measure(talks: list[Talk], embedder: Embedder, ablate: bool) -> dict[str, Any]:
-    """Ask all questions of all talks."""
+    """Ask all questions of all conversations."""
     outcomes = Outcomes()
     without: dict[str, list[list[float]]] = {}
     for talk in progress(talks, "talks"):
@@ -176,7 +176,7 @@ async def measure(talks: list[Talk], embedder: Embedder, ablate: bool) -> dict[s
 
 
 def floors(outcomes: Outcomes) -> dict[str, dict[str, float]]:
-    """Return what a floor costs: recall at 10, and the share of questions from elsewhere that get no answer."""
+    """Return the cost of a certainty floor: recall at 10, and the share of foreign questions that get no answer."""
     own, other = np.array(outcomes.certainties), np.array(outcomes.certainties_elsewhere)
     at = np.array([row[KS.index(10)] for row in outcomes.ours])
     return {
@@ -189,7 +189,7 @@ def floors(outcomes: Outcomes) -> dict[str, dict[str, float]]:
 
 
 async def ask_without(stream: Memory, talk: Talk, embedder: Embedder) -> dict[str, list[list[float]]]:
-    """Ask a talk its questions with one part of the ranking left out at a time."""
+    """Ask a conversation its questions with one part of the ranking left out at a time."""
     full = weights_for(embedder.name)
     variants = {
         "all parts": full,
@@ -216,7 +216,7 @@ async def ask_without(stream: Memory, talk: Talk, embedder: Embedder) -> dict[st
 
 
 async def shares_found(stream: Memory, talk: Talk, embedder: Embedder, weights: Weights) -> list[list[float]]:
-    """Return the share of evidence found for each question of a talk, with these weights."""
+    """Return the share of evidence found for each question of a conversation, with these weights."""
     recaller, rows = Recaller(stream.store, embedder, weights=weights), []
     for question in talk.questions:
         found = await recaller.recall(stream.key, question.text, KS[-1], now=stream.clock.now())
@@ -227,11 +227,11 @@ async def shares_found(stream: Memory, talk: Talk, embedder: Embedder, weights: 
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="a file of talks with questions")
+    parser.add_argument("--data", type=Path, required=True, help="a file of conversations with questions")
     parser.add_argument("--embedder", default="wordllama", help="wordllama, st:NAME-OR-FOLDER, …")
-    parser.add_argument("--ablate", action="store_true", help="each part left out, and what a floor costs")
-    parser.add_argument("--together", action="store_true", help="all talks of the file in one stream")
-    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
+    parser.add_argument("--ablate", action="store_true", help="also measure without each part, and the cost of a floor")
+    parser.add_argument("--together", action="store_true", help="all conversations of the file in one stream")
+    parser.add_argument("--json", action="store_true", help="accepted for uniformity; the output is always JSON")
     asked = parser.parse_args()
     if not asked.data.exists():
         raise SystemExit(f"{asked.data} is not there")

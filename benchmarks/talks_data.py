@@ -1,4 +1,4 @@
-"""A file of talks read as messages and questions, and a talk as a stream, written the way a mind writes its talk."""
+"""Read a file of conversations as messages and questions, and write a conversation as a mind does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, and the messages that answer it."""
+    """A question, and the messages that answer it."""
 
     text: str
     type: str
@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Talk:
-    """A talk and the questions about it."""
+    """A conversation and the questions about it."""
 
     name: str
     messages: tuple[Message, ...]
@@ -49,7 +49,7 @@ class Talk:
 
 
 def read_talks(path: Path) -> list[Talk]:
-    """Read a file of talks; questions without evidence are left out."""
+    """Read a file of conversations; questions without evidence are left out."""
     return [_talk(found) for found in json.loads(path.read_text())]
 
 
@@ -69,7 +69,7 @@ def _talk(found: dict[str, Any]) -> Talk:
 
 
 def joined(talks: Sequence[Talk]) -> Talk:
-    """Return talks as one long one."""
+    """Return several conversations as one."""
     return Talk(
         "together",
         tuple(
@@ -87,7 +87,7 @@ def joined(talks: Sequence[Talk]) -> Talk:
 
 @asynccontextmanager
 async def stream_of(talk: Talk, embedder: Embedder) -> AsyncIterator[Memory]:
-    """Write a talk to a stream of its own, which is gone afterwards."""
+    """Write a conversation to a separate temporary stream."""
     with tempfile.TemporaryDirectory() as folder:
         async with Memory.open(folder, "talk", embed=embedder, clock=ManualClock(talk.messages[-1].at)) as stream:
             await stream.retain_all(

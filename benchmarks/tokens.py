@@ -1,20 +1,20 @@
-"""Tokens and seconds: ReWOO against ReAct on the six recorded HotpotQA questions of ReWOO's authors (Xu 2023).
+"""Compare tokens and seconds of ReWOO and ReAct on the six recorded HotpotQA questions of ReWOO's authors (Xu 2023).
 
     python benchmarks/tokens.py --data FILE [--json] [--gguf-questions N] [--model NAME [--yes]]
 
-FILE is the authors' exemplars, {name: text}. For each question a model that plays back the recorded words answers
+FILE contains the authors' exemplars, {name: text}. For each question a model that plays back the recorded words answers
 through `solve`, by ReAct (native calls) and by ReWOO (planner, tools, the model as a tool, solver): with the other five
-questions as exemplars, as the paper ran it, and without any. All that is sent and written is counted with wordllama's
-tokenizer (that of Llama 2): messages, descriptions of tools and calls as JSON; nothing for the marks between messages,
-of which ReAct has more. `ratio_mean` counts the model as a tool as the paper does, a quarter of its characters.
+questions as exemplars, as the paper did, and without any. All input and output is counted with wordllama's tokenizer
+(that of Llama 2): messages, descriptions of tools, and calls as JSON; separators between messages, of which ReAct has
+more, are not counted. `ratio_mean` counts the model as a tool as the paper does, a quarter of its characters.
 
-Controls: ReAct without its exemplars, and ReAct that makes all its calls in one reply: the ratio falls, for it comes
-from the prefix that is sent again and again. `cost_ratio_cached_prefix`: what a request of a run shares with an earlier
-one from its beginning costs a tenth, what is written five times as much as what is read.
+Controls: ReAct without its exemplars, and ReAct that makes all its calls in one reply: the ratio falls, since its cause
+is the prefix that is sent repeatedly. `cost_ratio_cached_prefix`: the prefix that a request shares with an earlier one
+of its run costs a tenth, and output costs five times as much as input.
 
-`seconds_ratio`: the same runs on the small model in this process, held to the recorded words by a grammar, with
-its prompt cache and without; one question takes some two minutes.
-With --model a real model answers, from the recorded observations alone; the price is told first, --yes spends it.
+`seconds_ratio`: the same runs on the small model in this process, constrained to the recorded words by a grammar, with
+and without its prompt cache; one question takes about two minutes.
+With --model a real model answers, from the recorded observations alone; the cost is printed first, --yes accepts it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ from mindstream.planning.prompts import ActOnTask, AnswerFromEvidence, MakePlan
 from mindstream.tools.own_tools import AskModel
 
 CACHED, WRITTEN = 0.1, 5.0
-"""What a token read from a cache costs, and one that is written, where one that is read costs 1."""
+"""Price of a token read from a cache, and of an output token, relative to an input token."""
 AUTHORS = {"planner": 106, "solver": 68}
-"""The authors' headers (billxbf/ReWOO at 9cd0283, prompts/), without tools and exemplars, by the same tokenizer."""
+"""Tokens of the authors' headers (billxbf/ReWOO at 9cd0283, prompts/), without tools and exemplars, by the same
+tokenizer.
+"""
 CONTROLS = ("react_without_exemplars", "react_all_calls_at_once")
 
 
@@ -50,7 +52,7 @@ CONTROLS = ("react_without_exemplars", "react_all_calls_at_once")
 
 @dataclass(frozen=True)
 class Count:
-    """What a run took: tokens by the tokenizer, by the paper's way, and its price where beginnings are cached."""
+    """The cost of a run: tokens by the tokenizer, by the paper's method, and the price with cached prefixes."""
 
     tokens: int
     as_paper: float
@@ -61,7 +63,7 @@ class Count:
 
 
 def count(exchanges: Sequence[Exchange]) -> Count:
-    """Count what was asked and written."""
+    """Count the tokens of requests and replies."""
     read, wrote, as_paper, cost = 0, 0, 0.0, 0.0
     for n, each in enumerate(exchanges):
         asked, written = len(token_ids(each.asked)), len(token_ids(each.written))
@@ -75,20 +77,20 @@ def count(exchanges: Sequence[Exchange]) -> Count:
 
 
 def _shared(one: str, other: str) -> int:
-    """Return how many characters two texts have in common from their beginning."""
+    """Return the length of the common prefix of two texts, in characters."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 async def counted(how: Strategy, case: Case) -> Count:
-    """Play one question back one way and count."""
+    """Play back one question with one strategy and count."""
     player = Player(lines_of(how, case))
     await play(how, case, player)
     return count(player.exchanges)
 
 
 async def measure(questions: Sequence[Question]) -> dict[str, Any]:
-    """Count all questions, both ways."""
+    """Count all questions, with both strategies."""
     rows = []
     for question in questions:
         shown = Case(question, [each for each in questions if each is not question])
@@ -112,7 +114,7 @@ async def measure(questions: Sequence[Question]) -> dict[str, Any]:
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the means over the questions, and what is the same in all of them."""
+    """Return the means over the questions, and the constant values."""
 
     def mean(name: str) -> float:
         return round(statistics.fmean(row[name] for row in rows), 3)
@@ -130,7 +132,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def static_tokens() -> dict[str, Any]:
-    """Count the headers: what stands in each request, whatever the task, its tools and exemplars."""
+    """Count the tokens of the headers: the part of each request that does not depend on task, tools and exemplars."""
 
     def header(prompt: MakePlan | AnswerFromEvidence | ActOnTask | AskModel) -> int:
         return len(token_ids(prompt.messages()[0].text))
@@ -142,11 +144,11 @@ def static_tokens() -> dict[str, Any]:
     }  # fmt: skip
 
 
-# Seconds.
+# Latency.
 
 
 async def time_on_gguf(questions: Sequence[Question], name: str, shown: int) -> dict[str, Any]:
-    """Return how much longer ReAct takes than ReWOO where a model reads and writes, with and without its cache."""
+    """Return the ratio of ReAct's duration to ReWOO's with a real model, with and without its cache."""
     from tokens_gguf import HeldPlayer, load
 
     engine = await load(name)
@@ -168,7 +170,7 @@ async def time_on_gguf(questions: Sequence[Question], name: str, shown: int) -> 
     return {"prompt_cache": ratio(True), "no_prompt_cache": ratio(False), "model": name, "runs": rows}
 
 
-# What is printed.
+# Output.
 
 
 async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -187,7 +189,7 @@ async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(found: Mapping[str, Any]) -> None:
-    """Print the figures for people."""
+    """Print the figures as text."""
     for row in found["questions"]:
         print(
             f"{row['task'][:48]:48} ReAct {row['react']:5} in {row['react_calls']} calls, ReWOO {row['rewoo']:5.0f} in "
@@ -201,9 +203,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--data", type=Path, required=True, help="the authors' exemplars: authors_exemplars.json")
     parser.add_argument("--gguf", default="local", help="local, or gguf:FILE")
-    parser.add_argument("--gguf-questions", type=int, default=1, help="so many are timed on it; 0: none")
-    parser.add_argument("--model", help="a real model answers, too")
-    parser.add_argument("--yes", action="store_true", help="spend what --model costs")
+    parser.add_argument("--gguf-questions", type=int, default=1, help="questions timed on the small model; 0: none")
+    parser.add_argument("--model", help="also let a real model answer")
+    parser.add_argument("--yes", action="store_true", help="accept the cost of --model")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found = asyncio.run(measured(arguments))

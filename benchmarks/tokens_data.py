@@ -1,4 +1,4 @@
-"""The recorded questions of ReWOO's authors, read from their file; what each planned step found, by our own mapping."""
+"""The recorded questions of ReWOO's authors, from their file, and a mapping from planned steps to observations."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ OBSERVED, SEARCHED, ANSWER = "observed", "searched", "answer"
 EVIDENCE: tuple[dict[str, tuple[str, tuple[int, ...]]], ...] = (
     {"E1": (OBSERVED, (0, 1)), "E2": (SEARCHED, (2,)), "E3": (OBSERVED, (2, 3)), "E4": (ANSWER, ())},
     {"E1": (OBSERVED, (0, 1)), "E2": (ANSWER, ())},
-    # Nobody looked for the second film: what was found of the first stands in for it.
+    # The second film was not searched for: the observation of the first is used for it.
     {"E1": (OBSERVED, (0, 1)), "E2": (OBSERVED, (1,)), "E3": (ANSWER, ())},
     {"E1": (OBSERVED, (0,)), "E2": (OBSERVED, (1,)), "E3": (ANSWER, ())},
     {"E1": (OBSERVED, (0,)), "E2": (OBSERVED, (1,)), "E3": (ANSWER, ())},
     {"E1": (OBSERVED, (0,)), "E2": (OBSERVED, (1,)), "E3": (ANSWER, ())},
 )
-"""Question by question, what a step of the plan finds: these of the recorded observations, the input of a recorded
-search, or the recorded answer."""
+"""For each question, the result of each planned step: recorded observations, the input of a recorded search, or the
+recorded answer.
+"""
 
 
 @dataclass(frozen=True)
 class Acted:
-    """One round of ReAct as it was recorded."""
+    """One recorded round of ReAct."""
 
     thought: str
     tool: str
@@ -36,7 +37,7 @@ class Acted:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with both ways of answering it; `react` and `plan` are the texts, as exemplars show them."""
+    """A question with both recorded solutions; `react` and `plan` are their texts, as shown in exemplars."""
 
     task: str
     answer: str
@@ -52,14 +53,14 @@ class Question:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Read the questions that are there both as ReAct traces and as plans."""
+    """Read the questions that have both a ReAct trace and a plan."""
     texts = json.loads(path.read_text("utf-8"))
     traces, plans = _blocks(texts[REACT]), _blocks(texts[PLANS])
     return [_question(*each) for each in zip(traces, plans, EVIDENCE, strict=True)]
 
 
 def _blocks(text: str) -> list[str]:
-    """Return a text's questions, each with what stands below it."""
+    """Return a text's questions, each with the text below it."""
     blocks = [block.strip() for block in re.split(r"(?m)^(?=Question: )", text)[1:]]
     return [block for block in blocks if "{input}" not in block]
 
@@ -78,5 +79,5 @@ def _question(react: str, plan: str, mapping: dict[str, tuple[str, tuple[int, ..
 
 
 def planned_words(question: Question) -> str:
-    """Return what the planner writes: the plan without the question."""
+    """Return the planner's output: the plan without the question."""
     return question.plan.partition("\n")[2]

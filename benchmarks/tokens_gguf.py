@@ -1,4 +1,4 @@
-"""The recorded words, written by the small model in this process: it reads each request, and a grammar holds it."""
+"""Write the recorded words with a local small model: it reads each request, and a grammar fixes its output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ WHOLE_BYTES = 8_000_000
 
 
 class HeldPlayer(Player):
-    """Plays back as `Player` does; a model reads what is asked and writes each reply, so that it takes its time."""
+    """Play back like `Player`, but with a model that reads each request and writes each reply, so that it takes real
+    time.
+    """
 
     def __init__(self, lines: Mapping[str, deque[Line]], engine: Engine, cached: bool) -> None:
         super().__init__(lines)

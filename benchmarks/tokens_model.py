@@ -1,4 +1,4 @@
-"""A real model answers the recorded questions both ways, from the recorded observations alone."""
+"""Let a real model answer the recorded questions with both strategies, from the recorded observations alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mindstream.tools.tool import Tool
 
 @dataclass(frozen=True)
 class Library:
-    """A tool that finds, among all that was ever observed, what shares most words with a query."""
+    """A tool that returns the recorded observation that shares most words with the query."""
 
     spec: ToolSpec
     texts: Sequence[str]
@@ -38,10 +38,9 @@ class Library:
 
 
 async def answer_by(name: str, questions: Sequence[Question], tokens: tuple[int, int], spend: bool) -> dict[str, Any]:
-    """Have all questions answered; what it will about cost is told first, and only spent where it may be.
+    """Answer all questions; print the estimated cost first, and call the model only if spending is allowed.
 
-    Raises:
-        InputError: it may not be spent.
+    Raises: InputError: spending is not allowed.
     """
     at = address(name)
     dollars = price(at.model, at, *tokens)

@@ -1,4 +1,4 @@
-"""Plays recorded words back through a planner: a model that says them, tools that found what was recorded."""
+"""Play recorded words back through a planner: a scripted model, and tools that return the recorded results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOOKUP = spec("Lookup", "keyword", "Find the next sentence with a keyword in the
 WIKIPEDIA = spec("Wikipedia", "query", "Search Wikipedia: people, places, works, events; the text may be long.")
 
 
-# Who plays back.
+# Playback.
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Exchange:
 
 @dataclass
 class Player:
-    """Answers with recorded lines, prompt by prompt; keeps what was asked."""
+    """Answer with recorded lines, prompt by prompt; keep the requests."""
 
     lines: Mapping[str, deque[Line]]
     name: str = "recorded"
@@ -70,12 +70,12 @@ class Player:
         yield Usage(0, 0)
 
     async def write(self, asked: str, words: str) -> None:
-        """Take the time that writing takes: here none."""
+        """Wait as long as writing takes: here, not at all."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A tool that gives what was recorded for a call, by the call's id or else by its input."""
+    """A tool that returns the recorded result of a call, by the call's id or otherwise by its input."""
 
     spec: ToolSpec
     found: Mapping[str, str]
@@ -86,7 +86,7 @@ class Recorded:
 
 
 def render(request: Request) -> str:
-    """Return all of a request that is read, as text: tools first, as endpoints have it."""
+    """Return the full text of a request: tools first, as endpoints order it."""
     tools = [json.dumps([each.name, each.description, each.parameters]) for each in request.tools]
     return "\n".join([*tools, *map(_message_text, request.messages)])
 
@@ -99,21 +99,21 @@ def _call_text(call: Call) -> str:
     return json.dumps({"name": call.tool, "arguments": call.arguments}, ensure_ascii=False)
 
 
-# The two ways.
+# The two strategies.
 
 
 @dataclass(frozen=True)
 class Case:
-    """A question, with the others where they are to be shown."""
+    """A question, and the other questions if they are exemplars."""
 
     question: Question
     others: Sequence[Question] = ()
     at_once: bool = False
-    """All of ReAct's calls in its first reply."""
+    """Make all of ReAct's calls in its first reply."""
 
 
 def lines_of(how: Strategy, case: Case) -> dict[str, deque[Line]]:
-    """Return what the model says, prompt by prompt."""
+    """Return the model's replies, prompt by prompt."""
     question = case.question
     if how == "rewoo":
         llm = [Line(question.evidence[id]) for id, tool in question.steps if tool == "LLM"]
@@ -133,7 +133,7 @@ def lines_of(how: Strategy, case: Case) -> dict[str, deque[Line]]:
 
 
 def tools_of(how: Strategy, case: Case, player: Model) -> list[Tool]:
-    """Return the tools, with what they found."""
+    """Return the tools, with the recorded results."""
     if how == "rewoo":
         return [Recorded(WIKIPEDIA, case.question.evidence), model_tool(player)]
     found = {each.input: each.seen for each in case.question.rounds[:-1]}
@@ -141,7 +141,7 @@ def tools_of(how: Strategy, case: Case, player: Model) -> list[Tool]:
 
 
 async def play(how: Strategy, case: Case, player: Player) -> float:
-    """Answer a question through a planner; return the seconds it took."""
+    """Answer a question through a planner; return the seconds."""
     exemplars = [each.plan if how == "rewoo" else each.react for each in case.others]
     began = time.perf_counter()
     planner = Planner(models=player, tools=tools_of(how, case, player), how=how, exemplars=exemplars)

@@ -1,15 +1,15 @@
-"""How quick and how large a town is, with rules: a day of 25, many in one town, many towns side by side; what it asks.
+"""Measure speed and memory of towns with rules: a day of 25 residents, many in one town, many towns; and model calls.
 
     python benchmarks/town.py [--town smallville] [--runs 3] [--copies 8] [--towns 40] [--json]
 
-`day`: 25 residents, 8,640 steps, rules and journal; the quickest of the runs, by CPU. `one_town`: copies of the town's
-people and map side by side on one map. `side_by_side`: towns of 25 in one process, each in a folder of its own.
-`asks`: calls and tokens of an agent-day by kind, in scenes and step by step as in Park 2023 (`paper`), found by
-stand-ins that answer at a mind's length; and what that costs at named prices, static words cached.
+`day`: 25 residents, 8,640 steps, rules and journal; the fastest of the runs, by CPU. `one_town`: copies of the town's
+residents and map side by side on one map. `side_by_side`: towns of 25 in one process, each in its own folder. `asks`:
+calls and tokens per agent-day by kind, in scenes and step by step as in Park 2023 (`paper`), counted with rule-based
+defaults that answer at the length of a model; and their cost at named prices, with static text cached.
 
-Every run is a process of its own. Its memory is how much larger it is when the day is over than before its town was
-opened, by resident: state, stream, vectors, plans, caches, what SQLite holds. Code, map and the embedder's table of
-tokens (`base_mb`) are there before, and do not grow with residents. The load stands beside it.
+Every run is a separate process. Its memory is the growth from before the town was opened to the end of the day, per
+resident: state, stream, vectors, plans, caches, and SQLite's memory. Code, map and the embedder's table of tokens
+(`base_mb`) are loaded before, and do not grow with residents. The machine's load is reported too.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def rss_mb() -> float:
 
 
 def size_of(folder: Path) -> int:
-    """Return how many bytes lie in a folder."""
+    """Return the number of bytes in a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 async def live(settings: Sequence[Setting], folder: Path) -> dict[str, Any]:
-    """Live one day in these towns, all at once, and return what it took."""
+    """Run one day of these towns concurrently; return the measurements."""
     await shared_embedder().embed(["its table is read once"])
     before, towns, steps = rss_mb(), [], settings[0].profile.a_day
     residents = sum(len(setting.people) for setting in settings)
@@ -79,7 +79,7 @@ def settings_of(part: str, setting: Setting, copies: int, towns: int) -> list[Se
 
 
 def measure_apart(part: str, given: argparse.Namespace) -> dict[str, Any]:
-    """Measure a part in a process of its own."""
+    """Measure a part in a separate process."""
     asked = [f"--{name}={getattr(given, name)}" for name in ("town", "copies", "towns")]
     done = subprocess.run(
         [sys.executable, __file__, f"--part={part}", *asked], check=True, stdout=subprocess.PIPE, text=True
@@ -96,7 +96,7 @@ def measure_part(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def count_asks(town: str, lives: str) -> dict[str, Any]:
-    """Count what a day asks of models, and what that costs; `lives`: in scenes, or as in the paper."""
+    """Count a day's model requests and their cost; `lives`: in scenes, or as in the paper."""
     setting = open_setting(town, seed=1)
     setting = replace(setting, profile=setting.profile.model_copy(update={"lives": lives}))
     counted = asyncio.run(count_calls(setting, setting.profile.a_day, models={"default": PRICED[0]}))
@@ -135,11 +135,11 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--town", default="smallville", help="a town of ours, or a file [%(default)s]")
-    parser.add_argument("--runs", type=int, default=3, help="days lived by 25; 0: none [%(default)s]")
+    parser.add_argument("--town", default="smallville", help="a bundled town, or a file [%(default)s]")
+    parser.add_argument("--runs", type=int, default=3, help="number of runs of the day with 25; 0: none [%(default)s]")
     parser.add_argument("--copies", type=int, default=8, help="copies in one town; 0: none [%(default)s]")
     parser.add_argument("--towns", type=int, default=40, help="towns side by side; 0: none [%(default)s]")
-    parser.add_argument("--part", choices=("day", "one_town", "side_by_side"), help="only this, in this process")
+    parser.add_argument("--part", choices=("day", "one_town", "side_by_side"), help="only this part, in this process")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     report = measure_part(given) if given.part else measure(given)

@@ -1,9 +1,9 @@
-"""The anchors of a town: what a reading of the recorded days of Park 2023 must reproduce.
+"""Check the figures that a replay of the recorded days of Park 2023 must reproduce (the anchors of a town).
 
     python benchmarks/town_anchors.py --data DIR [--map DIR] [--json]
 
-DIR is a saved simulation, or a folder with several. A save's map is found beside or around it by its name, unless one
-is named. Each figure says how many cases were looked at and which of them differ; where there is none, why.
+DIR is a saved simulation, or a folder with several. Unless --map is given, the map of a save is searched by its name in
+neighbouring and parent folders. Each anchor reports the number of cases and those that differ; without cases, why.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_STEPS = "no step is recorded: neither movement/ nor its archive nor master_mo
 
 
 def standing(recorded: Recorded) -> Mapping[str, Spot]:
-    """Return where residents stand at the first recorded step, else where they last were."""
+    """Return the positions of the residents at the first recorded step, otherwise their last known ones."""
     if recorded.standing:
         return recorded.standing[min(recorded.standing)]
     people = recorded.save.personas.items()
@@ -42,7 +42,7 @@ def standing(recorded: Recorded) -> Mapping[str, Spot]:
 
 
 def import_counts(recorded: Recorded) -> Figure:
-    """A1: what is on the map, and that everybody can reach all of it."""
+    """A1: the contents of the map, and whether every place is reachable."""
     world, levels = recorded.world, Counter(address.level for address in recorded.world.places)
     positions = standing(recorded)
     stuck = [
@@ -74,7 +74,9 @@ def import_counts(recorded: Recorded) -> Figure:
 
 
 def trips(recorded: Recorded) -> Iterator[tuple[str, list[Spot]]]:
-    """Yield the runs of steps in which a resident moves every time, doing the same: who, and the spots."""
+    """Yield the stretches of steps in which a resident moves every time with the same activity: the resident and the
+    spots.
+    """
     for name in recorded.save.personas:
         run: list[Spot] = []
         doing, last = None, -1
@@ -94,7 +96,7 @@ def trips(recorded: Recorded) -> Iterator[tuple[str, list[Spot]]]:
 
 
 def path_lengths(recorded: Recorded) -> Figure:
-    """A3: recorded trips are as long as our shortest ways between their ends."""
+    """A3: recorded trips are as long as the shortest paths of mindstream between their ends."""
     if not recorded.moves:
         return nothing(NO_STEPS)
     cases, differ = 0, []
@@ -107,11 +109,13 @@ def path_lengths(recorded: Recorded) -> Figure:
             continue
         if shortest != len(spots) - 1:
             differ.append(f"{name}: {spots[0]} to {spots[-1]}: {len(spots) - 1} recorded, {shortest} shortest")
-    return figure(cases, differ) if cases else nothing("nobody walks in the recorded steps")
+    return figure(cases, differ) if cases else nothing("no resident walks in the recorded steps")
 
 
 def movement_invariants(recorded: Recorded) -> Figure:
-    """A4: nobody is in a wall or moves by more than one tile; who moved stands there at the next step."""
+    """A4: no resident is in a wall or moves by more than one tile; each move ends where the resident is at the next
+    step.
+    """
     if not recorded.moves:
         return nothing(NO_STEPS)
     cases, begun, differ = 0, 0, []
@@ -132,7 +136,7 @@ def movement_invariants(recorded: Recorded) -> Figure:
 
 
 def round_trip(recorded: Recorded) -> Figure:
-    """A10: every JSON file of a resident is the same after reading, to the byte once its keys are sorted."""
+    """A10: every JSON file of a resident is the same after reading and writing, byte for byte with sorted keys."""
     cases, differ = 0, []
     for name, persona in recorded.save.personas.items():
         folder = recorded.folder / "personas" / name / "bootstrap_memory"
@@ -149,9 +153,11 @@ def round_trip(recorded: Recorded) -> Figure:
 
 
 def tiled_equality(matrix: Matrix, visuals: Path) -> dict[str, Figure]:
-    """A2: the layers of the Tiled maps beside a matrix are its mazes; ids that no table has are counted apart."""
+    """A2: the layers of the Tiled maps next to a matrix equal its mazes; ids that no table contains are counted
+    separately.
+    """
     if not visuals.is_dir():
-        return {str(visuals): nothing("no Tiled map is beside the matrix (visuals/*.tmx, *.json)")}
+        return {str(visuals): nothing("no Tiled map is next to the matrix (visuals/*.tmx, *.json)")}
     figures = {}
     for path in sorted([*visuals.glob("*.tmx"), *visuals.glob("*.json")]):
         mazes = matrix_of_tiled(read_tiled(path), matrix.tables).mazes
@@ -182,11 +188,11 @@ ANCHORS: dict[str, Measure] = {
     **MINDS,
     "A10 round trip": round_trip,
 }
-"""What is measured on each saved simulation."""
+"""The checks of each saved simulation."""
 
 
 def find_saves(folder: Path) -> list[Path]:
-    """Return a saved simulation, or those in a folder, the short form too."""
+    """Return a saved simulation, or those in a folder, including the short form."""
     if (folder / "personas").is_dir():
         return [folder]
     found = sorted(path.parent for depth in range(1, 5) for path in folder.glob("*/" * depth + "personas"))
@@ -196,7 +202,7 @@ def find_saves(folder: Path) -> list[Path]:
 
 
 def measure(data: Path, map_folder: Path | None) -> dict[str, Any]:
-    """Return each anchor's figure, by saved simulation; `refused` are those that cannot be read, and why."""
+    """Return each anchor's result, by saved simulation; `refused` are those that cannot be read, and why."""
     results: dict[str, Any] = {"A2 Tiled": {}}
     worlds: dict[Path, TileWorld] = {}
     for folder in find_saves(data):

@@ -1,4 +1,4 @@
-"""Many in one town: copies of a town's map side by side on one map, with a street between, and of its people."""
+"""A town with many residents: copies of a town's map and residents side by side on one map, with a street between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACROSS = 4
 
 
 def copied_in_one(setting: Setting, copies: int) -> Setting:
-    """Return a town of so many copies: places and people of each have its number behind their names."""
+    """Return a town of `count` copies; the names of its places and residents end in the copy's number."""
     world = setting.world
     assert isinstance(world, TileWorld)
     across = min(ACROSS, copies)

@@ -1,7 +1,7 @@
-"""What residents do, on a recorded day: our own code must reproduce what was recorded.
+"""Compare the behaviour of residents with a recorded day: our code must reproduce the record.
 
-Recall, keywords and depth are read from streams of ours that hold the recorded memories; when one reflects and how long
-a talk takes is asked of the town's own rules and of the published formulas.
+Recall, keywords and depth are read from streams that hold the recorded memories; the times of reflections and the
+lengths of conversations are computed by the town's own rules and by the published formulas.
 """
 
 from __future__ import annotations
@@ -38,23 +38,24 @@ LONG_CHAT = 2_500
 """Characters of a chat above which its recorded end may be a minute before the formula's."""
 FOCAL_POINTS, RETURNED = 12, 30
 CLOSE = 0.01
-"""So far a score may be from the formula's: streams keep vectors in half precision."""
+"""Largest difference between a score and the formula's: streams store vectors in half precision."""
 Floats = NDArray[np.float64]
 
 
 IDLE = "idle"
-"""The published code stores things that nobody uses as percepts with this keyword."""
+"""The keyword under which the published code stores idle objects as percepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByRank:
     """The ranking of the published code: recency by rank instead of hours, relevance by vectors alone.
 
-    Its rank begins at the memory that was returned longest ago, so the oldest memory counts as the most recent; that
-    is a defect, and `newest_first` is what was meant.
+    Its rank begins at the memory that was returned longest ago, so the oldest memory counts as the most recent. This is
+    a defect; `newest_first` is the intended order.
 
     Attributes:
-        without: rows that are no candidates. thoughts: rows that follow percepts of the same moment.
+        without: rows that are not candidates.
+        thoughts: rows that follow percepts of the same moment.
     """
 
     decay: float
@@ -63,7 +64,7 @@ class ByRank:
     thoughts: tuple[int, ...] = ()
 
     async def within(self, stream: Memory) -> ByRank:
-        """Return the ranking for a stream, without chats and idle things."""
+        """Return the ranking for a stream, without conversations and idle objects."""
         columns = await stream.columns()
         chats = np.flatnonzero(columns.kind.values == KIND_CODES["chat"]).tolist()
         thoughts = np.flatnonzero(columns.kind.values != KIND_CODES["observation"]).tolist()
@@ -91,7 +92,7 @@ def moment_of(stamp: str) -> float:
 
 
 def recorded_reflections(persona: PersonaSave) -> list[str]:
-    """Return when a resident reflected: when thoughts were written that rest on anything but a chat."""
+    """Return the times of a resident's reflections: of thoughts with evidence other than a conversation."""
     kinds = {node.node_id: node.type for node in persona.memory.nodes}
     return sorted(
         {
@@ -103,7 +104,7 @@ def recorded_reflections(persona: PersonaSave) -> list[str]:
 
 
 def reflection_times(recorded: Recorded) -> Figure:
-    """A5: reflections come when the poignancy of events has used up the trigger; what is left of it was saved."""
+    """A5: reflections start when the poignancy of events uses up the trigger; the remainder equals the saved one."""
     cases, differ = 0, []
     for name, persona in recorded.save.personas.items():
         trigger = persona.scratch.importance_trigger_max
@@ -126,7 +127,7 @@ def reflection_times(recorded: Recorded) -> Figure:
 
 
 def keyword_strength(recorded: Recorded) -> Figure:
-    """A6: how often our index has each keyword in events and thoughts that are not idle."""
+    """A6: the number of times each keyword occurs in events and thoughts that are not idle, by our index."""
     cases, differ = 0, []
     for name, persona in recorded.save.personas.items():
         saved, columns = persona.memory.strength, recorded.minds[name].columns
@@ -162,7 +163,7 @@ def keyword_strength(recorded: Recorded) -> Figure:
 
 
 def spots_in_sight(recorded: Recorded, persona: PersonaSave, people: Mapping[str, Spot]) -> list[Percept]:
-    """Return whom and what a resident can see from where it stands, each where it is nearest."""
+    """Return the residents and objects visible to a resident, each at its nearest place."""
     me, spot, world = persona.name, people[persona.name], recorded.world
     profile = recorded.setting.profile.model_copy(update={"vision": persona.scratch.vision_r})
     setting = replace(recorded.setting, profile=profile)
@@ -176,7 +177,7 @@ def spots_in_sight(recorded: Recorded, persona: PersonaSave, people: Mapping[str
 
 
 def percepts(recorded: Recorded) -> Figure:
-    """A7: whatever was perceived was in the square box, in the own arena, and among the nearest."""
+    """A7: everything perceived was in the square box, in the same arena, and among the nearest."""
     cases, differ, steps = 0, [], 0
     for name, persona in recorded.save.personas.items():
         by_step: defaultdict[int, list[ConceptNode]] = defaultdict(list)
@@ -194,12 +195,12 @@ def percepts(recorded: Recorded) -> Figure:
             if len(nodes) > persona.scratch.att_bandwidth:
                 differ.append(f"{name}: step {step}: {len(nodes)} events at once")
     if not recorded.standing:
-        return nothing("no step is recorded, so where anybody stood is not known")
+        return nothing("no step is recorded, so no resident's position is known")
     return figure(cases, differ, steps=steps) if cases else nothing("no event was kept at a recorded step")
 
 
 def evidence_depth(recorded: Recorded) -> Figure:
-    """A8: a thought is one deeper than the deepest it rests on; nothing rests on what came later."""
+    """A8: a thought is one deeper than its deepest evidence; no evidence is newer than the thought."""
     cases, differ = 0, []
     for name, persona in recorded.save.personas.items():
         nodes = {node.node_id: node for node in persona.memory.nodes}
@@ -217,14 +218,14 @@ def lines_of(chat: ConceptNode) -> list[tuple[str, str]]:
 
 
 def talk_end(setting: Setting, step: int, lines: Sequence[tuple[str, str]]) -> int:
-    """Return the step at which a chat that begins at a step ends, by the published formula."""
+    """Return the last step of a conversation that starts at a step, by the published formula."""
     letters = sum(len(f"{name}: {text}\n") for name, text in lines)
     minute = -int(-setting.moment(step) // 60)
     return setting.step_at_moment((minute + math.ceil(letters // 8 / 30)) * 60)
 
 
 def chat_ends(recorded: Recorded) -> Figure:
-    """A9: chats end when the formula says; a step before, the two write down what it means to them."""
+    """A9: conversations end at the formula's time; one step earlier, both residents record its meaning to them."""
     cases, shorter, differ, setting = 0, 0, [], recorded.setting
     for name, persona in recorded.save.personas.items():
         nodes = persona.memory.nodes
@@ -254,7 +255,7 @@ def spread(values: Sequence[float]) -> Floats:
 
 
 def formula(persona: PersonaSave, focal: str, newest_first: bool) -> dict[str, float]:
-    """Return the published code's score of each event and thought that is not idle, straight from the nodes."""
+    """Return the published code's score of each event and thought that is not idle, computed from the nodes."""
     newest = sorted(persona.memory.nodes, key=lambda node: -node.node_count)
     listed = [node for kind in ("event", "thought") for node in newest if node.type == kind]
     nodes = sorted((node for node in listed if IDLE not in node.embedding_key), key=lambda node: node.created)
@@ -279,20 +280,20 @@ async def recalled(
 
 
 def focal_points(persona: PersonaSave) -> list[str]:
-    """Return some thoughts whose vectors were recorded, to ask for: the first, the last, and others between."""
+    """Return some thoughts with recorded vectors to use as queries: the first, the last, and some between."""
     keys = list(dict.fromkeys(node.embedding_key for node in persona.memory.in_order() if node.type == "thought"))
     known = [key for key in keys if key in persona.memory.embeddings.keys]
     return known[:: max(1, len(known) // FOCAL_POINTS)]
 
 
 def has_vectors(persona: PersonaSave) -> bool:
-    """Tell whether each memory's vector was recorded."""
+    """Return for each memory whether its vector was recorded."""
     keys = set(persona.memory.embeddings.keys)
     return all(node.embedding_key in keys for node in persona.memory.nodes)
 
 
 def retrieval(recorded: Recorded) -> Figure:
-    """A11: recall gives what 0.5 recency + 3 relevance + 2 importance gives, with recency as published and as meant."""
+    """A11: recall gives 0.5 recency + 3 relevance + 2 importance, with recency as published and as intended."""
     cases, differ, farthest = 0, [], 0.0
     for name, persona in recorded.save.personas.items():
         if not has_vectors(persona):
@@ -309,7 +310,7 @@ def retrieval(recorded: Recorded) -> Figure:
                 if apart > CLOSE or any(theirs < least - CLOSE for _, theirs in scores):
                     differ.append(f"{name}: {focal!r:.60}: {apart:.4f} apart")
     if not cases:
-        return nothing("no resident's nodes all have vectors (embeddings.json), or nobody has a thought")
+        return nothing("no resident's nodes all have vectors (embeddings.json), or no resident has a thought")
     left_out = [name for name in recorded.save.personas if not has_vectors(recorded.save.personas[name])]
     return figure(cases, differ, farthest=round(farthest, 4), residents_without_vectors=len(left_out))
 

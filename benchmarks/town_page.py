@@ -1,13 +1,13 @@
-"""What the studio's Town page holds in memory while a town lives: as many events as in an hour, in less time.
+"""Measure the memory of the studio's Town page while a town runs: as many events as in an hour, in less time.
 
     python benchmarks/town_page.py [--town smallville] [--steps 21600] [--pieces 3600] [--minutes 10]
         [--looks 24] [--json]
 
-The town lives without a model in so many pieces; after each the page reads what is new, and every tenth time somebody
-else is looked at. An hour at 60 times the town's clock is 21,600 steps; a page that looks once a second reads 3,600
-times in it. At each look rubbish is collected first: megabytes of the page's heap, and how many nodes, documents and
-listeners it has. `fresh`: the same of a page that is opened at the end and scrubbed once, which holds the same
-recording and what it has drawn, and has lived through nothing: what the first has more is lost.
+The town runs without a model in several pieces. After each piece the page reads the new events; after every tenth
+piece another resident is selected. An hour at 60 times the town's clock is 21,600 steps; a page that polls once a
+second reads 3,600 times in it. Each measurement follows a garbage collection: megabytes of the page's heap, and the
+number of its nodes, documents and listeners. `fresh`: the same for a page that is opened at the end and scrubbed once.
+It holds the same recording and has drawn it, but not followed it, so any excess of the first page is a leak.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 REACHED = """(step) => Number(document.querySelector('.timeline .slider')?.max ?? -1) >= step
   && !document.querySelector('.town h2')"""
 READ = "document.dispatchEvent(new Event('visibilitychange'))"
-"""As when the page is seen again: it reads at once."""
+"""Act as if the page had become visible again: it polls at once."""
 SCRUB = """async (frames) => {
   const slider = document.querySelector(".timeline .slider"), last = Number(slider.max);
   for (let i = 0; i <= frames; i++) {
@@ -43,7 +43,7 @@ A_PERSON = 10
 
 
 async def serve(folder: Path) -> tuple[asyncio.subprocess.Process, str]:
-    """Serve the town in a process of its own; return that and its address."""
+    """Serve the town in a separate process; return the process and its address."""
     words = ["-m", "mindstream", "serve", "--studio", "--port", "0", "--data", str(folder / "data")]
     served = await asyncio.create_subprocess_exec(
         sys.executable, *words, "--town", f"town={folder / 'town'}", stderr=asyncio.subprocess.PIPE
@@ -61,7 +61,7 @@ async def open_page(browser: Any, url: str) -> tuple[Any, Any]:
 
 
 async def held(session: Any) -> dict[str, float]:
-    """Say what a page holds when rubbish has been collected."""
+    """Return the page's memory figures after a garbage collection."""
     await session.send("HeapProfiler.collectGarbage")
     usage, counted = await session.send("Runtime.getHeapUsage"), await session.send("Memory.getDOMCounters")
     return {"heap_mb": round(usage["usedSize"] / 1e6, 2), "nodes": counted["nodes"]} | {
@@ -70,7 +70,7 @@ async def held(session: Any) -> dict[str, float]:
 
 
 async def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """Let the town live before the page's eyes."""
+    """Run the town while the page follows it."""
     from playwright.async_api import async_playwright
 
     setting, looks, began = open_setting(given.town, seed=1), list[dict[str, float]](), time.monotonic()
@@ -109,11 +109,11 @@ async def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--town", default="smallville", help="a town of ours, or a file [%(default)s]")
-    parser.add_argument("--steps", type=int, default=21_600, help="so long it lives [%(default)s]")
-    parser.add_argument("--pieces", type=int, default=3_600, help="in so many pieces [%(default)s]")
-    parser.add_argument("--minutes", type=float, default=10, help="spread over so many minutes at least [%(default)s]")
-    parser.add_argument("--looks", type=int, default=24, help="so often is looked at what is held [%(default)s]")
+    parser.add_argument("--town", default="smallville", help="a bundled town, or a file [%(default)s]")
+    parser.add_argument("--steps", type=int, default=21_600, help="number of steps [%(default)s]")
+    parser.add_argument("--pieces", type=int, default=3_600, help="number of pieces [%(default)s]")
+    parser.add_argument("--minutes", type=float, default=10, help="minimum duration in minutes [%(default)s]")
+    parser.add_argument("--looks", type=int, default=24, help="number of measurements [%(default)s]")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
     print(json.dumps(asyncio.run(measure(given)), indent=None if given.json else 1))

@@ -1,4 +1,4 @@
-"""A recorded day of a town, with its residents' memories in streams of ours; and what a measure of it comes to."""
+"""A recorded day of a town, with its residents' memories in mindstream streams; and the results of a check on it."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ PUBLISHED = Profile(retention=8, recency=0.5, importance=2.0, relevance=3.0, rec
 
 @dataclass(frozen=True)
 class Figure:
-    """What an anchor came to.
+    """The result of an anchor.
 
     Attributes:
-        cases: how many were compared.
-        differ: those that are not as they should be, the first twenty.
-        wrong: how many are not.
-        counts: what else was counted.
-        why: why there was nothing to compare, where there was not.
+        cases: number of compared cases.
+        differ: the first twenty that differ.
+        wrong: number of cases that differ.
+        counts: additional counts.
+        why: the reason, if there was nothing to compare.
     """
 
     cases: int
@@ -63,7 +63,7 @@ def nothing(why: str) -> Figure:
 
 
 class RecordedVectors:
-    """Gives the vectors that a save holds, by their texts; zeros for any other text."""
+    """An embedder with the vectors of a save, by their texts; zeros for any other text."""
 
     in_process = True
     name = RECORDED_EMBEDDER
@@ -79,10 +79,10 @@ class RecordedVectors:
 
 @dataclass(frozen=True)
 class Mind:
-    """A resident's memory as a stream of ours has it.
+    """A resident's memory as a mindstream stream.
 
     Attributes:
-        records: by the id of the node that they come from; a chat is several.
+        records: by the id of their node; a chat has several.
     """
 
     columns: Columns
@@ -91,7 +91,7 @@ class Mind:
 
 @asynccontextmanager
 async def stream_of(persona: PersonaSave, now: float) -> AsyncIterator[Memory]:
-    """Give a stream with a resident's memory."""
+    """Yield a stream with a resident's memory."""
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(folder)
         try:
@@ -113,18 +113,18 @@ async def _read_mind(persona: PersonaSave, now: float) -> Mind:
 
 
 def wait(work: Coroutine[object, object, T]) -> T:
-    """Return what is awaited, also where a loop runs already."""
+    """Run a coroutine and return its result, even if an event loop is already running."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A saved simulation and the map it is on."""
+    """A saved simulation and its map."""
 
     folder: Path
     save: Save
-    """As its times have it, where the meta file disagrees with them."""
+    """The clock derived from its timestamps, where the meta file disagrees with them."""
     world: TileWorld
 
     @property
@@ -134,17 +134,17 @@ class Recorded:
 
     @cached_property
     def setting(self) -> Setting:
-        """The town, as the published code has it."""
+        """The town, as the published code represents it."""
         return setting_of_save(self.save, self.world, profile=PUBLISHED)
 
     @cached_property
     def moves(self) -> Mapping[int, Mapping[str, Move]]:
-        """Where everybody goes at each recorded step."""
+        """Positions of all residents after each recorded step."""
         return {step: self.save.recording.movement(step).persona for step in self.save.recording.movements}
 
     @cached_property
     def standing(self) -> Mapping[int, Mapping[str, Spot]]:
-        """Where everybody stands when a step begins: as recorded, else where they went a step before."""
+        """Positions of all residents when a step begins: as recorded, otherwise where the previous step took them."""
         went = {step + 1: {name: each.movement for name, each in moves.items()} for step, moves in self.moves.items()}
         recording = self.save.recording
         stood = {

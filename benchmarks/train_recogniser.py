@@ -1,12 +1,12 @@
-"""Train the recogniser of danger that ships with the package, and tell how it does on writers whom it has not seen.
+"""Train the recogniser of danger that ships with the package, and measure it on held-out writers.
 
     pip install -e '.[train]'
     python benchmarks/train_recogniser.py                 train; write weights
     python benchmarks/train_recogniser.py --held-out      leave out one writer at a time; print, write nothing
 
-benchmarks/training/danger holds labelled sentences, one file a writer; none of them saw the code. The common sentences
-of the shipped packs (harmless.txt) are learned as harmless too. The best n-grams are kept (by the size of their
-weights), then the weights are fitted once more on these.
+benchmarks/training/danger contains labelled sentences, one file per writer; no writer saw the code. The common
+sentences of the shipped packs (harmless.txt) are learned as harmless too. The n-grams with the largest weights are
+kept, and the weights are then fitted again on these.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from mindstream.text.classifier import View, views
 
 TRAINING = Path(__file__).with_name("training") / "danger"
 KEPT = 24_000
-"""How many n-grams the weights are kept of."""
+"""Number of n-grams with a weight."""
 OFTEN = {"w": 1, "c": 2}
-"""In how many texts an n-gram must stand, by view."""
+"""Minimum number of texts that contain an n-gram, by view."""
 FIRM = 20.0
-"""The inverse of the regularisation."""
+"""The inverse regularisation strength."""
 DANGER = ("direct", "veiled")
-"""The labels of danger; with any other a sentence is harmless."""
+"""The labels of danger; a sentence with any other label is harmless."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A text as the classifier sees it, its label, and whether it speaks of danger."""
+    """A text as the classifier sees it, its label, and whether it is about danger."""
 
     views: tuple[View, ...]
     label: str
@@ -49,7 +49,7 @@ class Example:
 
 @dataclass
 class Weights:
-    """What is learned from examples; n-grams never seen (`rarest`) make the others count less."""
+    """The weights learned from examples; unseen n-grams (`rarest`) reduce the weight of the others."""
 
     grams: NDArray[np.uint32]
     rarity: NDArray[np.float64]
@@ -59,7 +59,7 @@ class Weights:
 
 
 def writers() -> dict[str, list[Example]]:
-    """Read the labelled sentences by writer; a harmless message is harmless in its parts too."""
+    """Read the labelled sentences by writer; each part of a harmless message is harmless too."""
     lines = {
         path.stem: [line.split("\t") for line in path.read_text("utf-8").splitlines()]
         for path in sorted(TRAINING.glob("*.tsv"))
@@ -76,7 +76,7 @@ def writers() -> dict[str, list[Example]]:
 
 
 def fitted(examples: Sequence[Example]) -> Weights:
-    """Learn from examples: all n-grams first, then the best of them."""
+    """Learn from examples: first with all n-grams, then with the best ones."""
     counted = Counter(gram for each in examples for view in each.views for gram in view.hashes.tolist())
     least = {gram: OFTEN[view.name] for each in examples for view in each.views for gram in view.hashes.tolist()}
     grams = np.array(sorted(gram for gram, count in counted.items() if count >= least[gram]), dtype=np.uint32)
@@ -115,7 +115,7 @@ def matrix(
 
 
 def write(weights: Weights) -> None:
-    """Write the weights as `Classifier` reads them."""
+    """Write the weights in the format that `Classifier` reads."""
     np.savez_compressed(
         FILE, hashes=weights.grams, rarity=weights.rarity.astype(np.float16), rarest=weights.rarest,
         weights=np.round(weights.weights, 2).astype(np.float16), bias=np.float32(weights.bias),
@@ -124,7 +124,7 @@ def write(weights: Weights) -> None:
 
 
 def held_out() -> None:
-    """Train without one writer at a time; tell how much of each label was taken for danger."""
+    """Train without one writer at a time; print the share of each label that was classified as danger."""
     known = writers()
     for left, rows in known.items():
         weights = fitted([each for name, others in known.items() if name != left for each in others])

@@ -1,10 +1,10 @@
-"""How long writing takes, on disk, with embedding; and what a record costs in memory.
+"""Measure the duration of durable writes, embedding included, and the memory per record.
 
     python benchmarks/writes.py --json [--count 10000]
 
-`single_p50_ms`: one record, until it is on disk. `batch_per_s`: records in batches of 500. `fsync_p50_ms`: what this
-disk takes to write 4 kB for good, without which the first number says little. `bytes_per_record`: what a process holds
-of a stream for recall.
+`single_p50_ms`: one record, until it is on disk. `batch_per_s`: records per second in batches of 500. `fsync_p50_ms`:
+time for a 4 kB fsync on this disk, needed to interpret the first figure. `bytes_per_record`: memory that a process
+needs per record for recall.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SINGLES, BATCH = 300, 500
 
 
 def fsync_ms(folder: str) -> float:
-    """Return the median time that 4 kB take to the disk."""
+    """Return the median time of a 4 kB write with fsync."""
     took = []
     with (Path(folder) / "probe").open("wb", buffering=0) as file:
         for _ in range(50):

@@ -1,4 +1,4 @@
-"""A page in a real browser: Chromium without a window, asked over its own protocol."""
+"""A page in a real browser: headless Chromium, controlled through its own protocol."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BrowserPage:
     """A page that is open.
 
     Attributes:
-        complaints: dialogs, errors and messages of the console, and what its policy has refused.
+        complaints: dialogs, errors and messages of the console, and violations of its policy.
     """
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
@@ -42,7 +42,7 @@ class BrowserPage:
                 return result
 
     async def evaluate(self, script: str) -> Any:
-        """Return what an expression of JavaScript is."""
+        """Return the value of a JavaScript expression."""
         answer = await self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
@@ -66,7 +66,7 @@ class BrowserPage:
             await self.ask("Input.dispatchKeyEvent", type=kind, key=key)
 
     async def click(self, selector: str) -> None:
-        """Click on the middle of an element, as a hand does it."""
+        """Click on the middle of an element, like a user."""
         script = f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({selector}.getBoundingClientRect())"
         x, y = await self.evaluate(script)
         for kind in ("mousePressed", "mouseReleased"):

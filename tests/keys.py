@@ -1,4 +1,4 @@
-"""The keys by which a store keeps streams."""
+"""The stream keys of a store."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A PostgreSQL server of the tests' own, where `mindstream[test-postgres]` is installed; else they skip.
+"""A PostgreSQL server for the tests, if `mindstream[test-postgres]` is installed; otherwise they are skipped.
 
-MINDSTREAM_TEST_POSTGRES names another server instead, by the URL of a role that may do everything there.
+MINDSTREAM_TEST_POSTGRES names another server by the URL of a superuser role.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ GIVEN = "MINDSTREAM_TEST_POSTGRES"
 
 @cache
 def admin_url() -> str:
-    """Return a URL of a role that passes by all walls; the server is started once, and ends with the process."""
+    """Return the URL of a superuser; the server is started once, and stops with the process."""
     pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed (mindstream[postgres])")
     import psycopg
 
     url = os.environ.get(GIVEN) or _started()
     with psycopg.connect(url, autocommit=True) as connection:
         if GIVEN not in os.environ:
-            connection.execute("ALTER SYSTEM SET fsync = off")  # no test cuts the power
+            connection.execute("ALTER SYSTEM SET fsync = off")  # tests need no crash safety
             connection.execute("SELECT pg_reload_conf()")
         with contextlib.suppress(psycopg.errors.DuplicateObject):
             connection.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD 'secret'")
-        with contextlib.suppress(psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile):  # not there
+        with contextlib.suppress(psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile):  # not installed
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     return url
 
 
 def _started() -> str:
     why = f"PostgreSQL is not tried: there is no server to start (mindstream[test-postgres]), and {GIVEN} names none"
-    home = tempfile.mkdtemp(prefix="pg")  # short: the name of a socket may have some 100 characters
-    os.chmod(home, 0o711)  # the server runs as somebody else where the tests are root  # noqa: PTH101
+    home = tempfile.mkdtemp(prefix="pg")  # short: socket paths may have about 100 characters
+    os.chmod(home, 0o711)  # if the tests run as root, the server runs as another user  # noqa: PTH101
     atexit.register(shutil.rmtree, home, True)  # after the server's own end, which is registered later
     before = os.environ.get("XDG_RUNTIME_DIR")
     os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="run", dir=home)
@@ -61,7 +61,7 @@ def _started() -> str:
 
 
 def ask(sql: str) -> str:
-    """Run a statement as the role that may do everything; return the first value that it gives, if any."""
+    """Run a statement as superuser; return the first value of its result, if any."""
     import psycopg
 
     with psycopg.connect(admin_url(), autocommit=True) as connection:
@@ -71,14 +71,14 @@ def ask(sql: str) -> str:
 
 
 def tables() -> list[bytes]:
-    """Return the files in which the tables lie, as they are after a checkpoint."""
+    """Return the table files after a checkpoint."""
     ask("CHECKPOINT")
     places = Path(ask("SHOW data_directory"), "base").rglob("*")
     return [path.read_bytes() for path in places if path.is_file()]
 
 
 def fresh_url(role: str = ROLE) -> str:
-    """Return the URL of a place where nothing is yet: a schema of its own."""
+    """Return a URL of an empty schema."""
     from psycopg.conninfo import conninfo_to_dict
 
     schema = f"s{token().lower()}"
@@ -89,7 +89,7 @@ def fresh_url(role: str = ROLE) -> str:
 
 
 def psycopg_admin() -> psycopg.Connection:
-    """Return a connection of a role that may look at the server's files, each statement by itself."""
+    """Return a connection that may read the server's files, in autocommit mode."""
     import psycopg
 
     return psycopg.connect(admin_url(), autocommit=True)

@@ -1,4 +1,4 @@
-"""What a process keeps of users' words: by content, for itself, and not after they were erased."""
+"""Cached texts of users: keyed by content, isolated, and dropped after erasure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 
 
 async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Memory:
-    """Write a plan under an id of our choosing, as an import does."""
+    """Write a plan with a chosen id, as an import does."""
     async with Mind.open(store, user=user, responder=Coach.using()) as mind:
         plan = CoachingPlan(steps=[PlanStep(title=title, state="now")])
         new = RecordDraft(
@@ -52,7 +52,7 @@ async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Memory:
         return mind.memory
 
 
-async def test_a_plan_of_another_folder_with_the_same_id_is_not_shown(store: SqliteStore, tmp_path: Path) -> None:
+async def test_cached_plans_are_separate_for_each_data_folder(store: SqliteStore, tmp_path: Path) -> None:
     other = SqliteStore(tmp_path / "other")
     ann = await a_plan(store, "ann", "Ann's own step", "0000000001abcdefgh")
     bob = await a_plan(other, "bob", "Bob's own step", "0000000001abcdefgh")
@@ -61,13 +61,13 @@ async def test_a_plan_of_another_folder_with_the_same_id_is_not_shown(store: Sql
     await other.close()
 
 
-async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: SqliteStore) -> None:
+async def test_changes_by_a_caller_do_not_affect_a_cached_plan(store: SqliteStore) -> None:
     ann = await a_plan(store, "ann", "Ann's own step", "0000000001abcdefgh")
     (await plan_of(ann, PACK)).steps.clear()
     assert len((await plan_of(ann, PACK)).steps) == 1
 
 
-async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
+async def test_records_with_equal_data_do_not_share_it(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
         async with Mind.open(store, user=user, responder=Coach.using()) as mind:
             await mind.memory.retain_all(
@@ -81,7 +81,7 @@ async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> 
 
 
 def words_in_caches() -> bool:
-    """Tell whether a remembered argument or answer of any cached function holds the secret."""
+    """Return whether a cached argument or result of any function contains the secret."""
     gc.collect()
     kept = [held for function in list(caches._functions) for held in gc.get_referents(function)]
     seen: set[int] = set()
@@ -97,7 +97,7 @@ def words_in_caches() -> bool:
     return False
 
 
-async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStore) -> None:
+async def test_erased_text_is_in_no_cache_of_this_process(store: SqliteStore) -> None:
     async with Mind.open(store, user="ann", responder=Coach.using()) as mind:
         async for _ in mind.hear(f"My {SECRET} keeps me awake, what can I do?"):
             pass
@@ -121,11 +121,11 @@ def erased(connection: sqlite3.Connection, id_: str) -> int:
     return carriers.erase(connection, key_of("ann"), found, writing.next_change(connection))
 
 
-async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:
+async def test_erasure_by_another_process_clears_caches_here(store: SqliteStore, folder: Path) -> None:
     stream, other = Memory(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
     record = await stream.retain(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
-    await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
+    await other._database.write(lambda each: erased(each, record.id))  # as if in another process
     find_alarm(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
     assert not len(stream._lately)
@@ -134,7 +134,7 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
     await other.close()
 
 
-async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteStore) -> None:
+async def test_erasing_one_user_keeps_the_caches_of_others(store: SqliteStore) -> None:
     ann, bob = (Memory(store, user, WordLlama(), ManualClock()) for user in ("ann", "bob"))
     for stream in (ann, bob):
         await stream.retain("tea in the garden")
@@ -145,7 +145,7 @@ async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteSto
     assert "bob" in bob._recaller.shelf._held
 
 
-def test_one_thread_opens_while_another_lets_go() -> None:
+def test_caches_can_be_added_and_emptied_concurrently() -> None:
     class Opened:
         def forget(self, stream: str) -> None: ...
 

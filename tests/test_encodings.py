@@ -38,7 +38,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("lines", [1, 3])
 @pytest.mark.parametrize("codec", TEXTS)
-def test_short_texts_are_read_in_their_encoding(codec: str, lines: int) -> None:
+def test_encodings_of_short_texts_are_detected(codec: str, lines: int) -> None:
     for text in TEXTS[codec]:
         whole = "\r\n".join(f"{text} {n}" for n in range(lines))
         found = decode_text(whole.encode(codec))
@@ -53,7 +53,7 @@ def test_short_texts_are_read_in_their_encoding(codec: str, lines: int) -> None:
                 decode_utf(whole.encode(codec))
 
 
-def test_what_is_no_text_is_refused_and_damaged_utf_8_is_no_other_encoding() -> None:
+def test_binary_files_are_refused_and_damaged_utf_8_is_still_utf_8() -> None:
     for content in (
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
         bytes(range(256)) * 3,
@@ -69,7 +69,7 @@ def test_what_is_no_text_is_refused_and_damaged_utf_8_is_no_other_encoding() -> 
     assert decode_text(b"caf\xe9\x07 " + b"y" * 3_000_000).text.startswith("café")
 
 
-def test_an_uncertain_encoding_is_said_or_refused() -> None:
+def test_an_uncertain_encoding_is_reported_or_refused() -> None:
     uncertain = "Dviratis yra rūsyje, žąsis".encode("cp1257")
     assert decode_text(uncertain).note.endswith("(assumed)")
     with pytest.raises(InputError, match="which is not certain: save it as UTF-8"):
@@ -86,14 +86,14 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_question_sets_are_read_as_spreadsheets_write_them(name: str, tmp_path: Path) -> None:
+def test_question_sets_in_spreadsheet_encodings_are_read(name: str, tmp_path: Path) -> None:
     text, codec = TABLES[name]
     (tmp_path / "set.csv").write_bytes(text.encode(codec))
     (question,), form = read_questions(tmp_path / "set.csv")
     assert (question.answers, form) == (("Grüne; alte",), "plain")
 
 
-def test_files_that_are_utf_8_by_specification_name_the_encoding_that_was_found(tmp_path: Path) -> None:
+def test_non_utf_8_settings_files_are_refused_with_the_detected_encoding(tmp_path: Path) -> None:
     file = tmp_path / "mindstream.toml"
     for codec in ("utf-8-sig", "utf-16"):
         file.write_bytes('user = "Zoë"\n'.encode(codec))

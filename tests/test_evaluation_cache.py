@@ -1,4 +1,4 @@
-"""Stored results are found again: by any process with the file, and from workers' files, however they ended."""
+"""Stored results are found again: by any process with the file, and from workers' files, however these ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mindstream.errors import InputError
 from mindstream.evaluation_cache import EvaluationCache
 
 
-def test_what_workers_keep_beside_a_file_is_taken_in_and_a_line_that_was_broken_off_is_not(tmp_path: Path) -> None:
+def test_rows_of_workers_are_merged_and_incomplete_lines_dropped(tmp_path: Path) -> None:
     file = tmp_path / "kept.jsonl"
     ours = EvaluationCache(file)
     ours.keep("a", {"n": 1})
@@ -27,7 +27,7 @@ def test_what_workers_keep_beside_a_file_is_taken_in_and_a_line_that_was_broken_
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_what_was_left_beside_a_file_is_taken_in_when_it_is_opened(tmp_path: Path) -> None:
+def test_leftover_worker_files_are_merged_at_open(tmp_path: Path) -> None:
     file = tmp_path / "kept.jsonl"
     part = EvaluationCache(file, part="none-bare-False")
     part.keep("a", {"n": 1})

@@ -1,4 +1,4 @@
-"""A data folder written by an earlier version opens, and everything in it is readable (folders/make.py)."""
+"""A data folder written by an earlier version opens, and its whole content is readable (folders/make.py)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USERS = ["ann", "bob", "carol"]
 
 @pytest.fixture(params=FOLDERS, ids=lambda path: path.name.removesuffix(".tar.gz"))
 def written(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A copy of a folder that an earlier version has written."""
+    """A copy of a folder written by an earlier version."""
     folder = tmp_path / "data"
     with tarfile.open(request.param) as tar:
         tar.extractall(folder, filter="data")
@@ -39,11 +39,11 @@ def counts(folder: Path) -> dict[str, int]:
         return {table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables}
 
 
-def test_there_is_one() -> None:
+def test_there_is_a_folder_of_an_earlier_version() -> None:
     assert FOLDERS
 
 
-async def test_every_record_and_event_is_read(written: Path) -> None:
+async def test_every_record_and_event_can_be_read(written: Path) -> None:
     before = counts(written)
     store = SqliteStore(written)
     records = [record for user in await store.streams() for record in (await store.changes(user, 0)).records]
@@ -58,7 +58,7 @@ async def test_every_record_and_event_is_read(written: Path) -> None:
     await store.close()
 
 
-async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> None:
+async def test_a_mind_of_an_earlier_version_can_be_continued(written: Path) -> None:
     async with Mind.open(written, user="ann", session="later", responder=Coach.using()) as mind:
         assert Coach.of(mind).belief.version > 1 and Coach.of(mind).plan.steps
         assert [found.record.stream for found in await mind.memory.recall("what wakes me at night?", k=3)] == [
@@ -69,13 +69,13 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
         assert isinstance(said[-1], Said) and said[-1].text
         await mind.settled()
         assert Coach.of(mind).belief.version > version
-    async with Mind.open(written, user="carol", responder=Coach.using()) as mind:  # work begun by the dead process
+    async with Mind.open(written, user="carol", responder=Coach.using()) as mind:  # work started by the dead process
         await mind.settled()
         left = await mind.memory.store.open_work(key_of("carol"))
-        assert {work.slot for work in left} <= {"facts"}, "what a reasoner that is not here would note waits for one"
+        assert {work.slot for work in left} <= {"facts"}, "facts wait for a reasoner that this mind lacks"
 
 
-async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
+async def test_a_memory_of_an_earlier_version_can_sleep_be_exported_and_erased(written: Path) -> None:
     store = SqliteStore(written)
     async with Memory(store, "carol", WordLlama(), SystemClock()) as stream:
         assert [record.text for record in await stream.archive()]
@@ -91,9 +91,9 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
     await store.close()
 
 
-async def test_the_doctor_finds_nothing_broken_and_gives_sums_to_old_rows(written: Path) -> None:
+async def test_the_doctor_finds_no_damage_and_adds_checksums_to_old_rows(written: Path) -> None:
     before = counts(written)
-    await SqliteStore(written).close()  # brought up to date
+    await SqliteStore(written).close()  # migrated to the current version
     with looking_into(written / "mindstream.db") as connection:
         found = list(faults(connection))
     assert [fault for fault in found if not fault.harmless] == []

@@ -7,7 +7,7 @@ import pytest
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 
 
-async def test_a_timeout_of_foreign_code_is_told_in_words() -> None:
+async def test_a_timeout_of_foreign_code_has_a_clear_message() -> None:
     async def work() -> None:
         raise TimeoutError
 

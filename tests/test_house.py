@@ -1,4 +1,4 @@
-"""The house holds: imports run one way, one tool loop, one place that reads the clock."""
+"""The architecture holds: imports run one way, there is one tool loop, and one module reads the clock."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ EVERY_FILE = [*FILES, *sorted(path for folder in PACKAGES for path in folder.rgl
 
 
 @cache
-def rooms() -> list[str]:
-    """Read the order of the rooms from docs/architecture.md: the block that begins with `errors`."""
+def packages_in_order() -> list[str]:
+    """Read the order of the packages from docs/architecture.md: the block that begins with `errors`."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     block = re.search(r"```rooms\n(.*?)```", text, re.DOTALL)
-    assert block, "docs/architecture.md has a block ```rooms with one room a line"
+    assert block, "docs/architecture.md has a block ```rooms with one package per line"
     return [line.split()[0].rstrip("/") for line in block[1].splitlines() if line.strip() and not line.startswith(" ")]
 
 
@@ -41,13 +41,13 @@ def name_of(path: Path) -> str:
     return str(next(path.relative_to(folder) for folder in PACKAGES if path.is_relative_to(folder)))
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 @cache
 def imported(path: Path) -> set[str]:
-    """Name the rooms that a file imports, inside functions too."""
+    """Return the packages that a file imports, including imports inside functions."""
     found = set()
     for node in ast.walk(parsed(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -61,20 +61,20 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def test_every_room_is_on_the_plan() -> None:
-    built = {room(path) for path in FILES} - {"__init__", "__main__"}
-    assert built <= set(rooms())
+def test_every_package_is_listed_in_the_architecture() -> None:
+    built = {package_of(path) for path in FILES} - {"__init__", "__main__"}
+    assert built <= set(packages_in_order())
 
 
 def test_imports_run_one_way() -> None:
-    order = rooms()
+    order = packages_in_order()
     above = {
         str(path.relative_to(SOURCE)): later
         for path in FILES
-        if (here := room(path)) != "__init__"
+        if (here := package_of(path)) != "__init__"
         and (later := {other for other in imported(path) if order.index(other) > order.index(here)})
     }
-    assert not above, f"these stand above what they import: {above}"
+    assert not above, f"these import from packages listed below them: {above}"
 
 
 def test_only_the_clock_reads_the_time() -> None:
@@ -84,7 +84,7 @@ def test_only_the_clock_reads_the_time() -> None:
     assert [path.name for path in EVERY_FILE if reads.search(path.read_text("utf-8"))] == ["clock.py"]
 
 
-def test_there_is_one_tool_loop() -> None:
+def test_there_is_only_one_tool_loop() -> None:
     calls = re.compile(r"\bact\(")
     callers = [name_of(path) for path in EVERY_FILE if calls.search(path.read_text("utf-8"))]
     assert callers == ["models/ask.py", "tools/loop.py"]
@@ -97,7 +97,7 @@ CALLING = {"call", "call_tool", "make", "_call", "_make"}
 
 
 def is_tool_loop(node: ast.AST) -> bool:
-    """Tell whether a loop asks a model and makes the calls that it wishes."""
+    """Return whether a loop calls a model and makes the tool calls of its reply."""
     if not isinstance(node, ast.While | ast.For | ast.AsyncFor):
         return False
     waited = [each.value for each in ast.walk(node) if isinstance(each, ast.Await) and isinstance(each.value, ast.Call)]
@@ -119,7 +119,7 @@ def patterns(path: Path) -> list[ast.Call]:
 
 
 def words_of(call: ast.Call, path: Path) -> list[str]:
-    """Return the words, of any language, that a pattern looks for; of one given by name, those of the file's tables."""
+    """Return the words, of any language, that a pattern matches; for a named pattern, those of the file's tables."""
     tree = parsed(path)
     named = isinstance(call.args[0], ast.Name)
     within = [each for each in tree.body if isinstance(each, ast.Assign | ast.AnnAssign)] if named else [call.args[0]]
@@ -135,7 +135,7 @@ PROSE = {
     "memory/recall/question.py",
     "text/times.py",
 }
-"""Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
+"""Modules with patterns for words of users: alarms, dates and numbers."""
 FORMS = {
     *(
         "cli/edge.py",
@@ -176,17 +176,19 @@ FORMS = {
         "identifiers.py",
     ),
 }
-"""Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
+"""Modules with patterns for a written form: an address, a mark of a format, another program's error, a character
+range.
+"""
 
 
-def test_patterns_over_prose_stand_in_few_places() -> None:
+def test_patterns_over_prose_are_in_few_modules() -> None:
     with_words = {
         name_of(path) for path in EVERY_FILE if any(words_of(call, path) for call in patterns(path) if call.args)
     }
     assert with_words == PROSE | FORMS
 
 
-def test_rules_are_imported_by_no_module() -> None:
+def test_rules_are_not_imported_by_other_modules() -> None:
     marked = re.compile(r"^@rule\(\w+\)\n(?:async )?def (\w+)", re.M)
     standing_in = {name for path in EVERY_FILE for name in marked.findall(path.read_text("utf-8"))}
     assert len(standing_in) > 10
@@ -199,17 +201,19 @@ def test_rules_are_imported_by_no_module() -> None:
     assert used == []
 
 
-def test_the_rooms_upon_the_ground_do_not_import_one_another() -> None:
+def test_capability_packages_do_not_import_one_another() -> None:
     upon = {"coach", "planning", "life", "sharing"}
     crossed = [
-        str(path.relative_to(SOURCE)) for path in FILES if room(path) in upon and imported(path) & (upon - {room(path)})
+        str(path.relative_to(SOURCE))
+        for path in FILES
+        if package_of(path) in upon and imported(path) & (upon - {package_of(path)})
     ]
     assert crossed == []
-    order = rooms()
+    order = packages_in_order()
     ground = order[: order.index("coach")]
     assert ground[-1] == "minds"
-    below = [str(path.relative_to(SOURCE)) for path in FILES if room(path) in ground and imported(path) & upon]
-    assert below == [], "the ground knows no room that stands upon it"
+    below = [str(path.relative_to(SOURCE)) for path in FILES if package_of(path) in ground and imported(path) & upon]
+    assert below == [], "core packages import no capability package"
 
 
 def test_every_public_name_can_be_imported() -> None:
@@ -226,7 +230,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 @cache
 def importing(path: Path) -> set[Path]:
-    """Return the files that a file imports, for types only and within functions too."""
+    """Return the files that a file imports, including imports for types only and inside functions."""
     found = set()
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("mindstream"):
@@ -243,7 +247,7 @@ def importing(path: Path) -> set[Path]:
 
 @cache
 def circles() -> list[set[Path]]:
-    """Return the files that import one another, however many lie between."""
+    """Return the groups of files that import one another, directly or indirectly."""
     ways = {path: importing(path) for path in EVERY_FILE}
     for middle in EVERY_FILE:  # Warshall's closure
         through = ways[middle]
@@ -256,18 +260,18 @@ def circles() -> list[set[Path]]:
     return [set(each) for each in found]
 
 
-def test_circles_of_imports_are_small_and_stay_in_a_folder() -> None:
+def test_import_cycles_are_small_and_within_one_folder() -> None:
     assert [
         sorted(map(str, each)) for each in circles() if len(each) > 4 or len({path.parent for path in each}) > 1
     ] == []
 
 
-def test_the_command_line_imports_in_no_circle_of_files_or_folders() -> None:
+def test_the_command_line_has_no_import_cycles() -> None:
     below: dict[Path, set[Path]] = {}
     for path in FILES:
-        if room(path) == "cli":
+        if package_of(path) == "cli":
             below.setdefault(path.parent, set()).update(
-                other.parent for other in importing(path) if room(other) == "cli"
+                other.parent for other in importing(path) if package_of(other) == "cli"
             )
     while free := {folder for folder, others in below.items() if not others & below.keys() - {folder}}:
         below = {folder: others for folder, others in below.items() if folder not in free}
@@ -275,12 +279,12 @@ def test_the_command_line_imports_in_no_circle_of_files_or_folders() -> None:
     assert [each for each in circles() if any("cli" in path.parts or "commands" in path.parts for path in each)] == []
 
 
-KINDS_OF_STREAMS = {"names.py", "old_streams.py"}
-"""A stream is a pool's or a town's by its name; and what earlier versions called them is read once."""
+STREAM_KIND_MODULES = {"names.py", "old_streams.py"}
+"""Modules that know the names of pool and town streams; earlier versions' names are read in one of them."""
 
 
 def strings(path: Path) -> Iterator[str]:
-    """Yield the texts in a file's code, docstrings aside."""
+    """Yield the texts in a file's code, except docstrings."""
     tree = parsed(path)
     told = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     for node in ast.walk(tree):
@@ -288,9 +292,9 @@ def strings(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def test_the_ground_names_no_room_nor_a_role_of_one() -> None:
-    order = rooms()
-    ground = [path for path in FILES if room(path) in order[: order.index("coach")]]
+def test_core_packages_name_no_capability_package_or_role() -> None:
+    order = packages_in_order()
+    ground = [path for path in FILES if package_of(path) in order[: order.index("coach")]]
     shipped = [each.name for each in registered() if each.name]
     roles = {role.name for each in registered() if each.name for role in each.roles} - {
         each.name for each in CORE.roles
@@ -300,20 +304,20 @@ def test_the_ground_names_no_room_nor_a_role_of_one() -> None:
     named = [
         f"{path.relative_to(SOURCE)}: {text}"
         for path in ground
-        if path.name not in {*KINDS_OF_STREAMS, "moved.py", "plugins.py"}
+        if path.name not in {*STREAM_KIND_MODULES, "moved.py", "plugins.py"}
         for text in strings(path)
         if text in roles or module.search(text)
     ]
     assert not named, named
     by_name = {path.name for path in ground if "import_module(" in path.read_text("utf-8")}
-    assert by_name <= {"plugins.py", "moved.py"}, "nothing else is loaded by a name"
+    assert by_name <= {"plugins.py", "moved.py"}, "nothing else is imported by a computed name"
 
 
 SQL_CALLS = {"execute", "executemany", "executescript", "fetchone", "fetchall", "fetchmany", "connect"}
 
 
 def own_calls(function: ast.AST) -> set[str]:
-    """Name what a function calls itself; functions that it makes and hands over are not its own."""
+    """Return the calls that a function makes itself, not those of nested functions that it passes on."""
     found, waiting = set[str](), list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
@@ -326,7 +330,7 @@ def own_calls(function: ast.AST) -> set[str]:
 
 
 def blocking_calls(text: str) -> list[str]:
-    """Name the async functions of a module that ask SQLite themselves, or by another function of the module."""
+    """Return the async functions of a module that call SQLite directly, or through another function of the module."""
     nodes = list(ast.walk(ast.parse(text)))
     blocking, more = set[str](), SQL_CALLS
     while more:
@@ -336,7 +340,7 @@ def blocking_calls(text: str) -> list[str]:
     return [node.name for node in nodes if isinstance(node, ast.AsyncFunctionDef) and own_calls(node) & blocking]
 
 
-def test_no_event_loop_waits_for_sqlite() -> None:
+def test_async_functions_do_not_call_sqlite_directly() -> None:
     by_another = "def _find(c):\n    return c.execute('')\n\nasync def find(c):\n    return _find(c)\n"
     handed_over = "async def find(d):\n    return await d.read(lambda c: c.execute(''))\n"
     assert blocking_calls(by_another) == ["find"]

@@ -1,4 +1,4 @@
-"""Data locations: the displayable part of a URL, and invalid URLs."""
+"""Data locations: the part of a URL that may be shown, and invalid URLs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mindstream.settings import Settings, choose
         ),
     ],
 )
-def test_a_url_is_shown_without_what_may_be_secret_and_leads_there_still(url: str, shown: str) -> None:
+def test_a_url_is_shown_without_secrets(url: str, shown: str) -> None:
     where = Location.of(url)
     assert where.folder is None and str(where) == shown and where.url == url
     assert "hunter2" not in repr(where) + str(where) + str(where.beside) + Settings(data=where).model_dump_json()
@@ -39,7 +39,7 @@ def test_a_url_is_shown_without_what_may_be_secret_and_leads_there_still(url: st
         "postgresql://ann:hunter2@[::1/mind", "postgresql://ann:hunter2@db/mind?hunter2",
     ],
 )  # fmt: skip
-def test_what_is_no_url_is_refused_and_no_piece_of_it_repeated(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_url_is_refused_without_repeating_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError) as caught:
         Location.of(url)
     assert "hunter2" not in str(caught.value) and "%40" in str(caught.value)
@@ -49,7 +49,7 @@ def test_what_is_no_url_is_refused_and_no_piece_of_it_repeated(url: str, monkeyp
     assert "hunter2" not in str(refused.value)
 
 
-def test_the_environment_and_a_settings_file_may_name_a_database(
+def test_a_database_can_be_set_by_environment_and_settings_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     url = "postgresql://ann:hunter2@db/mind"
@@ -62,17 +62,19 @@ def test_the_environment_and_a_settings_file_may_name_a_database(
     assert choose({"data": "here"}).settings.data == Location(Path("here"))
 
 
-def test_what_is_this_machines_lies_in_the_folder_or_in_the_users_state(
+def test_local_files_are_in_the_folder_or_the_users_state_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert Location.of("here").beside == Path("here")
     one, other = Location.of("postgresql://ann:a@db/mind"), Location.of("postgresql://ann:b@db/mind")
-    assert one.beside == other.beside and one.beside.is_relative_to(tmp_path / "mindstream"), "whatever the password"
+    assert one.beside == other.beside and one.beside.is_relative_to(tmp_path / "mindstream"), (
+        "independent of the password"
+    )
     assert one.beside != Location.of("postgresql://ann@db/else").beside
 
 
-def test_a_town_has_a_place_of_its_own() -> None:
+def test_a_town_has_its_own_location() -> None:
     assert Location.of("ville").rooms("town")[0] == Location(Path("ville"))
     town, other = Location.of("postgresql://ann@db/mind").rooms("town")
     assert town.tenant == "_town" and town.rooms("town")[0] == town and not other.tenant

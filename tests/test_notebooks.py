@@ -45,13 +45,13 @@ def html_of(shown: Any) -> str:
 
 
 async def run_cells(name: str, text: str) -> list[object]:
-    """Run a notebook's cells as Jupyter does, with await at their top level; return what each shows."""
+    """Run a notebook's cells as Jupyter does, with top-level await; return the displayed values."""
     names: dict[str, Any] = {"__name__": "__main__"}
     shown = []
     for cell in json.loads(text)["cells"]:
         if cell["cell_type"] != "code":
             continue
-        assert cell["outputs"] == [] and cell["execution_count"] is None, "a notebook is kept without what it printed"
+        assert cell["outputs"] == [] and cell["execution_count"] is None, "notebooks are stored without output"
         tree = ast.parse("".join(cell["source"]))
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         for part, mode in (
@@ -72,7 +72,7 @@ async def test_a_notebook_runs_and_shows_tables(path: Path) -> None:
     assert len(shown) >= 2 and all("<table>" in html_of(each) for each in shown)
 
 
-async def test_what_people_said_is_escaped(folder: Path) -> None:
+async def test_text_of_users_is_escaped(folder: Path) -> None:
     async with Memory.open(folder, "ann", clock=ManualClock()) as memory:
         await memory.retain(EVIL, "note")
         belief = await memory.believe("note", {"topics": [EVIL]}, Note)
@@ -98,12 +98,12 @@ async def test_what_people_said_is_escaped(folder: Path) -> None:
         }
 
 
-def test_a_table_is_small_whatever_is_shown() -> None:
+def test_the_size_of_tables_is_limited() -> None:
     html = table("many", ("n", "share"), [("x" * 10_000, Share(7.0))] * (MAX_ROWS + 3))
     assert "… and 3 more" in html and len(html) < 100_000 and "--share:100%" in html
 
 
-def test_nothing_of_notebooks_is_loaded_unless_it_is_asked_for() -> None:
+def test_notebook_code_is_loaded_only_on_demand() -> None:
     code = "import sys, mindstream; mindstream.Memory; mindstream.Plan; print('mindstream.html_tables' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

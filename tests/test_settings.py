@@ -17,14 +17,12 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def file(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A settings file that is named."""
+    """A settings file named by the environment."""
     monkeypatch.setenv("MINDSTREAM_SETTINGS", "mindstream.toml")
     return Path("mindstream.toml")
 
 
-def test_flags_come_before_the_environment_and_that_before_the_file(
-    monkeypatch: pytest.MonkeyPatch, file: Path
-) -> None:
+def test_flags_override_the_environment_which_overrides_the_file(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     file.write_text('user = "file"\npack = "file"\ngate = "belief"\n')
     monkeypatch.setenv("MINDSTREAM_USER", "variable")
     monkeypatch.setenv("MINDSTREAM_PACK", "variable")
@@ -34,14 +32,14 @@ def test_flags_come_before_the_environment_and_that_before_the_file(
     assert chosen.origins == {"user": "--user", "pack": "MINDSTREAM_PACK", "gate": "mindstream.toml"}
 
 
-def test_without_settings_the_memory_lies_in_the_home_of_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_data_folder_is_in_the_users_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_DATA_HOME")
     assert choose().settings.data == Location(Path.home() / ".local" / "share" / "mindstream")
     monkeypatch.setenv("XDG_DATA_HOME", "/elsewhere")
     assert choose().settings.data == Location(Path("/elsewhere/mindstream"))
 
 
-def test_roles_are_a_table_that_each_source_may_change(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+def test_role_models_are_merged_from_all_sources(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     file.write_text('model = "ollama:a"\n[roles]\ntalker = "ollama:b"\nreasoner = "ollama:c"\n')
     monkeypatch.setenv("MINDSTREAM_ROLES", "talker=openai:d@http://host/v1")
     assert choose({"roles": ["reasoner=ollama:e"]}).settings.models == {
@@ -49,13 +47,13 @@ def test_roles_are_a_table_that_each_source_may_change(monkeypatch: pytest.Monke
     }  # fmt: skip
 
 
-def test_who_names_a_model_means_all_roles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_flag_applies_to_all_roles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDSTREAM_ROLES", '{"talker": "ollama:b"}')
     assert choose({"model": "rules"}).settings.models == {"default": "rules"}
     assert choose({"roles": ["default=rules"]}).settings.models == {"default": "rules"}
 
 
-def test_where_nobody_is_named_stand_ins_answer_and_else_only_who_is_named(file: Path) -> None:
+def test_rules_are_used_only_if_no_model_is_named(file: Path) -> None:
     file.write_text("")
     assert choose().settings.models == {"default": "rules"}
     assert choose({"roles": ["talker=ollama:b"]}).settings.models == {"talker": "ollama:b"}
@@ -63,7 +61,7 @@ def test_where_nobody_is_named_stand_ins_answer_and_else_only_who_is_named(file:
     assert choose({"roles": ["talker=ollama:b"]}).settings.models == {"reasoner": "ollama:c", "talker": "ollama:b"}
 
 
-def test_patience_is_one_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+def test_patience_is_a_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     file.write_text("")
     monkeypatch.setenv("MINDSTREAM_PATIENCE_S", "300")
     assert choose().settings.patience_s == 300
@@ -76,7 +74,7 @@ def test_patience_is_one_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPa
         choose()
 
 
-def test_paths_in_the_file_start_from_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_paths_in_the_file_are_relative_to_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     file = tmp_path / "home" / "my.toml"
     file.write_text('data = "memory"\npack = "./coach"\nprompts = "/words"\n')
@@ -109,26 +107,26 @@ def test_paths_in_the_file_start_from_its_folder(monkeypatch: pytest.MonkeyPatch
     ],
     ids=lambda value: value[:30],
 )
-def test_a_mistake_in_the_file_is_named_with_the_file(text: str, told: str, file: Path) -> None:
+def test_errors_in_the_file_name_the_file(text: str, told: str, file: Path) -> None:
     file.write_text(text)
     with pytest.raises(SettingsError) as caught:
         choose()
     assert told in str(caught.value)
 
 
-def test_a_mistake_in_a_variable_is_named_with_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_in_a_variable_name_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDSTREAM_BUDGET_USD", "much")
     with pytest.raises(SettingsError, match=r"^MINDSTREAM_BUDGET_USD: "):
         choose()
 
 
-def test_a_settings_file_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_settings_file_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDSTREAM_SETTINGS", "nowhere.toml")
     with pytest.raises(SettingsError, match=r"nowhere\.toml"):
         choose()
 
 
-def test_variables_that_nothing_reads_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_variables_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MINDSTREAM_MODLE", "Mindstream_Pack", "MINDSTREAM_OTHER_PROGRAM"):
         monkeypatch.setenv(name, "rules")
     monkeypatch.setenv("MINDSTREAM_WEBHOOK_SECRET", "read by serve")
@@ -159,7 +157,7 @@ def test_a_blank_variable_is_unset(name: str, blank: str, monkeypatch: pytest.Mo
         ("timezone", "Europe/Berlin", "Europe/Berlin"),
     ],
 )
-def test_what_env_files_leave_around_a_value_is_not_part_of_it(
+def test_quotes_and_whitespace_of_env_files_are_removed(
     name: str, value: str, read: object, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"MINDSTREAM_{name.upper()}", text.replace("{}", value))
@@ -190,7 +188,7 @@ def test_what_env_files_leave_around_a_value_is_not_part_of_it(
         ("prompts", "${HOME}", "write the path itself"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_place_and_what_is_expected(
+def test_an_invalid_value_is_refused_with_its_source_and_the_expected_form(
     name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"MINDSTREAM_{name.upper()}", value)
@@ -201,7 +199,7 @@ def test_a_wrong_value_is_told_with_its_place_and_what_is_expected(
 
 
 @pytest.mark.parametrize("field", ["data", "user", "pack", "model", "embedder", "prompts"])
-def test_an_empty_flag_is_refused_unless_it_switches_something_off(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_flag_is_refused_unless_it_disables_a_setting(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDSTREAM_FALLBACK", "rules")
     assert choose({"fallback": "", "timezone": " "}).settings.fallback == ""
     for blank in ("", "  ", "\r\n"):
@@ -209,7 +207,7 @@ def test_an_empty_flag_is_refused_unless_it_switches_something_off(field: str, m
             choose({field: blank})
 
 
-def test_a_file_may_have_a_mark_windows_lines_and_blank_values(file: Path) -> None:
+def test_a_file_may_have_a_bom_windows_line_ends_and_blank_values(file: Path) -> None:
     file.write_bytes('\ufeffmodel = ""\r\nuser = " Zoë "\r\ndata = "my data"\r\n'.encode())
     settings = choose().settings
     assert (settings.model, settings.user, settings.data) == (None, "Zoë", Location(Path("my data")))
@@ -224,7 +222,7 @@ def test_a_file_may_have_a_mark_windows_lines_and_blank_values(file: Path) -> No
         choose()
 
 
-def test_a_window_is_one_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_context_size_is_a_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MINDSTREAM_CONTEXT", "8192")
     assert choose().settings.context == 8192
     monkeypatch.delenv("MINDSTREAM_CONTEXT")
@@ -240,7 +238,7 @@ def test_a_window_is_one_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPa
 TEMPTING = 'model = "http://127.0.0.1:9/v1#all-ears"\nprompts = "words"\ndata = "here"\npack = "./mine"\n'
 
 
-def test_a_settings_file_in_the_working_directory_is_read_only_where_it_is_named(
+def test_a_settings_file_in_the_working_directory_is_read_only_if_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path("mindstream.toml").write_text(TEMPTING)
@@ -254,13 +252,13 @@ def test_a_settings_file_in_the_working_directory_is_read_only_where_it_is_named
     assert str(chosen.settings.model).endswith("#all-ears") and chosen.unread is None
 
 
-def test_what_is_no_file_is_not_waited_for(file: Path) -> None:
+def test_a_named_pipe_is_refused_without_blocking(file: Path) -> None:
     os.mkfifo(file)
     with pytest.raises(SettingsError, match="is not a regular file"):
         choose()
 
 
-def test_a_person_without_a_home_is_asked_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_directory_the_data_flag_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name)
 

@@ -30,20 +30,18 @@ def spans() -> Iterator[InMemorySpanExporter]:
 @cache
 def _export_spans() -> None:
     provider = otel.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):  # it is set once in a process
+    if not isinstance(provider, TracerProvider):  # it can be set only once per process
         provider = TracerProvider()
         otel.set_tracer_provider(provider)
     provider.add_span_processor(SimpleSpanProcessor(EXPORTED))
 
 
-async def test_nothing_is_traced_until_it_is_switched_on(folder: Path, spans: InMemorySpanExporter) -> None:
+async def test_tracing_is_off_by_default(folder: Path, spans: InMemorySpanExporter) -> None:
     await a_talk(folder)
     assert spans.get_finished_spans() == ()
 
 
-async def test_calls_tools_and_reasoners_have_spans_with_the_genai_names(
-    folder: Path, spans: InMemorySpanExporter
-) -> None:
+async def test_calls_tools_and_reasoners_have_spans_with_genai_names(folder: Path, spans: InMemorySpanExporter) -> None:
     trace(True)
     await a_talk(folder)
     finished: dict[str, ReadableSpan] = {span.name: span for span in spans.get_finished_spans()}
@@ -56,7 +54,7 @@ async def test_calls_tools_and_reasoners_have_spans_with_the_genai_names(
     assert "secret" not in "".join(str(span.attributes) for span in spans.get_finished_spans())
 
 
-async def test_a_turn_has_a_span_and_the_talkers_call_lies_in_it(folder: Path, spans: InMemorySpanExporter) -> None:
+async def test_the_talkers_call_is_inside_the_span_of_the_turn(folder: Path, spans: InMemorySpanExporter) -> None:
     trace(True)
     await a_talk(folder)
     finished = spans.get_finished_spans()
@@ -66,7 +64,7 @@ async def test_a_turn_has_a_span_and_the_talkers_call_lies_in_it(folder: Path, s
     assert "chat rules" in inside
 
 
-def test_an_error_is_told_by_its_class_alone(spans: InMemorySpanExporter) -> None:
+def test_errors_are_traced_by_class_only(spans: InMemorySpanExporter) -> None:
     trace(True)
     with pytest.raises(ValueError, match="my secret"), span("execute_tool", "look_up"):
         raise ValueError("my secret is the noise")
@@ -76,9 +74,7 @@ def test_an_error_is_told_by_its_class_alone(spans: InMemorySpanExporter) -> Non
     assert "secret" not in told.to_json()
 
 
-async def test_what_is_done_to_a_memory_has_spans_with_its_store_and_counts(
-    folder: Path, spans: InMemorySpanExporter
-) -> None:
+async def test_memory_operations_have_spans_with_store_and_counts(folder: Path, spans: InMemorySpanExporter) -> None:
     trace(True)
     async with Memory.open(folder, "ann") as memory:
         old = await memory.retain("The key hangs behind the door.", "note")
@@ -100,7 +96,7 @@ async def test_what_is_done_to_a_memory_has_spans_with_its_store_and_counts(
     assert not any("key" in str(span.attributes) for span in spans.get_finished_spans())
 
 
-async def test_a_solved_task_has_spans_for_the_planning_the_tools_and_the_answer(spans: InMemorySpanExporter) -> None:
+async def test_a_solved_task_has_spans_for_planning_tools_and_answer(spans: InMemorySpanExporter) -> None:
     def double(number: str) -> str:
         """Double a number."""
         return str(2 * int(number))
@@ -120,7 +116,7 @@ async def test_a_solved_task_has_spans_for_the_planning_the_tools_and_the_answer
     assert all(genai.OPERATION in (span.attributes or {}) for span in told.values())
 
 
-async def test_words_stand_in_spans_where_the_conventions_variable_asks_for_them(
+async def test_spans_contain_text_only_if_the_standard_variable_is_set(
     folder: Path, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(genai.CAPTURE, "SPAN_ONLY")
@@ -137,7 +133,7 @@ async def test_words_stand_in_spans_where_the_conventions_variable_asks_for_them
     assert not any(genai.WORDS & set(span.attributes or {}) for span in spans.get_finished_spans())
 
 
-def test_the_conventions_names_stand_in_one_module() -> None:
+def test_genai_attribute_names_are_defined_in_one_module() -> None:
     names = {value for name, value in vars(genai).items() if name.isupper() and isinstance(value, str)}
     assert names >= genai.WORDS | genai.OPERATIONS and genai.SCHEMA.endswith(genai.VERSION)
     source = Path(tracing.__file__).parent.parent

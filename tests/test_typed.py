@@ -1,4 +1,4 @@
-"""What the pages show is typed, and shows every public name."""
+"""The documented examples are typed, and use every public name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "python.md")
 
 
 def examples(*pages: Path) -> dict[str, str]:
-    """Return the blocks of Python, by a name for each."""
+    """Return the Python blocks, each with a name."""
     pattern = re.compile(r"```python\n((?:(?!```).)*)```", re.DOTALL)
     return {
         f"{page.stem.lower()}_{number}": code
@@ -31,13 +31,13 @@ def examples(*pages: Path) -> dict[str, str]:
 def test_every_example_passes_mypy_strict(tmp_path: Path) -> None:
     for name, code in examples(*PAGES).items():
         (tmp_path / f"{name}.py").write_text(code, "utf-8")
-    command = (sys.executable, "-m", "mypy", tmp_path)  # with the options and so the cache of `make test`
+    command = (sys.executable, "-m", "mypy", tmp_path)  # with the options, and thus the cache, of `make test`
     paths = os.environ | {"MYPYPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=ROOT, env=paths, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_public_name_stands_in_an_example() -> None:
+def test_every_public_name_is_used_in_an_example() -> None:
     imported = {
         alias.name
         for code in examples(ROOT / "docs" / "python.md").values()
@@ -49,7 +49,7 @@ def test_every_public_name_stands_in_an_example() -> None:
 
 
 @pytest.mark.parametrize("name", mindstream.__all__)
-def test_help_begins_with_a_sentence(name: str) -> None:
+def test_docstrings_begin_with_a_sentence(name: str) -> None:
     public = getattr(mindstream, name)
     if not (inspect.isclass(public) or inspect.isfunction(public)):
         return  # a type alias needs no docstring

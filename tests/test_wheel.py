@@ -1,4 +1,4 @@
-"""What is installed from a wheel, far from the checkout, is the whole library and nothing else."""
+"""A wheel installed outside the checkout is the whole library and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; dependencies come from the test environment, the checkout does not."""
+    """A new environment with the wheel; dependencies come from the test environment, but not the checkout."""
     home = tmp_path_factory.mktemp("fresh")
     run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
     python = home / "bin" / "python"
@@ -48,7 +48,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_only_the_package_and_its_data(wheel: Path) -> None:
     source = ROOT / "src"
     here = {path for path in (source / "mindstream").rglob("*") if path.is_file() and path.suffix != ".pyc"}
     wanted = {path.relative_to(source).as_posix() for path in here}
@@ -65,12 +65,12 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: Path)
 @pytest.mark.parametrize(
     ("code", "output"), [pytest.param(code, output, id=name) for name, code, output in blocks() if "README" in name]
 )
-def test_the_readme_runs_where_only_the_wheel_is(code: str, output: str, installed: Path, tmp_path: Path) -> None:
+def test_the_readme_runs_with_only_the_wheel_installed(code: str, output: str, installed: Path, tmp_path: Path) -> None:
     python = installed / "bin" / "python"
     home = run(python, "-I", "-c", "import mindstream; print(mindstream.__file__)", cwd=tmp_path)
     assert home.startswith(str(installed))
     assert run(python, "-I", "-c", code, cwd=tmp_path) == output
 
 
-def test_the_command_is_there(installed: Path, tmp_path: Path) -> None:
+def test_the_command_is_installed(installed: Path, tmp_path: Path) -> None:
     assert mindstream.__version__ in run(installed / "bin" / "mindstream", "--version", cwd=tmp_path)

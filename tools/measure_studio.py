@@ -1,10 +1,10 @@
-"""Measure the studio as a browser meets it: what each page transfers, and when it can be used.
+"""Measure the studio in a browser: the bytes that each page transfers, and the time until it is usable.
 
     PYTHONPATH=src python tools/measure_studio.py --times 10
 
-Starts a server with the recordings over an empty data folder, and opens each page in a browser that kept nothing, so
-many times, in turn. A page can be used when what it is for stands on the screen: the first line of a talk, the map of
-a town. Times are from asking for the page on, as the browser counts them.
+Start a server with the recordings on an empty data folder, and open each page several times, in turn, in a browser with
+an empty cache. A page is usable when its main content is visible: the first line of a conversation, the map of a town.
+Times start with the request of the page, by the browser's clock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAGES = {
     "life": ("life?from=recorded&user=museum", "main .list li"),
     "traces": ("traces?from=recorded&user=museum", "main .calls li"),
 }
-"""What is opened, and what can be used there."""
+"""The pages to open, and the element that shows that a page is usable."""
 WATCH = """(what) => {
   const look = () => {
     if (document.querySelector(what)) window.usable_ms = performance.now();
@@ -48,7 +48,7 @@ WATCH = """(what) => {
 
 @contextmanager
 def serving(data: Path) -> Iterator[str]:
-    """Serve the studio from a thread; gives its address."""
+    """Serve the studio from a thread; yield its address."""
     api_app = app(data, model="rules")
     add_studio(api_app.api)
     add_recorded(api_app)
@@ -62,7 +62,7 @@ def serving(data: Path) -> Iterator[str]:
 
 
 def measure(browser: Any, url: str, page: str) -> tuple[float, int, int]:
-    """Open a page; return the seconds until it could be used, how many answers came, and their bytes on the wire."""
+    """Open a page; return the seconds until it was usable, the number of responses, and their transferred bytes."""
     link, what = PAGES[page]
     context = browser.new_context()
     tab = context.new_page()
@@ -85,7 +85,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=10)
-    parser.add_argument("--url", help="a server that runs already [one is started]")
+    parser.add_argument("--url", help="URL of a running server [start one]")
     times = (args := parser.parse_args()).times
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     whole, packed = (sum(len(getattr(each, size)) for each in read_pages().values()) for size in ("body", "packed"))

@@ -3,9 +3,8 @@
     mindstream plan export --solved --docs DIR > train.jsonl
     python tools/train_planner.py train.jsonl --model HuggingFaceTB/SmolLM2-360M-Instruct --out planner
 
-It needs `torch`, `transformers` and `peft`; for a model out of a GGUF, `gguf`. It runs on a GPU where there is one.
-Only what the planner writes is learned, not what it is told. A tenth of the lines is kept apart, to see whether it
-learns.
+It needs `torch`, `transformers` and `peft`, and `gguf` for a model from a GGUF file. It uses a GPU if there is one. The
+loss covers only the planner's output, not its prompt. A tenth of the lines is held out to measure progress.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 IGNORED = -100
-"""The label of a token that is not learned."""
+"""The label of a token without loss."""
 HELD_OUT = 10
-"""One line in so many is kept apart."""
+"""One line in this many is held out."""
 
 
 def read_lines(file: Path) -> list[list[dict[str, str]]]:
@@ -29,7 +28,7 @@ def read_lines(file: Path) -> list[list[dict[str, str]]]:
 
 
 def load(name: str) -> tuple[Any, Any]:
-    """Load a tokenizer and a model, of the hub or a folder; out of a GGUF its weights are dequantised."""
+    """Load a tokenizer and a model from the hub or a folder; weights from a GGUF file are dequantised."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -38,7 +37,7 @@ def load(name: str) -> tuple[Any, Any]:
     kind = torch.bfloat16 if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else torch.float32
     tokenizer = AutoTokenizer.from_pretrained(where[0], **where[1])
     model = AutoModelForCausalLM.from_pretrained(where[0], dtype=kind, **where[1])
-    if path.suffix == ".gguf":  # the same weights as a model that can be saved: it would count as quantised
+    if path.suffix == ".gguf":  # copy the weights to a model that can be saved; the loaded one counts as quantised
         weights, config = model.state_dict(), model.config
         del config.quantization_config
         model = AutoModelForCausalLM.from_config(config, dtype=kind)
@@ -47,7 +46,7 @@ def load(name: str) -> tuple[Any, Any]:
 
 
 def encode(tokenizer: Any, chat: Sequence[dict[str, str]], longest: int) -> tuple[list[int], list[int]]:
-    """Return a chat's tokens and labels: of what stands before the plan nothing is learned."""
+    """Return a chat's tokens and labels; tokens before the plan have no loss."""
     told = tokenizer.apply_chat_template([*chat[:-1]], add_generation_prompt=True, tokenize=False)
     whole = tokenizer.apply_chat_template([*chat], tokenize=False)
     if not whole.startswith(told):
@@ -57,7 +56,7 @@ def encode(tokenizer: Any, chat: Sequence[dict[str, str]], longest: int) -> tupl
 
 
 def batches(rows: Sequence[tuple[list[int], list[int]]], size: int, pad: int, device: Any) -> list[dict[str, Any]]:
-    """Return rows side by side, padded to one length."""
+    """Return batches of rows, padded to a common length."""
     import torch
 
     found = []
@@ -74,7 +73,7 @@ def batches(rows: Sequence[tuple[list[int], list[int]]], size: int, pad: int, de
 
 
 def mean_loss(model: Any, parts: Sequence[dict[str, Any]]) -> float:
-    """Return how badly a model foretells what it has not learned."""
+    """Return the mean loss on the held-out lines."""
     import torch
 
     model.eval()
@@ -83,7 +82,7 @@ def mean_loss(model: Any, parts: Sequence[dict[str, Any]]) -> float:
 
 
 def train(asked: argparse.Namespace) -> dict[str, Any]:
-    """Train, merge and save; return what came of it."""
+    """Train, merge and save; return the losses before and after."""
     import torch
     from peft import LoraConfig, get_peft_model
 
@@ -94,7 +93,7 @@ def train(asked: argparse.Namespace) -> dict[str, Any]:
     rows = [encode(tokenizer, chat, asked.longest) for chat in chats]
     apart = max(1, len(rows) // HELD_OUT)
     if len(rows) < 2:
-        raise SystemExit("two lines are needed at least: one to learn from, one to see whether it is learned")
+        raise SystemExit("expected at least two lines: one to train on, one held out")
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
     held, learned = (batches(part, asked.batch, pad, base.device) for part in (rows[:apart], rows[apart:]))
     lora = LoraConfig(r=asked.rank, lora_alpha=2 * asked.rank, target_modules="all-linear", task_type="CAUSAL_LM")
@@ -116,14 +115,14 @@ def train(asked: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path, help="what `mindstream plan export --solved` wrote")
-    parser.add_argument("--model", required=True, help="a name of the hub, a folder, or a GGUF's file")
-    parser.add_argument("--out", type=Path, default=Path("planner"), help="the folder of the trained model [planner]")
+    parser.add_argument("file", type=Path, help="output of `mindstream plan export --solved`")
+    parser.add_argument("--model", required=True, help="a name on the hub, a folder, or a GGUF file")
+    parser.add_argument("--out", type=Path, default=Path("planner"), help="folder of the trained model [planner]")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--rate", type=float, default=2e-4)
-    parser.add_argument("--longest", type=int, default=2048, help="tokens of a line; of a longer one the end is kept")
+    parser.add_argument("--longest", type=int, default=2048, help="maximum tokens per line; keeps the end")
     parser.add_argument("--seed", type=int, default=0)
     print(json.dumps(train(parser.parse_args())))
 

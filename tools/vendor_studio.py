@@ -1,8 +1,8 @@
-"""Fetch what the studio's pages are made with: `python tools/vendor_studio.py`.
+"""Fetch the JavaScript packages of the studio's pages: `python tools/vendor_studio.py`.
 
-The versions stand in tools/studio/package.json, the hashes of what npm fetches in package-lock.json beside it (npm
-checks them). Each package becomes one ES module in static/vendor, whose imports name their neighbours by relative path:
-the pages' policy allows no import map. versions.json there says of each file what it is of, its licence and its hash.
+The versions are set in tools/studio/package.json, the hashes in package-lock.json (checked by npm). Each package
+becomes one ES module in static/vendor, whose imports name the others by relative path, since the pages' policy allows
+no import map. versions.json lists each file with its package, licence and hash.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODULES = {
     "uplot.css": ("uplot", "dist/uPlot.min.css"),
     "dagre.js": ("@dagrejs/dagre", "dist/dagre.esm.js"),
 }
-"""A file of the studio: the package that it is of, and where it lies there."""
+"""The files of the studio: the package of each, and its path in the package."""
 NEIGHBOURS = {
     "preact": "./preact.js", "preact/hooks": "./hooks.js", "htm": "./htm.js",
     "@preact/signals-core": "./signals-core.js",
@@ -37,7 +37,7 @@ SOURCE_MAP = re.compile(r"//# sourceMappingURL=.*$", re.MULTILINE)
 
 
 def fetch() -> None:
-    """Fetch the packages as the lock file has them; npm refuses what has another hash."""
+    """Fetch the packages of the lock file; npm refuses a package with another hash."""
     npm = shutil.which("npm")
     if npm is None:
         raise SystemExit("npm is not there: it fetches the packages")
@@ -45,7 +45,7 @@ def fetch() -> None:
 
 
 def as_module(name: str, text: str) -> str:
-    """Return a file as a module that imports its neighbours by relative path."""
+    """Return a file as a module that imports the other modules by relative path."""
     text = SOURCE_MAP.sub("", text)
     text = IMPORT.sub(lambda found: f'{found[1]}"{NEIGHBOURS[found[2]]}"', text)
     if name == "uplot.js":

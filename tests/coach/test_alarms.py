@@ -27,7 +27,7 @@ SLEEP = load("sleep")
 (SUICIDE,) = (alarm for alarm in SLEEP.alarms if alarm.id == "suicide")
 HINT = {"en": "everyone would be better off without me", "zh": "没有我大家都轻松"}
 VEILED = "By the way I sorted the papers"
-"""Recognised by no pattern; only by the scripted safety classifier."""
+"""Detected by no pattern; only by the scripted safety classifier."""
 
 
 def words(part: str, language: str) -> str:
@@ -40,49 +40,49 @@ async def answer(mind: Mind, text: str) -> Said:
     return said(await turn(mind, text))
 
 
-async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
+async def alarm_events(mind: Mind) -> list[tuple[str, str, bool]]:
     rows = [row.event for row in await mind.memory.store.events(mind.memory.key, kinds=["alarmed"])]
     return [(event.strength, event.basis, event.spoken) for event in rows if isinstance(event, Alarmed)]
 
 
 @pytest.mark.parametrize("sentence", ["I can't sleep", "I can't stop thinking", "it doesn't matter", "我睡不着"])
-async def test_the_first_sentence_of_a_tired_person_is_answered_as_talk(folder: Path, sentence: str) -> None:
+async def test_complaints_about_tiredness_raise_no_alarm(folder: Path, sentence: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
-        assert (await answer(mind, sentence)).model == "rules" and await alarmed(mind) == []
+        assert (await answer(mind, sentence)).model == "rules" and await alarm_events(mind) == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language: str) -> None:
+async def test_a_hint_leads_to_a_question_without_quoting_it(folder: Path, language: str) -> None:
     ask = words("hint_ask", language)
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         first, second = await answer(mind, HINT[language]), await answer(mind, HINT[language] + "!")
         assert first.model == "rules" and first.text.endswith(ask)
         assert first.text.count("?") + first.text.count("？") == 1, "one question"
         assert "without you" not in first.text + second.text
-        assert await alarmed(mind) == [("hint", "words", True)] * 2, "it was not answered, and is put again"
+        assert await alarm_events(mind) == [("hint", "words", True)] * 2, "it was not answered, so it is repeated"
         await mind.settled()
         thoughts = [str(row.event) for row in await mind.memory.store.events(key_of("ann"), kinds=["thought"])]
-        assert any("a hint at suicide" in thought for thought in thoughts), "whoever thinks behind is told"
+        assert any("a hint at suicide" in thought for thought in thoughts), "the reasoners get the hint"
 
 
 @pytest.mark.parametrize(
     ("hint", "yes"), [(HINT["en"], "sometimes, yeah"), (HINT["en"], "yes"), (HINT["zh"], "有时候会")]
 )
-async def test_a_hint_that_is_affirmed_stops_the_talk(folder: Path, hint: str, yes: str) -> None:
+async def test_a_confirmed_hint_stops_the_conversation(folder: Path, hint: str, yes: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, hint)
         heard = await answer(mind, yes)
         assert heard.model == "safety" and heard.text == words("say", "zh" if hint == HINT["zh"] else "en").strip()
-        assert (await alarmed(mind))[-1] == ("sure", "answer", True)
+        assert (await alarm_events(mind))[-1] == ("sure", "answer", True)
 
 
 @pytest.mark.parametrize("no", ["no, just tired", "I didn't mean that", "nah I'm ok"])
-async def test_a_hint_that_is_denied_is_believed_and_not_asked_about_again(folder: Path, no: str) -> None:
+async def test_a_denied_hint_is_not_asked_about_again(folder: Path, no: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         heard = (await answer(mind, no)).text
         assert heard.startswith("Thank you for saying so; I believe you.") and words("hint_ask", "en") not in heard
-        assert (await alarmed(mind))[-1] == ("taken_back", "answer", True)
+        assert (await alarm_events(mind))[-1] == ("taken_back", "answer", True)
         assert words("hint_ask", "en") not in (await answer(mind, "yes, the noise is bad")).text
 
 
@@ -101,7 +101,7 @@ async def test_a_question_about_danger_stays_open_until_it_is_answered(folder: P
         put = [ask in text for text in heard]
         assert put[0] and 2 <= sum(put) <= 4, "not with every line"
         again = [text for text in heard if ask in text]
-        assert len({text.partition(ask)[0] for text in again}) == len(again), "nor in the same words"
+        assert len({text.partition(ask)[0] for text in again}) == len(again), "and with other words"
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         greeted = await answer(mind, {"en": "hello again", "zh": "你好"}[language])
         assert greeted.text.endswith(ask), "a day later it is asked again"
@@ -111,7 +111,7 @@ async def test_a_question_about_danger_stays_open_until_it_is_answered(folder: P
         assert ask not in (await answer(mind, small)).text, "it was answered"
 
 
-async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path) -> None:
+async def test_an_ambiguous_yes_repeats_the_open_question(folder: Path) -> None:
     lines = ["I see.", "Do you drink coffee?", "Which tea?"]
     talker = FakeModel({"talk": [*lines, *["Mm."] * 9]})
     async with Mind.open(
@@ -122,7 +122,7 @@ async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path
         await answer(mind, "I drink tea")
         heard = await answer(mind, "yes")
         assert heard.model == "scripted" and heard.text.endswith(words("hint_ask", "en")), (
-            "asked, for it may be the answer"
+            "repeated, since it may be the answer"
         )
         assert (await answer(mind, "yes")).model == "safety"
 
@@ -130,7 +130,7 @@ async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path
 @pytest.mark.parametrize(
     ("danger", "back"), [("I want to die", "that's not what I meant"), ("我想死", "我不是那个意思")], ids=["en", "zh"]
 )
-async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_once(
+async def test_the_crisis_text_and_the_reply_to_a_retraction_are_sent_once(
     folder: Path, danger: str, back: str
 ) -> None:
     async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
@@ -138,22 +138,22 @@ async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_o
     async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
         heard.append((await answer(mind, danger)).text)
     assert heard[0] == words("say", "en" if danger[0] == "I" else "zh").strip()
-    assert len(set(heard)) >= 5 and heard.count(heard[0]) == 1, "nor after the session was opened again"
+    assert len(set(heard)) >= 5 and heard.count(heard[0]) == 1, "nor after reopening the session"
     assert len(heard[2]) < len(heard[0]) and heard[-1] != heard[-2]
     async with Mind.open(folder, user="ann", session="t", responder=Coach.using()) as mind:
-        assert (await answer(mind, danger)).text == heard[0], "a session of its own"
+        assert (await answer(mind, danger)).text == heard[0], "a separate session"
 
 
 @pytest.mark.parametrize(("danger", "back"), [("I want to die", "I didn't mean that"), ("我想死", "我不是那个意思")])
-async def test_a_retraction_may_be_repeated_and_is_not_noted(folder: Path, danger: str, back: str) -> None:
+async def test_a_retraction_can_be_repeated_and_is_not_stored_as_a_note(folder: Path, danger: str, back: str) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         heard = [(await answer(mind, text)).text for text in (danger, back, back, HINT["en"])]
         assert len(set(heard)) == len(heard)
         await mind.settled()
-        assert await mind.memory.latest("note", 9) == [], "neither danger, nor a hint, nor what takes it back"
+        assert await mind.memory.latest("note", 9) == [], "neither danger, nor a hint, nor a retraction"
 
 
-async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
+async def test_a_medical_warning_is_given_once(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         first, second = (
             await answer(mind, "I nodded off driving home"),
@@ -163,8 +163,8 @@ async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
         assert first.model == "rules"
 
 
-class Listens:
-    """Plays the role `safety`: answers yes when it is released, and reads answers as scripted."""
+class SafetyModel:
+    """A model for the role `safety`: it answers yes when released, and classifies answers as scripted."""
 
     name = "listens"
 
@@ -185,31 +185,35 @@ async def follow_ups(mind: Mind) -> list[FollowUp]:
     return [row.event for row in rows if isinstance(row.event, FollowUp)]
 
 
-async def followed(mind: Mind) -> str:
+async def wait_for_follow_up(mind: Mind) -> str:
     async with asyncio.timeout(100):
         while not (found := await follow_ups(mind)):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return found[-1].text
 
 
-def listening(model: Model) -> Models:
+def models_with_safety(model: Model) -> Models:
     return Models(Rules(), {"safety": model})
 
 
 async def test_a_late_result_of_the_safety_classifier_follows_the_answer(folder: Path) -> None:
-    model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
-        assert (await answer(mind, VEILED)).model == "rules", "no word waits for it"
+    model = SafetyModel()
+    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
+        assert (await answer(mind, VEILED)).model == "rules", "the answer does not wait for it"
         model.let.set()
-        assert await followed(mind) == words("hint_ask", "en") and (await alarmed(mind))[-1] == ("hint", "model", True)
+        assert await wait_for_follow_up(mind) == words("hint_ask", "en") and (await alarm_events(mind))[-1] == (
+            "hint",
+            "model",
+            True,
+        )
 
 
-async def test_a_hint_confirmed_by_the_safety_classifier_is_sure(folder: Path) -> None:
-    model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
+async def test_a_hint_confirmed_by_the_safety_classifier_is_a_sure_alarm(folder: Path) -> None:
+    model = SafetyModel()
+    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
         await answer(mind, f"{HINT['en']}. {VEILED}")
         model.let.set()
-        assert await followed(mind) == words("say", "en").strip() and (await alarmed(mind))[-1] == (
+        assert await wait_for_follow_up(mind) == words("say", "en").strip() and (await alarm_events(mind))[-1] == (
             "sure",
             "model",
             True,
@@ -221,12 +225,12 @@ async def test_a_recogniser_alone_leads_to_a_question_only_without_a_model(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool, asks: bool
 ) -> None:
     monkeypatch.setattr(safety, "recognises_danger", lambda text: "kestrel" in text)
-    listener = Listens(fails=fails)
+    listener = SafetyModel(fails=fails)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
         told = await answer(mind, f"There is a kestrel on the roof, {'again' if fails else 'at last'}.")
         assert (words("hint_ask", "en") in told.text) == asks
-        assert bool(await alarmed(mind)) == asks
+        assert bool(await alarm_events(mind)) == asks
 
 
 @pytest.mark.parametrize(
@@ -234,21 +238,21 @@ async def test_a_recogniser_alone_leads_to_a_question_only_without_a_model(
     [("A", "safety", ("sure", "answer")), ("B", "rules", ("taken_back", "answer")),
      ("C", "rules", ("taken_back", "answer")), ("E", "rules", ("hint", "words"))],
 )  # fmt: skip
-async def test_a_model_reads_what_answers_the_open_question_in_any_language(
+async def test_a_model_classifies_the_answer_to_the_open_question_in_any_language(
     folder: Path, reads: str, model: str, told: tuple[str, str]
 ) -> None:
-    listener = Listens(reads=reads)
+    listener = SafetyModel(reads=reads)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         assert (await answer(mind, "Jo mei, manchmal scho")).model == model
-        assert (await alarmed(mind))[-1][:2] == told
+        assert (await alarm_events(mind))[-1][:2] == told
 
 
-async def test_a_sure_yes_counts_while_the_listener_is_dead(folder: Path) -> None:
-    listener = Listens(fails=True)
+async def test_a_plain_yes_counts_without_the_safety_classifier(folder: Path) -> None:
+    listener = SafetyModel(fails=True)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         assert (await answer(mind, "yes")).model == "safety"
 
@@ -262,39 +266,39 @@ async def test_a_sure_yes_counts_while_the_listener_is_dead(folder: Path) -> Non
     ],
     ids=["affirmed in words that might take it back", "denied while it is dead", "a yes to something else"],
 )
-async def test_no_word_overrules_what_a_model_reads_or_could_not_read(
+async def test_patterns_do_not_overrule_the_safety_classifier(
     folder: Path, text: str, reads: str, fails: bool, told: tuple[str, str]
 ) -> None:
-    listener = Listens(fails)
+    listener = SafetyModel(fails)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         for between in ("It is raining.", "It rains a lot.")[: 1 if fails else 2]:
             await answer(mind, between)
         listener.reads = reads
         heard = await answer(mind, text)
-        assert (await alarmed(mind))[-1][:2] == told
+        assert (await alarm_events(mind))[-1][:2] == told
         assert told[0] == "sure" or words("hint_ask", "en") not in heard.text
 
 
-async def test_with_one_answer_a_late_result_is_part_of_it(folder: Path) -> None:
-    model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
+async def test_send_includes_a_late_safety_result_in_its_answer(folder: Path) -> None:
+    model = SafetyModel()
+    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
         asyncio.get_running_loop().call_later(0.3, model.let.set)
         assert (await mind.send(VEILED)).endswith(words("hint_ask", "en"))
         await asyncio.sleep(0.05)
         assert await follow_ups(mind) == []
 
 
-def test_any_model_listens_unless_another_is_named_for_it() -> None:
+def test_the_safety_model_defaults_to_any_model() -> None:
     one, other = FakeModel({}, name="one"), FakeModel({}, name="other")
     assert safety_model(Models(one)) is one and safety_model(Models(Rules())) is None
     assert safety_model(Models(one, {"facts": other})) is other
     assert safety_model(Models(one, {"safety": Rules()})) is None
 
 
-async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path) -> None:
-    model = Listens()
+async def test_a_safety_result_during_waiting_ends_the_answer(folder: Path) -> None:
+    model = SafetyModel()
     model.let.set()
     models = Models(Rules(), {"safety": model, "reasoner": Silent()})
     async with (
@@ -304,13 +308,13 @@ async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path
         heard = await answer(mind, VEILED)
         assert heard.text.endswith(words("hint_ask", "en")) and heard.waited
         await asyncio.sleep(0.05)
-        assert await follow_ups(mind) == [], "not heard twice"
+        assert await follow_ups(mind) == [], "not reported twice"
 
 
-async def test_a_failing_safety_classifier_is_logged_and_nothing_more(folder: Path) -> None:
-    model = Listens(fails=True)
+async def test_a_failing_safety_classifier_is_only_logged(folder: Path) -> None:
+    model = SafetyModel(fails=True)
     model.let.set()
-    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules"
         async with asyncio.timeout(100):
             while not (failed := await mind.memory.store.events(key_of("ann"), kinds=["error"])):  # noqa: ASYNC110
@@ -318,7 +322,7 @@ async def test_a_failing_safety_classifier_is_logged_and_nothing_more(folder: Pa
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
 
 
-async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) -> None:
+async def test_after_an_alarm_rules_do_not_change_the_topic(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         for text in ("Noise wakes me.", "I want to kill myself", "no, nobody is here", "ok"):
             said = await mind.send(text)
@@ -327,7 +331,7 @@ async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) ->
 
 
 def guitar(**declared: Any) -> Pack:
-    """Return a pack of which an alarm stops the talk; a danger to life only where it is declared."""
+    """Return a pack with an alarm that stops the conversation; it is a danger to life only if declared so."""
     alarm = Alarm(id="hand", patterns={"en": ["numb fingers"]}, hints={"en": ["fingers tingle"]}, hint_ask="Numb?",
                   say="Put the guitar down for today.", **declared)  # fmt: skip
     asking = Phase(name="asking", goal="know", instructions="ask", thinking="think", fields=("aims",), needs=("aims",))
@@ -339,17 +343,19 @@ def guitar(**declared: Any) -> Pack:
 
 @pytest.mark.parametrize(("declared", "is_heavy"), [({}, False), ({"danger": True}, True), ({"stops": False}, False)])
 @pytest.mark.parametrize("before", ["I have numb fingers.", "My fingers tingle."])
-async def test_canned_answers_stay_only_with_a_declared_danger(
+async def test_canned_answers_follow_only_declared_dangers(
     declared: dict[str, Any], is_heavy: bool, before: str, folder: Path
 ) -> None:
     heavy = phrases(guitar(), "alarm_heard", "en")
     async with Mind.open(folder, user="ann", responder=Coach.using(pack=guitar(**declared))) as mind:
         texts = [(await answer(mind, text)).text for text in (before, "I play scales every day.")]
         heard = any(text.startswith(tuple(heavy)) for text in texts)
-        assert heard is (is_heavy and before.startswith("I have")), "a hint is asked about in the pack's own words"
+        assert heard is (is_heavy and before.startswith("I have")), (
+            "the question about a hint is in the pack's own words"
+        )
 
 
-async def test_a_question_that_is_open_is_put_again_however_many_alarms_came_before(folder: Path) -> None:
+async def test_an_open_question_is_repeated_after_many_alarms(folder: Path) -> None:
     early = Alarmed(session="s", answers=1, alarm="other", strength="hint", basis="words", spoken=False)
     asked = early.model_copy(update={"alarm": "suicide", "spoken": True})
     async with Memory.open(folder, "ann") as stream:

@@ -1,4 +1,4 @@
-"""What one thinking run leaves: belief and notes, a plan with how it went, a briefing; the hour where it is known."""
+"""The results of one reasoner run: belief and notes, a plan with outcomes, a briefing; the local time if known."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def said(mind: Mind, text: str) -> str:
     return answer
 
 
-async def test_the_next_answer_is_spoken_from_the_briefing_and_the_next_thought_sees_it(folder: Path) -> None:
+async def test_the_briefing_is_in_the_next_talker_and_reasoner_prompts(folder: Path) -> None:
     first = {"ask": "When do you get up?", "offer": "Keep one rising time.", "care": "No naps: they refused them."}
     named, talker, reasoner = models(["Mm.", "Right.", "Fine.", "Yes."], first, {"thought": "nothing new"})
     async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
@@ -37,14 +37,12 @@ async def test_the_next_answer_is_spoken_from_the_briefing_and_the_next_thought_
         shown, lines = talker.asked[1].messages[-1].text, [f"{name}: {text}" for name, text in first.items()]
         assert "\n".join(["<briefing>", "how it stands: so", *lines, "</briefing>"]) in shown
         await said(mind, "And now?")
-        assert first["ask"] in reasoner.asked[1].messages[-1].text, "both halves share what is open"
+        assert first["ask"] in reasoner.asked[1].messages[-1].text, "both reasoners see the open question"
         await said(mind, "Well.")
-        assert first["offer"] not in talker.asked[3].messages[-1].text, (
-            "a thought that leaves none of that takes it back"
-        )
+        assert first["offer"] not in talker.asked[3].messages[-1].text, "a later result without an offer removes it"
 
 
-async def test_a_phase_that_changes_has_its_mini_reasoner_think_once_more(folder: Path) -> None:
+async def test_a_phase_change_runs_the_new_mini_reasoner_once(folder: Path) -> None:
     first = {
         "phase": "planning",
         "offer": "Get up at seven.",
@@ -62,7 +60,7 @@ async def test_a_phase_that_changes_has_its_mini_reasoner_think_once_more(folder
         assert coach.plan.now and coach.plan.now.title == "Up at seven"
 
 
-async def test_what_was_planned_and_reported_before_the_phase_changed_stands(folder: Path) -> None:
+async def test_plans_and_reports_before_a_phase_change_are_kept(folder: Path) -> None:
     steps = [{"title": "Up at seven", "state": "now", "report": "did it twice", "did": True}]
     named, _, _ = models(["Mm."], {"phase": "planning", "plan": steps, "changed": "begun"}, {"offer": "Well done."})
     async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
@@ -72,7 +70,7 @@ async def test_what_was_planned_and_reported_before_the_phase_changed_stands(fol
         assert [each.text for each in await mind.memory.latest("feedback", 2)] == ["Up at seven: did it twice"]
 
 
-async def test_a_believed_item_is_a_note_until_it_is_dropped(folder: Path) -> None:
+async def test_a_belief_item_is_a_note_until_it_is_removed(folder: Path) -> None:
     heard = ["I drink coffee at nine.", "No, tea, and I get up at six.", "The weather is fine."]
     thinks = [
         {"patch": {"habits": ["coffee at nine"]}, "rests_on": "coffee at nine"},
@@ -107,10 +105,10 @@ async def test_an_outcome_is_a_record_and_shown_with_its_step_in_later_prompts(f
         assert report.text == "Mask: it slipped off" and report.data["did"] is True
         for prompt in (talker.asked[2], reasoner.asked[2]):
             shown = prompt.messages[-1].text
-            assert "How it went: it slipped off" in shown and "sore eyes" not in shown, "a caution can be taken away"
+            assert "How it went: it slipped off" in shown and "sore eyes" not in shown, "a caution can be removed"
 
 
-async def test_without_waiting_every_second_utterance_is_processed_with_the_one_before(
+async def test_without_waiting_utterances_are_processed_in_pairs(
     folder: Path,
 ) -> None:
     named, _, reasoner = models(["Mm.", "Right.", "[ALONE] Hi.", "Fine.", "[WAIT]", "So.", "Yes."], *[{}] * 4)
@@ -120,7 +118,7 @@ async def test_without_waiting_every_second_utterance_is_processed_with_the_one_
     newest = [prompt.messages[-1].text.partition("<newest_utterances>\n")[2] for prompt in reasoner.asked]
     begun = [text.partition("\n")[0] for text in newest]
     assert begun == ["I lie awake.", "I get up at six.", "A plan, please."]
-    assert "Since May." in reasoner.asked[1].messages[-1].text, "what it was not woken for it sees with the next"
+    assert "Since May." in reasoner.asked[1].messages[-1].text, "the next run includes the skipped utterance"
 
 
 async def test_a_stated_home_gives_the_local_time(folder: Path) -> None:
@@ -138,7 +136,7 @@ def test_a_prediction_is_not_changed_after_the_step_is_given() -> None:
     assert plan.edit([StepEdit(title="Mask", likely=0.9, did=True)]).steps[0].likely == 0.3
 
 
-async def test_the_hour_is_spoken_of_only_where_a_time_zone_is_known(folder: Path) -> None:
+async def test_the_local_time_is_shown_only_with_a_known_time_zone(folder: Path) -> None:
     clock = ManualClock(1_700_000_000.0)  # Tuesday, 22:13 UTC
     for user, zone, shown in (("ann", None, ""), ("bob", UTC, "Tuesday"), ("cho", "Asia/Shanghai", "Wednesday")):
         named, talker, reasoner = models(["Mm."], {})
@@ -152,7 +150,7 @@ async def test_the_hour_is_spoken_of_only_where_a_time_zone_is_known(folder: Pat
         Coach.using(timezone="Mars")
 
 
-async def test_what_belongs_beside_the_patch_is_taken_out_of_it_and_the_last_step_that_is_now_is(folder: Path) -> None:
+async def test_misplaced_patch_fields_are_moved_and_only_the_last_current_step_stays(folder: Path) -> None:
     nested = {"patch": {"goals": ["sleep"], "rests_on": "I want to sleep", "phase": "goal_setting"}}
     steps = [{"title": "Mask", "state": "now"}, {"title": "Walk", "state": "now"}]
     named, _, reasoner = models(["Mm."], nested | {"plan": steps})
@@ -161,4 +159,4 @@ async def test_what_belongs_beside_the_patch_is_taken_out_of_it_and_the_last_ste
         coach = Coach.of(mind)
         assert coach.belief.value.goals == ["sleep"] and coach.belief.value.phase == "goal_setting"
         assert [(step.title, step.state) for step in coach.plan.steps] == [("Mask", "later"), ("Walk", "now")]
-    assert len(reasoner.asked) == 1, "nothing is sent back"
+    assert len(reasoner.asked) == 1, "nothing is sent back to the model"

@@ -12,7 +12,7 @@ def steps(*pairs: tuple[float, bool]) -> list[PlanStep]:
     return [PlanStep(title=f"{n}", told=True, likely=likely, did=did) for n, (likely, did) in enumerate(pairs)]
 
 
-def test_the_brier_score_and_the_share_that_was_done() -> None:
+def test_calibration_reports_brier_score_and_share_done() -> None:
     found = calibration_of(steps((1.0, True), (0.9, False), (0.5, True), (0.1, False)))
     assert found.steps == 4 and found.brier == pytest.approx((0 + 0.81 + 0.25 + 0.01) / 4)
     assert found.bins[0.8].steps == 2 and found.bins[0.8].thought == pytest.approx(0.95)

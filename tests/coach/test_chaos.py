@@ -1,4 +1,4 @@
-"""Random faults of every kind at every stage (benchmarks/chaos.py has a thousand): the promises hold."""
+"""Random faults of every kind at every stage (benchmarks/chaos.py has a thousand): the guarantees hold."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def held(folder: Path, seed: int) -> tuple[dict[str, bool], str]:
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-async def test_what_is_promised_holds_under_random_faults(folder: Path, seed: int) -> None:
+async def test_guarantees_hold_under_random_faults(folder: Path, seed: int) -> None:
     found, report = await held(folder, seed)
     assert all(found.values()), report
 
@@ -42,7 +42,7 @@ class Fragile(Background):
             await self._rest(slot)
 
 
-async def test_a_runner_without_edges_does_not_hold(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_guarantees_fail_without_error_handling(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mind, "Background", Fragile)
     found, report = await held(folder, 3)
     assert not found["the runner lives"] and not found["sleep: each utterance once, or set aside"], report

@@ -1,4 +1,4 @@
-"""What the Talker is given of memory: the answers to plain questions about earlier talks, within its budget."""
+"""The memory part of the Talker's prompt answers plain questions about earlier conversations, within its budget."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def talk(folder: Path, clock: ManualClock, session: str, lines: tuple[str,
 
 
 async def in_prompt(mind: Mind, question: str) -> tuple[str, int]:
-    """Return what the Talker is given of memory for a question of a new session, and its tokens."""
+    """Return the memory part of the Talker's prompt for a question of a new session, and its tokens."""
     talker = Coach.of(mind).talker
     asked = await talker.question(await talker.situation(question), 10**9)
     told = [*map(str, asked.notes), *map(str, asked.recalled), *map(str, asked.talks)]
@@ -50,7 +50,7 @@ async def in_prompt(mind: Mind, question: str) -> tuple[str, int]:
     return "\n".join([*told, *before]), sum(map(estimate_tokens, told))
 
 
-async def test_after_two_short_talks_all_of_them_is_there(folder: Path) -> None:
+async def test_the_prompt_contains_two_earlier_short_conversations(folder: Path) -> None:
     clock = ManualClock()
     await talk(folder, clock, "one", FIRST)
     clock.advance(86_400)
@@ -63,7 +63,7 @@ async def test_after_two_short_talks_all_of_them_is_there(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("budget", "needed", "spare"), [(6, 0, []), (7, 1, []), (14, 1, [2]), (99, 1, [0, 1, 2])])
-def test_parts_are_filled_in_the_order_in_which_they_are_needed(budget: int, needed: int, spare: list[int]) -> None:
+def test_prompt_parts_fill_the_budget_by_priority(budget: int, needed: int, spare: list[int]) -> None:
     fitted = fit([Part("needed", ["x" * 24]), Part("spare", ["y" * 24] * 3, "last")], budget)
     assert (len(fitted.places["needed"]), fitted.places["spare"]) == (needed, spare)
     assert fitted.tokens <= budget and fitted.cut == {"needed": 1 - needed, "spare": 3 - len(spare)}

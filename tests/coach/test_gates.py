@@ -1,4 +1,4 @@
-"""Gates: who waits when, when the reasoner sleeps, the log, and the report."""
+"""Gates: decisions to wait, decisions to skip the reasoner, the log, and the report."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from mindstream.models.rules import Rules
 MODEL = FakeModel({}, name="m")
 
 
-def test_the_talker_decides_where_a_model_answers_and_the_phase_where_none_does() -> None:
+def test_the_default_gate_is_talker_with_a_model_and_belief_without() -> None:
     assert isinstance(gate_named("", MODEL), TalkerGate) and isinstance(gate_named("talker", MODEL), TalkerGate)
     assert isinstance(gate_named("", Rules()), BeliefGate) and isinstance(gate_named("belief", MODEL), BeliefGate)
 
 
-def test_an_unknown_gate_is_refused_by_name_and_one_that_needs_a_model_too() -> None:
+def test_unknown_gates_and_gates_without_their_model_are_refused() -> None:
     with pytest.raises(SettingsError, match="no gate 'quick': choose one of talker, belief, or name none"):
         gate_named("quick", MODEL)
     with pytest.raises(SettingsError, match="no gate 'clever': choose one of talker, belief"):
@@ -77,7 +77,7 @@ async def test_the_report_counts_early_answers_and_needless_waits(folder: Path) 
     assert (report.spoke_too_soon, report.waited_for_nothing, report.regret) == (0.3333, 0.3333, 0.6667)
 
 
-async def test_other_rules_are_scored_on_the_same_log(folder: Path) -> None:
+async def test_alternative_gates_are_scored_on_the_same_log(folder: Path) -> None:
     clock = ManualClock()
 
     async def slowly(*_: object) -> None:
@@ -98,7 +98,7 @@ async def test_other_rules_are_scored_on_the_same_log(folder: Path) -> None:
     assert told["never"] == (0.0, 0.5, 0.0, 0.0) and told["always"] == (1.0, 0.0, 0.5, 4.0)
     assert told["as decided"] == told["always"] and told["belief (its phase waits)"] == (0.5, 0.5, 0.5, 2.0)
     assert told["always, at most 2 s"] == (1.0, 0.5, 0.5, 2.0) and told["always, at most 5 s"] == told["always"]
-    assert (points["as decided"].tokens, points["always"].tokens) == (250, 150), "its Talker is asked twice"
+    assert (points["as decided"].tokens, points["always"].tokens) == (250, 150), "the Talker is called twice"
     assert gate_curve(Turns((), 0, 0), []) == []
 
 
@@ -125,7 +125,7 @@ class Hasty:
         return Decision(False, thinks="noise" in situation.text)
 
 
-async def test_a_gate_of_ones_own_may_leave_the_reasoner_asleep(folder: Path) -> None:
+async def test_a_custom_gate_can_skip_the_reasoner(folder: Path) -> None:
     async with Mind.open(
         folder, user="ann", models=models(["One.", "Two."], [NOTHING]), responder=Coach.using(gate=Hasty())
     ) as mind:

@@ -1,4 +1,4 @@
-"""Nothing enters a belief or a note that rests on nothing: sent back once, then left out and told."""
+"""No unsupported claim enters a belief or a note: it is sent back once, then dropped and reported."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_an_unsupported_claim_is_returned_once_and_then_dropped(folder: Pa
     assert any("rests on nothing" in event.text for event in told if isinstance(event, Thought))
 
 
-async def test_facts_that_nobody_stated_are_no_notes(folder: Path) -> None:
+async def test_facts_without_support_are_not_noted(folder: Path) -> None:
     facts = {
         "facts": [
             {"text": "The user drinks three coffees a day.", "predicate": "caffeine", "object": "three"},
@@ -69,7 +69,7 @@ async def test_facts_that_nobody_stated_are_no_notes(folder: Path) -> None:
     assert "spouse" in scripted.asked[-1].turns[-1].text
 
 
-async def test_a_belief_between_two_calls_rests_on_what_a_tool_gave(folder: Path) -> None:
+async def test_a_belief_between_two_calls_can_cite_a_tool_result(folder: Path) -> None:
     @tool
     def bedroom_log() -> str:
         """Read the bedroom's sensor."""
@@ -84,6 +84,6 @@ async def test_a_belief_between_two_calls_rests_on_what_a_tool_gave(folder: Path
     )  # fmt: skip
     told = await events(mind, folder)
     observed = [event for event in told if isinstance(event, Observed) and event.tool == "believe"]
-    assert [event.failed for event in observed] == [False], "before the tool has given it, it is not even offered"
+    assert [event.failed for event in observed] == [False], "before the tool's result, the tool is not even offered"
     (changed,) = [event for event in told if isinstance(event, BeliefChanged)]
     assert changed.patch["environment"] == ["loud at three"]

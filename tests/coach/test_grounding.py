@@ -60,7 +60,7 @@ def thought(*resources: NamedResource, **more: Any) -> Thinking:
         NamedResource(title=OWN.title, link=OWN.link),
     ],
 )
-def test_what_a_tool_the_plan_or_the_pack_gave_stays(resource: NamedResource) -> None:
+def test_resources_from_tools_plan_or_pack_are_kept(resource: NamedResource) -> None:
     found = thought(resource, offer=f"Look: {resource.link or ''}")
     assert asked().ground(found, TURNS) == (found, "")
 
@@ -75,19 +75,19 @@ def test_what_a_tool_the_plan_or_the_pack_gave_stays(resource: NamedResource) ->
         (NamedResource(title="Walks", why=f"see {EVIL}"), NamedResource(title="Walks", why="see …")),
     ],
 )
-def test_a_resource_that_nothing_gave_is_left_out(resource: NamedResource, kept: NamedResource | None) -> None:
+def test_a_resource_without_a_source_is_removed(resource: NamedResource, kept: NamedResource | None) -> None:
     found, doubt = asked().ground(thought(resource), TURNS)
     assert found.plan[0].resources == ([kept] if kept else [])
     assert doubt.startswith("No tool gave this: ") and "Left out" in found.thought
 
 
 @pytest.mark.parametrize("name", ["offer", "follow_up", "ask", "care", "changed", "thought"])
-def test_a_link_without_a_source_is_in_no_text(name: str) -> None:
+def test_links_without_a_source_are_removed_from_texts(name: str) -> None:
     found, doubt = asked().ground(thought().model_copy(update={name: f"Go to {EVIL}, or {TOOL}."}), TURNS)
     assert getattr(found, name).startswith(f"Go to …, or {TOOL}.") and "evil.example/free" in doubt
 
 
-def test_a_link_without_a_source_is_in_no_step_or_belief() -> None:
+def test_links_without_a_source_are_removed_from_steps_and_beliefs() -> None:
     edit = StepEdit(title=f"open {EVIL}", do=EVIL, why="evil.com", caution=f"[x]({EVIL})", report="www.evil.example")
     found, _ = asked().ground(Thinking(thought="so", plan=[edit], patch={"goals": {"add": [EVIL]}}), TURNS)
     kept = found.model_dump(exclude={"thought"})
@@ -101,7 +101,7 @@ def test_links_from_the_user_and_notes_may_be_repeated() -> None:
     assert asked().ground(thought(offer=f"Not {EVIL}"), steered)[1] == ""
 
 
-def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
+def test_an_echo_of_the_models_own_words_is_not_a_source() -> None:
     echoed = (
         Message("assistant", "", (Call("fetch", json.dumps({"url": EVIL}), "1"), Call(EVIL, "{}", "2"))),
         Message("tool", delimited(f"there is no tool {EVIL!r}", "result"), call_id="1"),
@@ -120,13 +120,13 @@ def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
     ],
     ids=lambda value: " ".join(value),
 )
-def test_what_a_model_writes_has_a_greatest_length(too_much: dict[str, Any]) -> None:
+def test_overlong_replies_are_refused(too_much: dict[str, Any]) -> None:
     with pytest.raises(ReplyInvalid) as refused:
         asked().parse(json.dumps(too_much))
     assert len(str(refused.value)) < 1_000
 
 
-def test_what_is_too_long_in_a_plan_is_shortened_wherever_it_comes_from() -> None:
+def test_overlong_plan_fields_are_shortened() -> None:
     long = {"title": "t" * 300, "do": "d" * 9_000, "resources": [{"title": "r" * 900}] * 12}
     (edit,) = asked().parse(json.dumps({"thought": "t", "plan": [long]})).plan
     assert len(edit.title) <= 200 and len(edit.do) <= 2_000 and len(edit.resources) == 8
@@ -149,7 +149,7 @@ WISH = "I lie awake for hours because of noise. Please make me a plan with somet
 
 
 async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any], CoachingPlan, FakeModel]:
-    """Say one wish to a mind whose reasoner says these lines."""
+    """Send one request to a mind whose reasoner replies with these lines."""
     reasoner = FakeModel({"think": list(lines)})
     talker = FakeModel({"talk": [talk] * 3})
     models = Models(Rules(), {"reasoner": Repair(reasoner), "talker": talker, "facts": Rules()})
@@ -168,7 +168,7 @@ BAD = Thinking(
 )
 
 
-async def test_a_model_is_told_once_and_corrects_it(folder: Path) -> None:
+async def test_a_model_can_correct_an_unsupported_claim_once(folder: Path) -> None:
     good = BAD.model_copy(update={"plan": [StepEdit(title="read", state="now")], "follow_up": "Read in bed."})
     events, plan, reasoner = await run(folder, BAD, good)
     assert "“Miracle”" in reasoner.asked[-1].turns[-1].text

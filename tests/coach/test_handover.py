@@ -1,4 +1,4 @@
-"""The Talker says, as it begins, who answers: it alone, with the Reasoner behind it, or the Reasoner first."""
+"""The Talker's reply begins with a decision: answer alone, with the Reasoner afterwards, or the Reasoner first."""
 
 from __future__ import annotations
 
@@ -56,22 +56,20 @@ def decide(text: str, size: int = 3) -> tuple[str, str]:
         ("[waiting room] is full", "think", "[waiting room] is full"), ("a [b](c) d", "think", "a [b](c) d"),
     ],
 )  # fmt: skip
-def test_a_mark_decides_in_whatever_form_and_pieces_and_is_never_shown(
-    reply: str, way: str, shown: str, size: int
-) -> None:
+def test_decision_marks_are_parsed_in_any_form_and_never_shown(reply: str, way: str, shown: str, size: int) -> None:
     found, words = decide(reply, size)
     assert (found, words.strip()) == (way, shown.strip())
 
 
 @given(st.text(alphabet="ab [WAIT]ALONE*\n", max_size=40), st.integers(1, 5))
-def test_no_mark_is_ever_shown_and_nothing_else_is_lost(text: str, size: int) -> None:
+def test_only_decision_marks_are_removed_from_the_text(text: str, size: int) -> None:
     _, shown = decide(text, size)
     assert "[WAIT]" not in shown and "[ALONE]" not in shown
     if "[" not in text and text.strip("* \n") not in ("WAIT", "ALONE"):
         assert "".join(shown.split()) == "".join(text.split()) or not text.strip("* \n")
 
 
-def test_no_word_is_held_back_that_begins_no_mark() -> None:
+def test_text_without_a_mark_is_not_delayed() -> None:
     handover = Handover()
     assert [handover.read(piece) for piece in ("Good", " morning", ", Ann")] == ["Good", " morning", ", Ann"]
 
@@ -90,7 +88,7 @@ async def rows(mind: Mind, kind: str) -> list[Logged]:
 
 
 @pytest.mark.parametrize("mark", ["[WAIT]", "**[wait]**\n", "[Wait] I'll think."])
-async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(folder: Path, mark: str) -> None:
+async def test_with_wait_a_filler_is_sent_and_the_answer_contains_the_plan(folder: Path, mark: str) -> None:
     models = thinking([mark, "Dim the lights at nine."], [PLAN])
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         events = await turn(mind, WISH)
@@ -98,7 +96,7 @@ async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(f
         assert kinds == [kinds[0], Waiting, Piece, Said] and said(events).waited
         assert said(events).text == "Dim the lights at nine."
         await mind.settled()
-        assert await rows(mind, "follow_up") == [], "nothing that was asked for comes later"
+        assert await rows(mind, "follow_up") == [], "no follow-up after the requested answer"
         texts = [record.text for record in await mind.memory.latest("chat", 9)]
         assert texts == [WISH, "Dim the lights at nine."]
         (decided,) = await rows(mind, "decided")
@@ -118,7 +116,7 @@ async def test_the_talker_is_asked_again_with_the_plan_and_the_briefing(folder: 
         )
 
 
-async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answer(folder: Path) -> None:
+async def test_text_before_the_mark_is_kept_and_the_plan_follows_in_the_same_answer(folder: Path) -> None:
     async with Mind.open(
         folder,
         user="ann",
@@ -130,13 +128,13 @@ async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answ
         assert len(await rows(mind, "said")) == 1
 
 
-async def test_small_talk_is_answered_alone_and_its_work_ends(folder: Path) -> None:
+async def test_small_talk_is_answered_alone_and_cancels_the_reasoner(folder: Path) -> None:
     models = thinking(["[ALONE] You're welcome.", "I see."], ['{"thought": "noise"}'])
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         events = await turn(mind, "thanks!")
         assert said(events).text == "You're welcome."
         open_ = [work.slot for work in await mind.memory.store.open_work(key_of("ann"))]
-        assert "sleep" not in open_, "ended in the commit of what was said"
+        assert "sleep" not in open_, "the work ended in the commit of the answer"
         await mind.settled()
         await turn(mind, "the noise wakes me")
         await mind.settled()
@@ -147,7 +145,7 @@ async def test_small_talk_is_answered_alone_and_its_work_ends(folder: Path) -> N
         assert about == {("sleep", (second,))}
 
 
-async def test_a_hint_of_danger_is_thought_about_whatever_the_talker_says(folder: Path) -> None:
+async def test_a_hint_of_danger_always_wakes_the_reasoner(folder: Path) -> None:
     models = thinking(["[ALONE] Bye."], ['{"thought": "a hint"}'])
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         await turn(mind, "thanks, bye, everyone would be better off without me")
@@ -163,7 +161,7 @@ async def test_without_waiting_the_reasoner_runs_after_the_answer(folder: Path) 
         assert isinstance(row.event, FollowUp) and row.event.text == "Dim the lights at nine."
 
 
-async def test_a_reasoner_that_is_late_is_followed_up_and_the_talker_waits_once(folder: Path) -> None:
+async def test_a_late_reasoner_gives_a_follow_up_and_the_talker_waits_once(folder: Path) -> None:
     class Late:
         name = "late"
         let = asyncio.Event()
@@ -185,7 +183,7 @@ async def test_a_reasoner_that_is_late_is_followed_up_and_the_talker_waits_once(
         assert isinstance(row.event, FollowUp) and row.event.text == "Dim the lights at nine."
 
 
-async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_about_once(folder: Path) -> None:
+async def test_an_answer_interrupted_while_waiting_is_kept_and_processed_once(folder: Path) -> None:
     never = Silent()
     models = Models(
         Rules(), {"talker": FakeModel({"talk": ["Happy to. [WAIT]"]}), "reasoner": never, "safety": Rules()}
@@ -203,10 +201,10 @@ async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_a
         assert [event.slot for event in thoughts].count("sleep") == 1
 
 
-# Where one answer is all.
+# With `send`, which returns one answer.
 
 
-async def test_with_one_answer_nothing_follows_later(folder: Path) -> None:
+async def test_send_gets_no_follow_up(folder: Path) -> None:
     talker = FakeModel({"talk": ["I see.", "Thanks."]})
     async with Mind.open(
         folder, user="ann", models=thinking([], [LATER, SILENT], talker), responder=Coach.using()
@@ -219,7 +217,7 @@ async def test_with_one_answer_nothing_follows_later(folder: Path) -> None:
         assert "<left_unsaid>\nDim the lights at nine.\n</left_unsaid>" in talker.asked[1].messages[-1].text
 
 
-async def test_the_log_says_that_an_answer_waited_since_nothing_can_follow_it(folder: Path) -> None:
+async def test_the_log_gives_the_reason_why_send_waited(folder: Path) -> None:
     models = thinking([], [SILENT], FakeModel({"talk": ["I see."]}))
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
         await mind.send("I have a cat")
@@ -238,7 +236,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 
 def behind(door: FakeEndpoint, talk: Behaviour) -> None:
-    """Let the endpoint talk so, and think a plan."""
+    """Let the endpoint return this behaviour for the talker, and plans for the reasoner."""
 
     def answer(asked: Asked) -> Behaviour:
         system = asked.body["messages"][0]["content"]
@@ -266,7 +264,7 @@ async def test_an_endpoint_waits_by_a_mark_in_one_request(folder: Path, door: Fa
 @pytest.mark.parametrize(
     "garbage", [Says("[WAIT"), Says("[[[["), Calls((("dance", "{}"),), text="Well."), Says("[ALONE]")]
 )
-async def test_garbage_is_shown_as_words_or_said_to_be_no_answer(
+async def test_an_invalid_reply_is_shown_as_text_or_reported(
     folder: Path, door: FakeEndpoint, garbage: Behaviour
 ) -> None:
     door.otherwise = garbage
@@ -278,7 +276,7 @@ async def test_garbage_is_shown_as_words_or_said_to_be_no_answer(
         assert answer.text and not answer.waited
 
 
-async def test_a_gate_that_decides_itself_leaves_the_marks_out_of_the_prompt(folder: Path) -> None:
+async def test_a_gate_without_marks_omits_them_from_the_prompt(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=thinking([], []), responder=Coach.using(gate="belief")) as mind:
         talker = Coach.of(mind).talker
         question = await talker.question(await talker.situation("hello"), 1)

@@ -1,4 +1,4 @@
-"""Beliefs between two calls of tools: the second call rests on what the first has changed (paper 3.2.2)."""
+"""Belief changes between two tool calls are visible to the second call (paper 3.2.2)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def believe(patch: dict[str, Any], rests_on: str = "Something wakes me.") -> lis
 
 
 def looked_up(request: Request) -> list[Call]:
-    """Call a tool with what the last observation says is believed: without it there is nothing to look up."""
+    """Call a tool with the belief in the last observation; without it there is nothing to look up."""
     held = json.loads(
         request.turns[-1].text.split("Believed now, in place of what stands above: ")[1].rsplit("\n", 1)[0]
     )
@@ -50,7 +50,7 @@ async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], FakeModel]
         return mind, [row.event for row in await mind.memory.store.events(key_of("ann"))], scripted
 
 
-async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder: Path) -> None:
+async def test_a_belief_change_between_two_calls_is_visible_in_the_second(folder: Path) -> None:
     final = json.dumps(
         {"thought": "the lorry wakes them", "patch": {"barriers": ["a lorry at three"]}, "rests_on": "03:10, a lorry"}
     )
@@ -117,7 +117,7 @@ async def test_a_resumed_run_repeats_no_call(folder: Path) -> None:
         events = [row.event for row in await mind.memory.store.events(key_of("ann"))]
     assert calls == 1
     assert [event.tool for event in events if isinstance(event, ToolCalled)] == ["order", "believe", "believe"]
-    assert any(len(event.text) > 3_000 for event in events if isinstance(event, Observed)), "the whole result is kept"
+    assert any(len(event.text) > 3_000 for event in events if isinstance(event, Observed)), "the whole result is stored"
     (changed,) = [event for event in events if isinstance(event, BeliefChanged)]
     assert changed.patch["sleep_concern"] == ["noise"]
     assert "is on its way" in scripted.asked[-1].turns[1].text

@@ -1,4 +1,4 @@
-"""What a phase's mini-reasoner is asked, and the library that it searches."""
+"""The prompt of a phase's mini-reasoner, and the library that it searches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def asked(phase: int, waits: bool) -> Think:
 
 
 @pytest.mark.parametrize("phase", [0, -1])
-def test_it_is_told_whether_the_talker_waits(phase: int) -> None:
+def test_the_prompt_states_whether_the_talker_waits(phase: int) -> None:
     waited, unwaited = (asked(phase, waits).messages()[-1].text for waits in (True, False))
     assert "waits for you" in waited and "does not wait" in unwaited
     assert SLEEP.phases[phase].thinking.strip() in asked(phase, True).messages()[0].text
@@ -35,7 +35,7 @@ def test_resources_are_found_by_kind_and_in_a_language_the_user_reads() -> None:
 
 
 def test_a_step_states_its_audience_and_exclusions() -> None:
-    """Code withholds nothing from the model by reading words: the model decides."""
+    """Code does not filter the library by words: the model decides."""
     found = {step["id"]: step for step in steps_in(SLEEP, "time in bed, sleep window, newborn", "en", 8)}
     steps = {step.id: step for step in SLEEP.steps}
     assert any(steps[id_].not_for for id_ in found)

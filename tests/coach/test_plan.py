@@ -1,4 +1,4 @@
-"""The plan: an ongoing step next to the current one stays, is shown, and cannot be begun again."""
+"""The plan: an ongoing step next to the current one stays, is shown, and cannot be started again."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def states(plan: CoachingPlan) -> dict[str, str]:
     return {step.title: step.state for step in plan.steps}
 
 
-def test_a_habit_goes_on_while_the_next_step_begins() -> None:
+def test_an_ongoing_step_stays_when_the_next_step_starts() -> None:
     plan = PLAN.edit([StepEdit(title=KEPT, state="going_on"), StepEdit(title="A walk at noon", state="now")])
     assert states(plan) == {KEPT: "going_on", "Lights out at eleven": "later", "A walk at noon": "now"}
     assert read_coaching_plan(plan.model_dump(mode="json")) == plan
     assert f"{KEPT} (going on)" in plan.written() and "Also on Sundays." in plan.written(full=True)
     assert f"↻ {KEPT}: Also on Sundays." in plan_told(plan)
     crowd = plan.edit([StepEdit(title=f"Step {n}") for n in range(60)])
-    assert states(crowd)[KEPT] == "going_on", "it is not closed, and makes no room for steps to come"
+    assert states(crowd)[KEPT] == "going_on", "an ongoing step is not dropped for new steps"
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,7 @@ def test_a_habit_goes_on_while_the_next_step_begins() -> None:
         ("我没试那个。", False),
     ],
 )
-async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
-    folder: Path, said: str, did: bool | None
-) -> None:
+async def test_a_models_reply_sets_the_outcome_of_a_step(folder: Path, said: str, did: bool | None) -> None:
     told = [{"title": "Listen for the noise", "did": did, "report": "not at all"}] if did is not None else []
     plan = [{"title": "Listen for the noise", "state": "now", "do": "Lie down and listen.", "told": True}]
     thoughts = [

@@ -48,19 +48,17 @@ async def test_the_papers_dialogue_without_a_model(folder: Path) -> None:
     patch = next(event.patch for event in first if isinstance(event, BeliefChanged))
     assert patch["phase"] == "understanding"
 
-    assert said(second).belief_version == version, "the snap judgement speaks from the belief of turn 1"
+    assert said(second).belief_version == version, "the quick answer uses the belief of turn 1"
     assert second.index(said(second)) < second.index(of(BeliefChanged, second)[0])
     caught_up = next(event.patch for event in second if isinstance(event, BeliefChanged))
     assert caught_up["phase"] == "planning"
     assert isinstance(caught_up["sleep_concern"], list) and set(caught_up["sleep_concern"]) == {"noise", "light"}
 
-    assert isinstance(third[1], Waiting), "waiting comes at once"
+    assert isinstance(third[1], Waiting), "the waiting event is immediate"
     plan = next(event for event in third if isinstance(event, PlanChanged))
     assert "(now)" in plan.text and said(third).waited and "Why:" in said(third).text
 
-    assert not of(PlanChanged, fourth) and "next" in said(fourth).text, (
-        "what is disliked is not heard; its word is told"
-    )
+    assert not of(PlanChanged, fourth) and "next" in said(fourth).text, "a dislike is not parsed; only its word is"
     assert "noise and light" in said(fifth).text
 
 

@@ -1,4 +1,4 @@
-"""Without a model the coach quotes what memory holds, and decides of nothing whether it still holds."""
+"""Without a model the coach quotes its memory, and does not decide whether a record still holds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAN = CoachingPlan(steps=[PlanStep(title="Darken the room", state="now"), PlanS
 
 
 async def ask(folder: Path, session: str, *utterances: str) -> str:
-    """Say some things in a talk without a model; return the last answer."""
+    """Send some utterances without a model; return the last answer."""
     async with Mind.open(folder, user="ann", session=session, responder=Coach.using()) as mind:
         for utterance in utterances:
             answered = said(await turn(mind, utterance))
@@ -27,7 +27,7 @@ async def ask(folder: Path, session: str, *utterances: str) -> str:
 
 
 def answer(asked: str, plan: CoachingPlan) -> str:
-    """Ask in the middle of a talk about noise."""
+    """Ask in the middle of a conversation about noise."""
     pack = load("sleep")
     return str(answer_from_pack(
         Talk(
@@ -45,11 +45,13 @@ async def test_possibly_changed_facts_are_listed_newest_first_without_a_decision
     assert "newest first" in head and "still holds" in head
     assert lines == [f"- in this talk: {fact}" for fact in reversed(facts)]
     _, *lines = (await ask(folder, "two", "Where do I live?")).splitlines()
-    assert [line.partition(": ")[2] for line in lines] == list(reversed(facts)), "and in the next talk, with their days"
+    assert [line.partition(": ")[2] for line in lines] == list(reversed(facts)), (
+        "and in the next conversation, with their days"
+    )
     assert not any("in this talk" in line for line in lines)
 
 
-async def test_what_alone_is_near_is_quoted_alone(folder: Path) -> None:
+async def test_a_single_matching_record_is_quoted_alone(folder: Path) -> None:
     quoted = await ask(folder, "one", "My doctor is Dr. Lee.", "Who is my doctor?")
     assert "(in this talk): “My doctor is Dr. Lee.”" in quoted and "\n" not in quoted
 
@@ -62,9 +64,9 @@ async def test_what_alone_is_near_is_quoted_alone(folder: Path) -> None:
         ("我的计划是什么？", "- 计划: Darken the room (now); Find the noise (later)"),
     ],
 )
-def test_the_plan_and_the_belief_are_quoted_by_their_names(asked: str, line: str) -> None:
+def test_questions_about_plan_and_belief_quote_them(asked: str, line: str) -> None:
     assert line in answer(asked, PLAN).splitlines()
 
 
-def test_a_plan_that_is_not_there_is_not_made_up() -> None:
+def test_a_missing_plan_is_not_invented() -> None:
     assert "plan" not in answer("what's my plan?", CoachingPlan())

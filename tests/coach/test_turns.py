@@ -27,7 +27,7 @@ def talker(model: Model) -> Models:
     return Models(Rules(), {"talker": model})
 
 
-async def test_an_alarm_waits_for_no_reasoner(folder: Path) -> None:
+async def test_an_alarm_does_not_wait_for_reasoners(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate=Waits())) as mind:
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
@@ -39,10 +39,10 @@ async def test_an_alarm_waits_for_no_reasoner(folder: Path) -> None:
             answer = said(await turn(mind, ALARM))
             assert answer.model == "safety" and answer.text
             for other in (waiting, queued):
-                assert not any(isinstance(row.event, Said) for row in await other), "nothing comes after it"
+                assert not any(isinstance(row.event, Said) for row in await other), "no answer follows the alarm"
 
 
-async def test_an_alarm_breaks_off_an_answer_that_is_being_spoken(folder: Path) -> None:
+async def test_an_alarm_interrupts_a_running_answer(folder: Path) -> None:
     model = Silent("Well, ")
     async with Mind.open(folder, user="ann", models=talker(model), responder=Coach.using()) as mind:
         with mind.memory.feed.listening() as events:
@@ -54,7 +54,7 @@ async def test_an_alarm_breaks_off_an_answer_that_is_being_spoken(folder: Path) 
             assert said(await turn(mind, ALARM)).model == "safety"
             broken_off = said(await speaking) if any(isinstance(r.event, Said) for r in await speaking) else None
         texts = [record.text for record in await mind.memory.latest("chat", 10)]
-        assert "Well," in texts and broken_off is None, "what was shown is remembered"
+        assert "Well," in texts and broken_off is None, "the shown part is stored"
 
 
 async def test_an_unread_generator_blocks_no_one(folder: Path) -> None:
@@ -71,12 +71,12 @@ async def test_an_unread_generator_blocks_no_one(folder: Path) -> None:
         answers = [
             row.event.answers for row in await mind.memory.store.events(key_of("ann")) if isinstance(row.event, Said)
         ]
-        assert len(answers) == 3, "the others were answered too, though nobody listened"
+        assert len(answers) == 3, "the others were answered without a listener"
         await kept.aclose()
         await untouched.aclose()
 
 
-async def test_a_broken_off_answer_is_remembered_as_far_as_it_was_shown(folder: Path) -> None:
+async def test_an_interrupted_answer_is_stored_as_far_as_shown(folder: Path) -> None:
     async with Mind.open(
         folder, user="ann", models=talker(Silent("one ", "two ", "three ")), responder=Coach.using()
     ) as mind:
@@ -89,7 +89,7 @@ async def test_a_broken_off_answer_is_remembered_as_far_as_it_was_shown(folder: 
         assert (await mind.memory.latest("chat", 1))[0].text == "one two"
 
 
-async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> None:
+async def test_a_silence_is_filled_with_a_neutral_filler(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
     timeouts = Timeouts(deadline_s=0.5, filler_s=0.1)
     async with Mind.open(
@@ -109,15 +109,15 @@ async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> 
             if sum(isinstance(row.event, Reading) for row in events) == 3:
                 model.let.set()
         (filler,) = [row.event.text for row in events if isinstance(row.event, Waiting)]
-        assert "think" not in filler and said(events).text == "the rest", "a slow model is no thought"
+        assert "think" not in filler and said(events).text == "the rest", "a slow model is not a reasoning state"
         assert {row.event.model for row in events if isinstance(row.event, Reading)} == {"silent"}
-        assert not await mind.memory.store.events(key_of("bob"), kinds=["reading"]), "it is shown, and not kept"
+        assert not await mind.memory.store.events(key_of("bob"), kinds=["reading"]), "it is shown, but not stored"
 
 
 FAILED = "I can't think just now: I don't reach the language model that I think with. What you said is kept"
 
 
-async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folder: Path) -> None:
+async def test_an_unavailable_model_is_explained_once_and_not_stored(folder: Path) -> None:
     down = ModelUnavailable("it is down")
     lines: list[Line] = [down, down, "I am back.", down, ModelRefused("not this")]
     async with Mind.open(
@@ -131,7 +131,7 @@ async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folde
         assert "did not take that" in answers[4].text
         assert [answer.model for answer in answers] == [UNAVAILABLE] * 2 + ["scripted"] + [UNAVAILABLE] * 2
         kept = [record.text for record in await mind.memory.latest("chat", 20) if not record.data.get("by_user")]
-        assert kept == ["I am back."], "nothing is said by a rule, and no excuse is remembered"
+        assert kept == ["I am back."], "no rule answers, and no excuse is stored"
         assert all(not answer.record for answer in answers if answer.model == UNAVAILABLE)
 
 
@@ -152,7 +152,7 @@ async def test_messages_of_an_outage_are_processed_afterwards(folder: Path) -> N
         assert "Dim the lights at nine." in follow_ups[0].event.model_dump_json()
 
 
-async def test_a_fault_of_our_own_is_answered_too(folder: Path) -> None:
+async def test_an_internal_error_is_answered_with_an_apology(folder: Path) -> None:
     class Faulty:
         name = "faulty"
 
@@ -167,7 +167,7 @@ async def test_a_fault_of_our_own_is_answered_too(folder: Path) -> None:
         assert [(event.where, event.text) for event in failed] == [("talker", "KeyError: 'talk'")]
 
 
-async def test_a_gate_that_fails_leaves_the_papers_rule(folder: Path) -> None:
+async def test_a_failing_gate_falls_back_to_the_rule_of_the_paper(folder: Path) -> None:
     class Faulty(Waits):
         def decide(self, situation: Situation) -> Decision:
             raise ValueError("no idea")
@@ -178,14 +178,14 @@ async def test_a_gate_that_fails_leaves_the_papers_rule(folder: Path) -> None:
         assert "the gate failed: ValueError: no idea" in decided.event.model_dump_json()
 
 
-async def test_what_is_heard_after_the_end_is_refused(folder: Path) -> None:
+async def test_an_utterance_after_close_is_refused(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         pass
     with pytest.raises(Exception, match="closed"):
         await turn(mind, "hello")
 
 
-async def test_a_talker_that_falls_silent_gives_the_floor_back(folder: Path) -> None:
+async def test_a_silent_talker_times_out_and_releases_the_lock(folder: Path) -> None:
     timeouts = Timeouts(silence_s=0.2)
     async with Mind.open(
         folder, user="ann", models=talker(Silent("Well, ")), timeouts=timeouts, responder=Coach.using()

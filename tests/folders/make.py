@@ -36,14 +36,14 @@ DAY = 86_400.0
 
 
 def talk(folder: Path, user: str, session: str, lines: list[str]) -> None:
-    """Talk by the command, with the gate that learns."""
+    """Talk through the command, with the gate `learned`."""
     command = [sys.executable, "-m", "mindstream.cli", "chat", "--data", str(folder), "--user", user]
     flags = ["--session", session, "--gate", "learned"]
     subprocess.run([*command, *flags], input="\n".join(lines) + "\n", text=True, check=True, capture_output=True)
 
 
 async def remember(folder: Path) -> None:
-    """Write what talk alone does not: all kinds, corrections, forgetting, dreams, reflections, open work."""
+    """Write what conversations alone do not: all kinds, corrections, forgetting, dreams, reflections, open work."""
     store, clock = SqliteStore(folder), ManualClock(START)
     async with Memory(store, "carol", WordLlama(), clock) as stream:
         seen = await stream.retain_all(

@@ -1,4 +1,4 @@
-"""Lives for tests: a stream on a clock that is moved by hand, a scripted M2, M1 and M0."""
+"""Lives for tests: a stream with a manual clock, a scripted M2, M1 and M0."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mindstream.models.roles import Models
 
 
 def call(tool: str, **arguments: object) -> Call:
-    """Make a call."""
+    """Make a tool call."""
     return Call(tool, json.dumps(arguments, ensure_ascii=False))
 
 
 def script(
     m2: Sequence[Line] = (), m1: Sequence[Line] = (), m0: Sequence[Line] = (), **others: Sequence[Line]
 ) -> FakeModel:
-    """Make a model that says these things."""
+    """Make a model with these replies."""
     return FakeModel({"live": m2, "carry_out": m1, "think_deeply": m0, **others})
 
 
@@ -32,7 +32,7 @@ def script(
 async def living(
     folder: Path, model: FakeModel, *, clock: Clock | None = None, config: LifeConfig | None = None, **more: Any
 ) -> AsyncIterator[Life]:
-    """Open a life; its goal is "Keep the lighthouse." where none is given."""
+    """Open a life, by default with the goal "Keep the lighthouse"."""
     async with Memory.open(folder, "keeper", clock=clock or ManualClock(), seed=1) as stream:
         goal = more.pop("goal", "Keep the lighthouse.")
         async with Life.open(stream, Models(model), goal=goal, config=config or LifeConfig(), **more) as life:
@@ -45,7 +45,7 @@ async def rows(stream: Memory, *kinds: str) -> list[Any]:
 
 
 async def results(stream: Memory) -> list[tuple[str, str]]:
-    """Return what calls gave: tool and text, in order."""
+    """Return the results of calls: tool and text, in order."""
     return [(event.tool, event.text) for event in await rows(stream, "observed")]
 
 

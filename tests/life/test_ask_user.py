@@ -1,4 +1,4 @@
-"""I(tip, timeout): who answers when, from where, and what becomes of an answer that comes late."""
+"""I(tip, timeout): who can answer, when, from where, and the handling of late answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_a_timeout_of_zero_does_not_wait(tmp_path: Path) -> None:
         assert ("I", NOT_YET) in await results(life.memory) and clock.now() == before
 
 
-async def test_an_answer_that_comes_late_is_news(tmp_path: Path) -> None:
+async def test_a_late_answer_is_delivered_in_the_next_turn(tmp_path: Path) -> None:
     model = script([[call("I", tip="Which colour?", timeout=60)], "asked", FINISH, "ok"])
     async with living(tmp_path, model) as life:
         await life.run(turns=1)
@@ -44,8 +44,8 @@ async def test_an_answer_that_comes_late_is_news(tmp_path: Path) -> None:
     assert "“Which colour?”: Blue, please." in opening.words and opening.because == "user"
 
 
-async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Path) -> None:
-    """Whoever answered in the moment in which the time ran out is heard all the same."""
+async def test_an_answer_to_a_closed_question_is_labelled_as_late(tmp_path: Path) -> None:
+    """An answer in the moment of the timeout is still delivered."""
     model = script([[call("I", tip="Which colour?", timeout=1)], "asked", FINISH, "ok"])
     async with living(tmp_path, model) as life:
         await life.run(turns=1)
@@ -56,7 +56,7 @@ async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Pat
     assert "answered later what you asked, “Which colour?”: blue" in opening.words
 
 
-async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Path) -> None:
+async def test_another_session_can_answer_an_open_question(tmp_path: Path) -> None:
     """Real time: the life waits, and another stream on the same folder answers."""
     model = script([[call("I", tip="Which colour?", timeout=300)], FINISH, "ok"])
     async with (
@@ -72,8 +72,8 @@ async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Pat
         assert asked.tip == "Which colour?" and ("I", "blue") in await results(stream)
 
 
-async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> None:
-    """The remaining time, not the whole again; an answer given during the pause is found."""
+async def test_a_resumed_question_waits_the_remaining_time(tmp_path: Path) -> None:
+    """It waits the remaining time, not the whole again; an answer given during the interruption is found."""
     clock = ManualClock()
 
     async def dies(_: str) -> str:
@@ -91,7 +91,7 @@ async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> Non
         assert ("I", "green") in await results(life.memory) and len(await rows(life.memory, "questioned")) == 1
 
 
-async def test_in_quiet_hours_no_question_is_sent(tmp_path: Path) -> None:
+async def test_questions_are_not_sent_outside_the_active_hours(tmp_path: Path) -> None:
     clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
     rhythm = Rhythm(ActiveHours("08:00-22:00"))
     model = script([[call("I", tip="Asleep?", timeout=600)], FINISH, "ok"])
@@ -103,7 +103,7 @@ async def test_in_quiet_hours_no_question_is_sent(tmp_path: Path) -> None:
         assert not question.shown and ("I", NOT_YET) in await results(life.memory) and clock.now() == before
 
 
-async def test_the_words_of_a_day_are_a_budget(tmp_path: Path) -> None:
+async def test_words_to_the_user_have_a_daily_budget(tmp_path: Path) -> None:
     asked: list[str] = []
 
     async def user(tip: str) -> str:

@@ -1,4 +1,4 @@
-"""A life that was lived with a model is not continued without one by mistake, and its log says how to continue it."""
+"""A life with a model is not continued without one by mistake, and its log contains the command to continue it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream.models.rules import Rules
 
 
 class Silent(Rules):
-    """A model of a name of its own."""
+    """A model with a given name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -29,7 +29,7 @@ class Silent(Rules):
         ("openai:m@http://secret@127.0.0.1:80/v1#secret", "openai:m@http://127.0.0.1:80/v1"),
     ],
 )
-async def test_a_life_with_a_model_wants_one_again(tmp_path: Path, name: str, kept: str) -> None:
+async def test_a_life_with_a_model_is_not_continued_without_one(tmp_path: Path, name: str, kept: str) -> None:
     assert without_credentials(name) == kept and "secret" not in command_of(["mindstream", "--mcp", name])
     async with Memory.open(tmp_path, "ann") as memory:
         async with Life.open(memory, Silent(name), goal="Count the boats.", command="mindstream live --model x"):
@@ -39,7 +39,7 @@ async def test_a_life_with_a_model_wants_one_again(tmp_path: Path, name: str, ke
             async with Life.open(memory, Rules(), goal="Another goal."):
                 raise AssertionError
         async with Life.open(memory, Silent("openai:other")) as life:
-            assert life.state.goal == "Count the boats.", "nothing was changed by what was refused"
+            assert life.state.goal == "Count the boats.", "the refused call changed nothing"
         assert (await read_opened(memory)).command == "mindstream live --model x"
         async with Life.open(memory, Rules(), without_model=True):
             pass
@@ -47,7 +47,7 @@ async def test_a_life_with_a_model_wants_one_again(tmp_path: Path, name: str, ke
             pass
 
 
-async def test_a_life_of_rules_is_continued_as_it_was(tmp_path: Path) -> None:
+async def test_a_life_with_rules_is_continued_without_a_model(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann") as memory:
         for _ in range(2):
             async with Life.open(memory, Rules(), goal="Count the boats."):

@@ -1,4 +1,4 @@
-"""S has M1 make the dream: a task and a context, in M1's loop, with the tools that it has leave for and no others."""
+"""S lets M1 write the dream: a task and a context, in M1's loop, with only the permitted tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIVED: list[Line] = [[call("S")], FINISH, "ok"]
 
 @pytest.fixture
 async def clock(tmp_path: Path) -> ManualClock:
-    """Leave two memories that the next sleep forgets."""
+    """Write two memories that the next sleep archives."""
     clock = ManualClock()
     async with Memory.open(tmp_path, "keeper", clock=clock, seed=1) as memory:
         for text in FRAGMENTS:
@@ -43,7 +43,7 @@ async def test_a_dream_is_one_call_of_m1_with_a_task_and_a_context(tmp_path: Pat
         assert ("S", dream.text) in await results(life.memory)
     (asked,) = asked_m1(model)
     shown = asked.messages[-1].text
-    assert not asked.tools, "no dearer than a question"
+    assert not asked.tools, "no more expensive than a question"
     assert f"<task>\n{DREAM['en']}\n</task>" in shown and "<context>" in shown
     assert all(text in shown for text in FRAGMENTS)
     assert dream.text == "I ride a tram of rye bread." and len(dream.evidence) == 2

@@ -1,4 +1,4 @@
-"""A life without an end: where nothing can be done M2 proposes work or rests; no day costs more than it may."""
+"""A life without an end: if no task is open, M2 proposes work or rests; daily costs are limited."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOOKS = "nothing in your ledger can be done now"
 
 
 def lives(looks: Callable[[int], Mapping[str, object]]) -> Callable[[Asked], Behaviour]:
-    """M2: the n-th look gives this; a turn finishes the first task of its ledger."""
+    """Script M2: `looks(n)` is the n-th proposal; a turn finishes the first task of its ledger."""
     asked_to_look = 0
 
     def behave(asked: Asked) -> Behaviour:
@@ -43,7 +43,7 @@ def lives(looks: Callable[[int], Mapping[str, object]]) -> Callable[[Asked], Beh
         if messages[-1]["role"] == "tool":
             return Says("It is done.")
         ledger = re.search(r"<ledger>\n(\d+)\. ", messages[-1]["content"])
-        assert ledger, "a turn begins where something can be done"
+        assert ledger, "a turn starts only if a task is open"
         return Calls((("finish_task", json.dumps({"task": int(ledger[1]), "result": "done"})),))
 
     return behave
@@ -59,56 +59,56 @@ async def living(door: FakeEndpoint, folder: Path, clock: ManualClock, **config:
         yield life
 
 
-async def looked(memory: Memory) -> list[tuple[float, Proposed]]:
+async def proposals(memory: Memory) -> list[tuple[float, Proposed]]:
     found: list[Logged] = await memory.store.events(memory.key, kinds=["proposed"], limit=100_000)
     return [(row.at, row.event) for row in found if isinstance(row.event, Proposed)]
 
 
-async def test_a_thousand_beats_stay_within_each_days_budget(door: FakeEndpoint, folder: Path) -> None:
+async def test_a_thousand_heartbeats_stay_within_the_daily_budget(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: {"because": "It is worth it.", "tasks": [f"Write page {n}.", f"Read page {n}."]})
     async with living(door, folder, clock, budget=LifeBudget(tokens_per_day=60)) as life:
         assert await life.run(until=clock.now() + BEATS * HOUR_S) == "time"
         memory = life.memory
-        looks, done = await looked(memory), [each.text for each in await rows(memory, "task_changed")
+        looks, done = await proposals(memory), [each.text for each in await rows(memory, "task_changed")
                                              if each.standing == "done"]  # fmt: skip
         spent = Counter[int]()
         for row in await memory.store.events(memory.key, kinds=["replied"], limit=100_000):
             assert isinstance(row.event, Replied)
             spent[int(row.at // DAY_S)] += row.event.tokens
-    assert len(spent) == 43 and max(spent.values()) <= 60 + 10, "one call over at most"
-    assert min(spent.values()) >= 50, "and each day it works"
+    assert len(spent) == 43 and max(spent.values()) <= 60 + 10, "exceeded by at most one call"
+    assert min(spent.values()) >= 50, "it works on each day"
     assert {"Write page 1.", "Read page 1.", "Write page 30."} <= set(done)
     moments = [at for at, _ in looks]
-    assert min(b - a for a, b in pairwise(moments)) >= HOUR_S, "a look a beat at most"
+    assert min(b - a for a, b in pairwise(moments)) >= HOUR_S, "at most one proposal per heartbeat"
 
 
-async def test_idle_beats_cost_once_a_day_and_never_two_in_a_row(door: FakeEndpoint, folder: Path) -> None:
+async def test_idle_heartbeats_call_the_model_about_once_a_day(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: NOTHING | ({"until": "in 3 hours"} if n % 3 == 0 else {}))
     async with living(door, folder, clock) as life:
         assert await life.run(until=clock.now() + BEATS * HOUR_S) == "time"
-        looks = await looked(life.memory)
+        looks = await proposals(life.memory)
         assert life.state.idle == NOTHING["because"]
-    assert len(door.chats) == len(looks) + 2, "a look is one call; beside them the goal's own task was done"
-    assert 42 <= len(looks) <= 65, "once a day, and where M2 named a time"
+    assert len(door.chats) == len(looks) + 2, "one call per proposal, and the work on the goal"
+    assert 42 <= len(looks) <= 65, "once a day, and at the times that M2 named"
     gaps = {round((b[0] - a[0]) / HOUR_S) for a, b in pairwise(looks)}
-    assert min(gaps) >= 2, "between two that cost lies a beat that did not"
-    assert 3 in gaps, "M2's own word on when to look again is kept"
+    assert min(gaps) >= 2, "between two calls lies a heartbeat without one"
+    assert 3 in gaps, "M2's time for the next proposal is kept"
 
 
-async def test_an_activity_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
+async def test_new_work_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: NOTHING | {"until": "in 5 days"})
     async with living(door, folder, clock) as life:
         await life.run(until=clock.now() + 3 * HOUR_S)
-        assert len(await looked(life.memory)) == 1
+        assert len(await proposals(life.memory)) == 1
         await commands.add_task(life.memory, "Trim the wick.")
         await life.run(until=clock.now() + 2 * HOUR_S)
-        assert len(await looked(life.memory)) == 2
+        assert len(await proposals(life.memory)) == 2
 
 
-async def test_a_look_asks_by_goal_and_memory_and_what_was_done(door: FakeEndpoint, folder: Path) -> None:
+async def test_the_proposal_prompt_contains_goal_memories_and_finished_tasks(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     replies: list[Mapping[str, object]] = [{"because": "The wick is low.", "tasks": ["Trim the wick."]}, NOTHING]
     door.otherwise = lives(lambda n: replies[n - 1])
@@ -121,36 +121,36 @@ async def test_a_look_asks_by_goal_and_memory_and_what_was_done(door: FakeEndpoi
     shown = asked[1][-1]["content"]
     assert "<goal>\nKeep the lighthouse.\n</goal>" in shown and "The wick of the lighthouse is low." in shown
     assert "Trim the wick. (done): done" in shown and "tokens</room_today>" in shown
-    assert before == after, "a look is no question: it strengthens nothing"
+    assert before == after, "a proposal does not strengthen memories"
 
 
-async def test_the_same_work_is_not_proposed_again(door: FakeEndpoint, folder: Path) -> None:
+async def test_finished_work_is_not_proposed_again(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: {"because": "Again.", "tasks": ["Trim the wick."]})
     async with living(door, folder, clock) as life:
         await life.run(until=clock.now() + 30 * HOUR_S)
-        found = [event.tasks for _, event in await looked(life.memory)]
-    assert found[0] == ("Trim the wick.",) and set(found[1:]) == {()}, "what stands there is no work"
+        found = [event.tasks for _, event in await proposals(life.memory)]
+    assert found[0] == ("Trim the wick.",) and set(found[1:]) == {()}, "existing tasks are not proposed"
 
 
-async def test_it_looks_only_in_its_hours_and_rests_on_what_it_cannot_read(door: FakeEndpoint, folder: Path) -> None:
+async def test_proposals_are_made_only_in_active_hours_and_invalid_ones_rest(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: {"tasks": "none at all"})
     async with living(door, folder, clock, hours=ActiveHours("08:00-10:00")) as life:
         await life.run(until=clock.now() + 4 * DAY_S)
-        looks = await looked(life.memory)
+        looks = await proposals(life.memory)
     assert 3 <= len(looks) <= 5 and all(8 <= at % DAY_S / HOUR_S <= 10 for at, _ in looks)
     assert all(not event.tasks and event.because for _, event in looks)
 
 
-async def test_a_life_that_was_left_and_taken_up_keeps_its_beat(door: FakeEndpoint, folder: Path) -> None:
+async def test_a_resumed_life_keeps_its_heartbeat(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: NOTHING)
     for _ in range(3):
         async with living(door, folder, clock) as life:
             await life.run(until=clock.now() + HOUR_S / 2)
-    assert len(looks_at(door)) == 1
+    assert len(proposal_requests(door)) == 1
 
 
-def looks_at(door: FakeEndpoint) -> list[Asked]:
+def proposal_requests(door: FakeEndpoint) -> list[Asked]:
     return [chat for chat in door.chats if LOOKS in chat.body["messages"][0]["content"]]

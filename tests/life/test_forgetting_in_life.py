@@ -1,4 +1,4 @@
-"""Records forgotten from a life's memory are gone from its log too: calls, turns, folds."""
+"""Records forgotten from a life's memory are removed from its log too: calls, turns, folds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def whole_folder(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 
 
-async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
+async def test_forgotten_text_is_in_no_file_of_a_life(tmp_path: Path) -> None:
     turns = 24
     model = script(
         [
@@ -40,7 +40,7 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
     assert again.goal == "Keep the lighthouse." and again.turn == turns and "third stair" not in again.model_dump_json()
 
 
-async def test_a_forgotten_message_is_no_news(tmp_path: Path) -> None:
+async def test_a_forgotten_message_is_not_unread(tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user="ann", responder=None) as mind:
         async for _ in mind.hear("My bicycle is blue."):
             pass

@@ -1,4 +1,4 @@
-"""What keeps a life in bounds: repetition, fan-out, budgets, models that fail, a person who pauses and stops it."""
+"""Limits of a life: repetition, fan-out, budgets, failing models, and a user who pauses and stops it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mindstream.models.model import Call, Request, Usage
 from mindstream.models.wrappers.meter import Metered
 
 
-async def test_the_same_call_again_and_again_is_named_and_then_refused(tmp_path: Path) -> None:
+async def test_a_repeated_call_is_reported_and_then_refused(tmp_path: Path) -> None:
     look = [call("R", query="the key")]
     async with living(tmp_path, script([look, look, look, look, "well", look, "hm"])) as life:
         await life.run(turns=2)
@@ -27,7 +27,7 @@ async def test_the_same_call_again_and_again_is_named_and_then_refused(tmp_path:
     assert "You have made this same call 3 times running" in str(life.state.turns)
 
 
-async def test_m1_is_guarded_too(tmp_path: Path) -> None:
+async def test_repeated_calls_of_m1_are_refused(tmp_path: Path) -> None:
     think = [call("R", query="the same")]
     async with living(tmp_path, script([[call("M1", task="Think.")], "ok"], [think] * 5 + ["well"])) as life:
         await life.run(turns=1)
@@ -36,7 +36,7 @@ async def test_m1_is_guarded_too(tmp_path: Path) -> None:
         ] * 2
 
 
-async def test_no_more_calls_than_may_be_are_made_of_one_reply(tmp_path: Path) -> None:
+async def test_calls_per_reply_are_limited(tmp_path: Path) -> None:
     many = [call("R", query=f"thing {n}") for n in range(12)]
     async with living(tmp_path, script([many, "ok"])) as life:
         await life.run(turns=1)
@@ -50,7 +50,7 @@ async def test_no_more_calls_than_may_be_are_made_of_one_reply(tmp_path: Path) -
         Call("finish_task", '{"task": 77}'), Call("wait_task", '{"task": 1, "until": "the cows come home"}'),
     ],
 )  # fmt: skip
-async def test_every_fault_of_a_call_is_returned_to_the_model(tmp_path: Path, wished: Call) -> None:
+async def test_every_call_error_is_returned_to_the_model(tmp_path: Path, wished: Call) -> None:
     async with living(tmp_path, script([[wished], "ok"])) as life:
         await life.run(turns=1)
         (found,) = await rows(life.memory, "observed")
@@ -62,7 +62,7 @@ async def test_a_budget_is_exceeded_by_one_call_at_most_across_lives(tmp_path: P
     clock = ManualClock()
     budget = {"calls": LifeBudget(calls=5), "tokens": LifeBudget(tokens=4_000), "usd": LifeBudget(usd=0.0)}[limit]
     asked = 0
-    for _ in range(4):  # each a process of its own, as far as the log is concerned
+    for _ in range(4):  # each acts as a process of its own, as far as the log is concerned
         model = script(["I lived."] * 20)
         async with living(tmp_path, model, clock=clock, config=LifeConfig(budget=budget)) as life:
             assert await life.run(turns=4, wait=False) in ("turns", "halted")
@@ -70,12 +70,12 @@ async def test_a_budget_is_exceeded_by_one_call_at_most_across_lives(tmp_path: P
         asked += len(model.asked)
     async with living(tmp_path, script(["I live again."]), clock=clock, config=LifeConfig(budget=LifeBudget())) as life:
         spent = life.state.spent
-        assert await life.run(turns=1, wait=False) == "turns", "with more allowed it goes on"
+        assert await life.run(turns=1, wait=False) == "turns", "with a larger budget it continues"
     dearest = 1_500
     assert {"calls": asked == 5, "tokens": 4_000 <= before < 4_000 + dearest, "usd": asked == 0}[limit], (asked, spent)
 
 
-async def test_a_day_s_money_is_there_again_on_the_next(tmp_path: Path) -> None:
+async def test_the_daily_budget_is_renewed_on_the_next_day(tmp_path: Path) -> None:
     clock = ManualClock()
     async with living(
         tmp_path, script(["one", "two"]), clock=clock, config=LifeConfig(budget=LifeBudget(usd_per_day=1.0))
@@ -87,7 +87,7 @@ async def test_a_day_s_money_is_there_again_on_the_next(tmp_path: Path) -> None:
         assert await life.run(turns=1, wait=False) == "turns" and not life.state.halted
 
 
-async def test_a_failing_model_ends_the_life_after_several_rests(tmp_path: Path) -> None:
+async def test_a_failing_model_halts_the_life_after_several_pauses(tmp_path: Path) -> None:
     clock = ManualClock()
     model = script([ModelUnavailable("down")] * 10)
     async with living(tmp_path, model, clock=clock) as life:
@@ -96,13 +96,13 @@ async def test_a_failing_model_ends_the_life_after_several_rests(tmp_path: Path)
         assert len(model.asked) == TRIES and "down" in life.state.halted and clock.now() - before >= 2 + 4 + 8 + 16
 
 
-async def test_m1_that_fails_is_a_result_for_m2(tmp_path: Path) -> None:
+async def test_a_failure_of_m1_is_returned_to_m2(tmp_path: Path) -> None:
     async with living(tmp_path, script([[call("M1", task="Try.")], FINISH, "ok"], [ModelUnavailable("down")])) as life:
         assert await life.run(turns=2) == "done"
         assert any("M1 could not answer" in text for _, text in await results(life.memory))
 
 
-async def test_a_pause_holds_between_two_steps_and_what_goes_on_goes_on_there(tmp_path: Path) -> None:
+async def test_a_paused_life_resumes_at_the_same_step(tmp_path: Path) -> None:
     async def user(_: str) -> str:
         await commands.order(life.memory, "pause", "lunch")
         return "yes"
@@ -126,7 +126,7 @@ async def test_a_stopped_life_stays_stopped_until_it_is_resumed(tmp_path: Path) 
         assert await life.run(turns=3) == "halted"
 
 
-async def test_the_ledger_is_the_user_s_at_any_time(tmp_path: Path) -> None:
+async def test_the_user_can_change_the_ledger_at_any_time(tmp_path: Path) -> None:
     seen: list[str] = []
 
     def looks(request: Request) -> str:
@@ -142,7 +142,7 @@ async def test_the_ledger_is_the_user_s_at_any_time(tmp_path: Path) -> None:
     assert seen[0].index("Sweep") < seen[0].index("Keep the lighthouse") and "Keep" not in seen[1]
 
 
-async def test_turns_in_which_nothing_is_called_are_named(tmp_path: Path) -> None:
+async def test_repeated_turns_without_calls_are_reported(tmp_path: Path) -> None:
     seen: list[str] = []
 
     def looks(request: Request) -> str:
@@ -154,7 +154,7 @@ async def test_turns_in_which_nothing_is_called_are_named(tmp_path: Path) -> Non
     assert ["Nothing was called" in text for text in seen] == [False] * 3 + [True] * 2
 
 
-async def test_requests_that_a_step_sends_again_are_counted(tmp_path: Path) -> None:
+async def test_repeated_requests_of_a_step_are_billed(tmp_path: Path) -> None:
     def asked_twice(request: Request) -> str:
         for _ in range(2):
             assert request.on_call is not None
@@ -167,7 +167,7 @@ async def test_requests_that_a_step_sends_again_are_counted(tmp_path: Path) -> N
         assert (spent.calls, spent.tokens, spent.usd) == (2, 220, 1.0)
 
 
-async def test_a_file_that_changes_waits_for_the_active_hours_and_the_user_does_not(tmp_path: Path) -> None:
+async def test_notices_wait_for_active_hours_and_user_messages_do_not(tmp_path: Path) -> None:
     clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
     config = LifeConfig(rhythm=Rhythm(ActiveHours("08:00-22:00")))
     async with living(tmp_path, script(["heard", FINISH, "seen"]), clock=clock, config=config) as life:
@@ -194,7 +194,7 @@ async def test_messages_during_an_outage_are_answered_afterwards(tmp_path: Path)
     assert [event.words for event in ended] == ["ok", "", "Good evening."] and "Woken by: user" in told[0]
 
 
-async def test_turns_stay_as_they_are_where_no_model_folds_them(tmp_path: Path) -> None:
+async def test_turns_stay_unfolded_while_the_model_fails(tmp_path: Path) -> None:
     config = LifeConfig(prompt_tokens=2_500)
     told = ["the sea was grey " * 60] * 20
     model = script(told, fold_turns=[ModelUnavailable("down"), "The sea was grey."])
@@ -207,7 +207,7 @@ async def test_turns_stay_as_they_are_where_no_model_folds_them(tmp_path: Path) 
     assert len(asked) == 1 and [event.text for event in folded[:1]] == ["The sea was grey."]
 
 
-async def test_a_task_that_cannot_be_done_is_given_up_and_not_done(tmp_path: Path) -> None:
+async def test_an_impossible_task_is_stopped_and_not_marked_done(tmp_path: Path) -> None:
     wished = [call("finish_task", task=1, result="There is no tool that calls a taxi.", done=False)]
     async with living(tmp_path, script([wished, "It cannot be done."])) as life:
         assert await life.run() == "done"

@@ -1,4 +1,4 @@
-"""M2's loop, M1 and M0 behind it: only results come back up, R finds what U wrote, older turns fold into memory."""
+"""M2's loop with M1 and M0: only results return, R finds what U wrote, older turns fold into memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mindstream.models.roles import Models
 from mindstream.tools.tool import UNTRUSTED, Traits, tool
 
 
-async def test_a_task_goes_down_to_m1_and_m0_and_only_results_come_back(tmp_path: Path) -> None:
+async def test_tasks_are_delegated_to_m1_and_m0_and_only_results_return(tmp_path: Path) -> None:
     seen: list[Request] = []
 
     def end(request: Request) -> str:
@@ -45,7 +45,7 @@ async def test_a_task_goes_down_to_m1_and_m0_and_only_results_come_back(tmp_path
     assert offered["M1"] == {"R", "U", "M0"} and offered["M0"] == {"R", "U"}
 
 
-async def test_a_chinese_goal_is_lived_in_chinese(tmp_path: Path) -> None:
+async def test_a_chinese_goal_gives_chinese_prompts(tmp_path: Path) -> None:
     model = script([[call("I", tip="你好吗？", timeout=3)], FINISH, "完成。"])
     async with living(tmp_path, model, goal="守好灯塔，记下来往的船。") as life:
         await life.run(turns=3)
@@ -87,7 +87,7 @@ async def test_a_life_needs_a_goal(tmp_path: Path) -> None:
             pass
 
 
-async def test_a_new_goal_takes_the_place_of_the_old(tmp_path: Path) -> None:
+async def test_a_new_goal_replaces_the_old_one(tmp_path: Path) -> None:
     clock = ManualClock()
     async with living(tmp_path, script(["one"]), clock=clock) as life:
         await life.run(turns=1)
@@ -98,7 +98,7 @@ async def test_a_new_goal_takes_the_place_of_the_old(tmp_path: Path) -> None:
     assert "Paint the lighthouse." in model.asked[0].messages[1].text
 
 
-async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path) -> None:
+async def test_older_turns_are_folded_into_memory_and_remain_readable(tmp_path: Path) -> None:
     turns = 40
     story = [f"Turn {n}: " + "the wind blew and the sea was grey, " * 12 for n in range(turns)]
     model = script(story, fold_turns=["Long ago the wind blew."] * turns)
@@ -116,7 +116,7 @@ async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path
     assert record.text == "Long ago the wind blew." and record.data["life"] is True
 
 
-async def test_the_state_in_a_fold_is_all_there_is(tmp_path: Path) -> None:
+async def test_no_message_is_lost_or_repeated_by_folds(tmp_path: Path) -> None:
     """Messages sent during a fold, and before, are neither lost nor processed twice."""
     model = script(["so it goes " * 60] * 30, fold_turns=["folded"] * 30)
     async with living(tmp_path, model, config=LifeConfig(prompt_tokens=2_500)) as life:
@@ -145,7 +145,7 @@ async def test_untrusted_text_taints_the_memories(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_changes_the_world_needs_approval_for_each_call(tmp_path: Path) -> None:
-    """One yes is one letter: the same letter, wished for again, waits for leave again."""
+    """One approval covers one letter: the same letter, requested again, needs approval again."""
     sent: list[str] = []
 
     async def send(text: str) -> str:
@@ -186,7 +186,7 @@ async def test_m1_is_shown_the_tools_that_its_task_needs(tmp_path: Path) -> None
     assert "theatre_report" in offered[1]
 
 
-async def test_a_standing_order_is_put_into_the_ledger_when_its_time_comes(tmp_path: Path) -> None:
+async def test_a_due_standing_order_becomes_a_task(tmp_path: Path) -> None:
     wound = [call("finish_task", task=2)], "wound", [call("finish_task", task=3)], "wound again"
     model = script([FINISH, "the lamp burns", *wound])
     clock = ManualClock()
@@ -197,7 +197,7 @@ async def test_a_standing_order_is_put_into_the_ledger_when_its_time_comes(tmp_p
     assert len(beats) == 2 and tasks == ["Keep the lighthouse.", "wind the clock", "wind the clock"]
 
 
-async def test_missed_periods_count_once(tmp_path: Path) -> None:
+async def test_missed_periods_of_an_order_run_once(tmp_path: Path) -> None:
     clock = ManualClock()
     async with living(tmp_path, script([FINISH, "ok"]), clock=clock, orders=["every hour: look out"]) as life:
         await life.run(turns=1)
@@ -208,14 +208,14 @@ async def test_missed_periods_count_once(tmp_path: Path) -> None:
         assert len(await rows(life.memory, "beat")) == 1
 
 
-async def test_a_mind_s_name_keeps_a_life_from_another(tmp_path: Path) -> None:
+async def test_lives_of_different_minds_are_isolated(tmp_path: Path) -> None:
     async with living(tmp_path, script(["one"])) as life:
         await life.run(turns=1)
     async with Memory.open(tmp_path, "other") as other:
         assert (await read_state(other)).goal == ""
 
 
-async def test_an_order_that_is_still_to_be_done_is_not_put_there_twice(tmp_path: Path) -> None:
+async def test_a_pending_order_is_not_added_twice(tmp_path: Path) -> None:
     clock = ManualClock(10 * DAY_S)
     model = script([FINISH, "ok", "I look.", "I look.", "I look."])
     async with living(tmp_path, model, clock=clock, orders=["every day at 8: look  at the lamp"]) as life:
@@ -228,7 +228,7 @@ async def test_an_order_that_is_still_to_be_done_is_not_put_there_twice(tmp_path
 
 async def test_a_message_during_a_fold_is_processed_once(tmp_path: Path) -> None:
     class Interrupted:
-        """A model while whose reply the user speaks."""
+        """A model during whose reply the user sends a message."""
 
         name = "interrupted"
 
@@ -246,7 +246,7 @@ async def test_a_message_during_a_fold_is_processed_once(tmp_path: Path) -> None
             assert [news.line for news in life.state.unread] == ["The user said: The fog comes."]
 
 
-async def test_a_goal_that_was_reached_once_can_be_given_again(tmp_path: Path) -> None:
+async def test_a_finished_goal_can_be_given_again(tmp_path: Path) -> None:
     model = script([FINISH, "ok", [call("finish_task", task=2)], "ok"])
     async with living(tmp_path, model) as life:
         await life.run(turns=1)

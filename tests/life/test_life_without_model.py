@@ -21,7 +21,7 @@ GOAL = "Ask me which light I mean, then write a brief on the light of Sker"
 
 
 async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str, dict[str, str], list[str]]:
-    """Live for a goal over documents; return the reason it ended, the state of its tasks, and its output."""
+    """Run a life for a goal over documents; return the reason it ended, the state of its tasks, and its output."""
     folder = root / "documents"
     folder.mkdir()
     for name, text in documents.items():
@@ -36,7 +36,7 @@ async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str
         return ended, tasks, [str(getattr(row.event, "words", "")) for row in rows]
 
 
-async def test_a_goal_is_quoted_with_files_and_not_marked_done(tmp_path: Path) -> None:
+async def test_a_goal_is_answered_by_quotes_and_not_marked_done(tmp_path: Path) -> None:
     tower = "# The light of Sker\n\nThe tower of Sker was finished in 1874 by the engineer Anna Breck.\n"
     keepers = "# The keepers\n\nThe last keeper of Sker, Tom Arlow, left in 1983.\n"
     ended, tasks, said = await live(tmp_path, GOAL, {"tower.md": tower, "keepers.md": keepers})
@@ -48,13 +48,13 @@ async def test_a_goal_is_quoted_with_files_and_not_marked_done(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("goal", ["写一份关于蜜蜂的简报", "!!!"])
-async def test_an_empty_folder_gives_no_invention_and_an_end(tmp_path: Path, goal: str) -> None:
+async def test_an_empty_folder_ends_without_invention(tmp_path: Path, goal: str) -> None:
     ended, tasks, said = await live(tmp_path, goal, {})
     assert ended == "done" and set(tasks.values()) == {"stopped"} and not (tmp_path / "out").exists()
     assert said[0].startswith(("Not done", "没有完成"))
 
 
-async def test_a_standing_order_is_shown_in_its_own_words_and_the_answer_kept(tmp_path: Path) -> None:
+async def test_a_standing_order_is_shown_verbatim_and_the_answer_stored(tmp_path: Path) -> None:
     lines = (
         ScriptLine(day=1, asked="due now: ask me how I slept", answers="Six hours, a cat woke me."),
         ScriptLine(day=2, at="12:00", says="What did the cat do?"),

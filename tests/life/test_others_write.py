@@ -1,4 +1,4 @@
-"""What others write while a life goes on: late answers, tasks at the same moment, many rows, an erasure."""
+"""Concurrent writers during a life: late answers, tasks at the same moment, many rows, an erasure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mindstream.models.model import Call, Request
 from mindstream.models.roles import Models
 
 
-async def test_concurrent_additions_get_the_ledgers_numbers(tmp_path: Path) -> None:
+async def test_concurrent_tasks_get_distinct_numbers(tmp_path: Path) -> None:
     async with living(tmp_path, script()) as life, Memory.open(tmp_path, "keeper") as other:
         texts = [f"task {n}" for n in range(6)]
         added = await asyncio.gather(
@@ -33,7 +33,7 @@ async def test_concurrent_additions_get_the_ledgers_numbers(tmp_path: Path) -> N
     assert [there[task.number].text for task in added] == texts
 
 
-def test_a_tasks_result_finds_it_under_its_assigned_number() -> None:
+def test_a_task_result_follows_a_renumbered_task() -> None:
     """Two processes gave one number; the second task's number in the model's calls is corrected."""
     ledger = Ledger()
     for text, standing in (("mine", "open"), ("theirs", "open"), ("theirs", "done")):
@@ -43,7 +43,7 @@ def test_a_tasks_result_finds_it_under_its_assigned_number() -> None:
     ]  # fmt: skip
 
 
-async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path) -> None:
+async def test_messages_before_a_fold_are_read(tmp_path: Path) -> None:
     async with living(tmp_path, script()) as life:
         before = life.state.model_dump_json()
         for n in range(10):
@@ -52,7 +52,7 @@ async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path) -> None:
         assert [news.line[-7:] for news in (await read_state(life.memory)).unread] == [f"{n} times" for n in range(10)]
 
 
-async def test_text_erased_by_another_process_reaches_no_model(tmp_path: Path) -> None:
+async def test_text_erased_by_another_process_is_not_sent_to_a_model(tmp_path: Path) -> None:
     seen: list[Request] = []
 
     def looks(request: Request) -> list[Call]:
@@ -70,11 +70,11 @@ async def test_text_erased_by_another_process_reaches_no_model(tmp_path: Path) -
             (heard,) = [each for each in await other.latest("chat", 9) if "hollyhock" in each.text]
             await other.store.erase(key_of("keeper"), [heard.id])
         await life.run(turns=1)
-        assert seen and "hollyhock" not in str(seen[0]), "it is read anew"
+        assert seen and "hollyhock" not in str(seen[0]), "the state is read again"
         assert "hollyhock" not in life.state.model_dump_json()
 
 
-async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_path: Path) -> None:
+async def test_text_erased_during_a_turn_is_removed_from_its_later_steps(tmp_path: Path) -> None:
     """The turn is replayed from the log: no step is repeated, and a mark replaces the words."""
     told: list[str] = []
 
@@ -101,7 +101,7 @@ async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_p
 
 
 @pytest.mark.parametrize("name", ["life", "you", "planner", "mindstream", "town", "talker"])
-async def test_a_user_of_any_name_is_heard_by_its_life(name: str, tmp_path: Path) -> None:
+async def test_users_with_any_name_can_control_their_life(name: str, tmp_path: Path) -> None:
     async with Memory.open(tmp_path, name) as stream:
         await commands.give_goal(stream, "Write a page on tea")
         async with Life.open(stream, Models(script())) as life:

@@ -34,7 +34,7 @@ BEGAN: Moment = 1_780_300_800.0
 
 
 async def converse(folder: Path, model: Playback, story: dict[str, Any], clock: ManualClock) -> list[str]:
-    """Live a sitting: each time that nothing is left to do now, the user says the next line; return why turns ended."""
+    """Run a sitting: each time no task is due, the user sends the next line; return why turns ended."""
     asked: list[str] = []
     ended: list[str] = []
 
@@ -65,7 +65,7 @@ async def converse(folder: Path, model: Playback, story: dict[str, Any], clock: 
     return ended
 
 
-async def test_a_mind_lives_for_thirty_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_recorded_life_runs_for_thirty_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     model, clock = Playback(RECORDINGS / "life.jsonl"), ManualClock(BEGAN)
     for sitting, story in enumerate(STORY):

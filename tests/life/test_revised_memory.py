@@ -1,4 +1,4 @@
-"""U with `replaces`: what M2 remembered earlier is put right, and the old words are history."""
+"""U with `replaces` corrects an earlier memory of M2, and the old text stays in the history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from keys import key_of
 from lives import FINISH, call, living, results, rows, script
 
 
-async def test_a_memory_is_put_right(tmp_path: Path) -> None:
+async def test_u_with_replaces_corrects_a_memory(tmp_path: Path) -> None:
     wrong, right = "The ferry leaves at 9, from the old pier.", "The ferry leaves at 10, from the old pier."
     model = script([
         [call("U", memory=wrong), call("U", memory="Bread is sold at 9.")],
@@ -21,11 +21,13 @@ async def test_a_memory_is_put_right(tmp_path: Path) -> None:
         assert right in recalled and wrong not in recalled and "Bread" in recalled
         (corrected,) = await rows(life.memory, "corrected")
         old, new = await life.memory.store.records(key_of("keeper"), [corrected.old, corrected.new])
-    assert old.text == wrong and old.superseded_by == new.id and old.valid_until is not None, "it is history, not gone"
+    assert old.text == wrong and old.superseded_by == new.id and old.valid_until is not None, (
+        "it is history, not deleted"
+    )
     assert new.text == right and new.evidence == (old.id,)
 
 
-async def test_what_is_to_be_replaced_must_be_one_memory(tmp_path: Path) -> None:
+async def test_replaces_must_match_exactly_one_memory(tmp_path: Path) -> None:
     model = script([
         [call("U", memory=f"The ferry leaves at 9 {more}.") for more in ("from the pier", "on Sundays")],
         [call("U", memory="x y", replaces="the ferry leaves at 9"), call("U", memory="x y", replaces="a zeppelin")],
@@ -38,7 +40,7 @@ async def test_what_is_to_be_replaced_must_be_one_memory(tmp_path: Path) -> None
         assert await rows(life.memory, "corrected") == [] and len(await life.memory.latest("note", 9)) == 2
 
 
-async def test_a_memory_is_taken_back_without_a_new_one(tmp_path: Path) -> None:
+async def test_replaces_without_memory_retracts_a_memory(tmp_path: Path) -> None:
     model = script([
         [call("U", memory="The ferry leaves at 9."), call("U", memory="Bread is sold at 9.")],
         [call("U", replaces="the ferry leaves at 9"), call("U", memory="", replaces=""), call("U", memory=" ")],

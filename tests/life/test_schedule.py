@@ -53,7 +53,7 @@ def written(moment: float | None) -> str:
         ("every year on Feb 14 8:00", ["02-14 08:00", "02-14 08:00"]),
     ],
 )
-def test_an_order_says_when_and_what(when: str, due: list[str]) -> None:
+def test_an_order_is_parsed_into_time_and_text(when: str, due: list[str]) -> None:
     order = read_order(f"{when}: 每天：ask, at 9:30: 三")
     assert order.what == "每天：ask, at 9:30: 三" and order == read_order(order.text)
     first = order.next_after(NOW, BERLIN)
@@ -65,7 +65,7 @@ def test_an_order_says_when_and_what(when: str, due: list[str]) -> None:
     ["buy milk", "every day at 8 ask me", "ask me at 8 every day", "every time it rains: ask", "每天早上八点：问我", "",
      "every day at 8:", "every day: " + "ask " * 500],
 )  # fmt: skip
-def test_an_order_in_other_words_is_answered_with_the_form(text: str) -> None:
+def test_an_unparsable_order_is_refused_with_the_expected_form(text: str) -> None:
     with pytest.raises(InputError, match=r"says when and what: 'every day at 8:00: .*', 'every monday and friday"):
         read_order(text)
 
@@ -74,12 +74,12 @@ def test_an_order_in_other_words_is_answered_with_the_form(text: str) -> None:
     "when", ["every 0 hours", "every 30 seconds", "hour at 8", "every day at 25:00", "monday 24:00", "every 99999 days",
              "year on Feb 30", "0th of the month", "32nd of the month", "6th monday of the month"],
 )  # fmt: skip
-def test_an_order_that_cannot_be_kept_is_refused(when: str) -> None:
+def test_an_order_with_an_impossible_time_is_refused(when: str) -> None:
     with pytest.raises(InputError, match=r"there is no|wanted is|no time|24:00 is"):
         read_order(f"{when}: blink")
 
 
-def test_an_order_that_is_not_understood_any_more_leaves_the_others() -> None:
+def test_an_unreadable_stored_order_does_not_affect_the_others() -> None:
     orders = ["每天早上八点问我", "every day at 8: ask"]
     assert [(number, order.what) for number, order in known_orders(orders)] == [(2, "ask")]
     ((number, why),) = unknown_orders(orders)
@@ -113,18 +113,18 @@ def test_an_order_that_is_not_understood_any_more_leaves_the_others() -> None:
         ),
     ],
 )
-def test_a_moment_that_is_written(words: str, at: str) -> None:
+def test_written_moments_are_parsed(words: str, at: str) -> None:
     assert written(read_moment(words, NOW, BERLIN)) == at
 
 
 @pytest.mark.parametrize("words", ["today at 8", "yesterday", "2020-01-01", "at 25:00", "13pm", "2026-02-30", "Feb 29",
                                    "2026-13-01", "999999 weeks"])  # fmt: skip
-def test_a_moment_that_there_is_not_is_refused(words: str) -> None:
+def test_an_impossible_moment_is_refused(words: str) -> None:
     with pytest.raises(InputError, match=r"there is no|has passed|no time|the calendar"):
         read_moment(words, NOW, BERLIN)
 
 
-def test_a_day_later_keeps_the_local_clock_and_an_hour_does_not() -> None:
+def test_days_keep_the_local_time_and_hours_do_not() -> None:
     before = datetime(2027, 3, 27, 12, tzinfo=BERLIN).timestamp()
     assert [written(read_moment(words, before, BERLIN)) for words in ("1 day", "24h")] == [
         "2027-03-28 12:00", "2027-03-28 13:00",
@@ -138,7 +138,7 @@ WORDS = (
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join))
-def test_every_parsed_moment_lies_ahead(text: str) -> None:
+def test_every_parsed_moment_is_in_the_future(text: str) -> None:
     for now in (NOW, NOW + 30_600.5):
         with suppress(InputError):
             moment = read_moment(text, now, BERLIN)
@@ -147,7 +147,7 @@ def test_every_parsed_moment_lies_ahead(text: str) -> None:
             assert read_order(f"{text}: ask").next_after(now, BERLIN) > now
 
 
-# What a rule promises, whatever it is.
+# Properties of every rule.
 
 TIMES = st.lists(st.times().map(lambda at: at.replace(second=0, microsecond=0)), min_size=1, max_size=3).map(tuple)
 RULES = st.one_of(
@@ -166,7 +166,7 @@ MOMENTS = st.integers(1_262_304_000, 1_893_456_000).map(float)  # 2010 to 2030
 
 
 @given(RULES, MOMENTS, st.sampled_from(ZONES), st.floats(0, 1, exclude_max=True))
-def test_the_next_time_lies_ahead_and_none_is_skipped(
+def test_the_next_time_is_in_the_future_and_none_is_skipped(
     rule: Recurrence, moment: float, zone: ZoneInfo, share: float
 ) -> None:
     due = rule.next_after(moment, zone)
@@ -175,11 +175,11 @@ def test_the_next_time_lies_ahead_and_none_is_skipped(
     assert between == due or rule.next_after(between, zone) == due
 
 
-def test_a_beat_keeps_the_local_clock_when_it_is_put_forward_and_back() -> None:
+def test_orders_keep_the_local_time_across_clock_changes() -> None:
     rule = Calendar("day", (time(2, 30), time(3)))
     spring = datetime(2027, 3, 27, 12, tzinfo=BERLIN).timestamp()
     due = [at := rule.next_after(spring, BERLIN), rule.next_after(at, BERLIN)]
-    assert [written(at) for at in due] == ["2027-03-28 03:00", "2027-03-28 03:30"], "what is skipped comes later"
+    assert [written(at) for at in due] == ["2027-03-28 03:00", "2027-03-28 03:30"], "a skipped time is moved forward"
     autumn = datetime(2027, 10, 30, 12, tzinfo=BERLIN).timestamp()
     once = Calendar("day", (time(2, 30),))
     at = once.next_after(autumn, BERLIN)
@@ -190,9 +190,7 @@ def test_a_beat_keeps_the_local_clock_when_it_is_put_forward_and_back() -> None:
 
 
 @given(st.times(), st.times(), MOMENTS, st.sampled_from(ZONES))
-def test_the_next_active_moment_is_active_and_the_first(
-    since: time, until: time, moment: float, zone: ZoneInfo
-) -> None:
+def test_next_active_returns_the_first_active_moment(since: time, until: time, moment: float, zone: ZoneInfo) -> None:
     hours = ActiveHours(f"{since:%H:%M}-{until:%H:%M}", zone)
     found = hours.next_active(moment)
     assert found >= moment and hours.is_active(found) and hours.next_active(found) == found
@@ -201,7 +199,7 @@ def test_the_next_active_moment_is_active_and_the_first(
 
 
 @pytest.mark.parametrize("words", ["", "8", "8:00", "25:00-26:00", "08:00-24:30", "morning", "8-9-10"])
-def test_hours_that_are_none_are_refused(words: str) -> None:
+def test_invalid_active_hours_are_refused(words: str) -> None:
     with pytest.raises(InputError, match="08:00-22:00"):
         ActiveHours(words)
 
@@ -211,14 +209,14 @@ def test_hours_that_are_none_are_refused(words: str) -> None:
     ["every month on the 0th", "0th of every month", "the 0th day of the month", "0 march", "every year on 0 march",
      "每月零日", "32nd of the month", "every year on Feb 30", "every 99999 years", "every 0 days", "third"],
 )  # fmt: skip
-async def test_a_day_that_never_comes_is_no_order_and_is_not_kept(when: str, tmp_path: Path) -> None:
+async def test_an_order_that_never_occurs_is_refused_and_not_stored(when: str, tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ada", clock=ManualClock(NOW)) as stream:
         with pytest.raises(InputError):
             await give_goal(stream, "Sleep well.", [f"{when}: ask me"])
         assert await stream.store.events(key_of("ada")) == []
 
 
-def test_a_moment_is_looked_for_as_far_as_the_horizon() -> None:
+def test_the_search_for_a_moment_ends_at_the_horizon() -> None:
     fifth = Calendar("month", (time(9),), every=12, weekdays=frozenset({0}), nth=7)
     with pytest.raises(InputError, match="no such day of a month in the next 20 years"):
         fifth.next_after(NOW, UTC)

@@ -1,4 +1,4 @@
-"""A life killed again and again has the journal of one that was not; one heartbeat a period, in any process."""
+"""A repeatedly killed life has the journal of an uninterrupted one; one heartbeat per period, in any process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 @linux
-def test_killed_again_and_again_its_journal_is_that_of_a_life_in_peace() -> None:
+def test_a_repeatedly_killed_life_has_the_same_journal() -> None:
     found = compare(turns=24, points=6)
     assert found["same_journal"], found["first_difference"]
     assert int(str(found["killed"])) >= 2 and found["keyed_repeated"] == 0 and found["keyed_lines"] == found["lines"]
@@ -42,13 +42,13 @@ def test_killed_again_and_again_its_journal_is_that_of_a_life_in_peace() -> None
 
 
 @linux
-def test_without_its_steps_from_the_log_it_is_not() -> None:
+def test_a_killed_life_without_logged_steps_differs() -> None:
     tries = (compare(turns=24, points=6, forgets=True) for _ in range(12))  # a kill between two turns costs nothing
     assert any(not found["same_journal"] for found in tries)
 
 
-async def test_a_long_life_is_bounded_and_what_is_rehearsed_lasts(tmp_path: Path) -> None:
-    """The benchmark itself, shortened: the prompt's bound, the fact that is answered, the day that costs nothing."""
+async def test_a_long_life_has_bounded_prompts_and_keeps_rehearsed_facts(tmp_path: Path) -> None:
+    """The benchmark itself, shortened: the bounded prompt, the rehearsed fact, the day without calls."""
     found = await live(tmp_path, turns=130, sleeps=True, told=False)
     assert int(str(found["prompt_tokens_max"])) <= int(str(found["prompt_limit"]))
     assert found["rehearsed_answered"] and found["idle_24h_calls"] == 0 and found["ledger_worked_on_at_once"]
@@ -94,9 +94,9 @@ def wait_for_beats(folder: Path, n: int, since: float = 0.0) -> None:
 
 
 @linux
-def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of the processes is killed on the way: the others beat on."""
-    monkeypatch.setattr(schedule, "SHORTEST_S", 1.0)  # else a test of periods takes minutes
+def test_several_processes_run_one_heartbeat_per_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the processes is killed; the others continue."""
+    monkeypatch.setattr(schedule, "SHORTEST_S", 1.0)  # otherwise a test of periods takes minutes
     monkeypatch.setattr(reasoner, "POLL_S", 0.5)
     processes = [FORK.Process(target=process, args=(tmp_path, n)) for n in (4, 3, 3)]
     for each in processes:
@@ -118,14 +118,14 @@ def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, mon
 
 
 async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list[int]]:
-    """Return when each beat was due and when it came, and the numbers of the turns."""
+    """Return the due and actual times of each heartbeat, and the numbers of the turns."""
     async with Memory.open(folder, "keeper") as stream:
         kept = await stream.store.events(key_of("keeper"), kinds=["beat"], limit=1000)
         beats = [(row.event.due, row.at) for row in kept if isinstance(row.event, Beat)]
         return beats, [event.turn for event in await rows(stream, "turn_began")]
 
 
-async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
+async def test_a_conversation_and_a_life_share_one_stream(tmp_path: Path) -> None:
     """A coach with a goal of its own: the coach answers the user; the life continues next to it."""
     life = LifeReasoner(Models(script([FINISH, "tidied"])), goal="Tidy the notes.")
     async with Mind.open(tmp_path, user="keeper", reasoners=[life], responder=Coach.using()) as mind:
@@ -138,8 +138,8 @@ async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
     assert answer and thoughts == ["lived 1 turn"]
 
 
-async def test_a_goal_that_is_given_twice_is_given_once(tmp_path: Path) -> None:
-    """Two sessions that begin the same life at once: a beat that was is not due again."""
+async def test_a_goal_given_twice_starts_once(tmp_path: Path) -> None:
+    """Two sessions begin the same life at once: a past heartbeat is not due again."""
     clock = ManualClock()
     event = LifeBegan(goal="Wind the clock.", language="en", orders=("every hour: wind the clock",))
     model = script([FINISH, "wound", [Call("finish_task", '{"task": 2}')], "again", "nothing more"])

@@ -1,4 +1,4 @@
-"""Opening a data folder: by many at once, with odd files in it, for its owner only."""
+"""Opening a data folder: by many processes, with unusual files in it, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_many_processes_make_the_same_folders_at_once(tmp_path: Path) -> None:
+def test_concurrent_processes_can_create_the_same_folder(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OPENS, str(tmp_path), "6"]
     pipe = subprocess.PIPE
     running = [subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(4)]
@@ -78,7 +78,7 @@ async def speak(folder: Path, times: int) -> None:
     await store.close()
 
 
-def test_a_change_of_the_tables_that_dies_half_way_is_done_by_whoever_opens_it_next(folder: Path) -> None:
+def test_an_interrupted_migration_is_completed_by_the_next_process(folder: Path) -> None:
     asyncio.run(speak(folder, 500))
 
     def state() -> tuple[int, list[tuple[str, int]]]:
@@ -89,12 +89,12 @@ def test_a_change_of_the_tables_that_dies_half_way_is_done_by_whoever_opens_it_n
     for how, code, seen, kind in (("dies", -9, 0, "said"), ("lives", 0, 1, "spoken"), ("dies", 0, 1, "spoken")):
         done = subprocess.run([sys.executable, "-c", DIES, str(folder / FILE), how], capture_output=True)
         assert done.returncode == code, done.stderr
-        assert state() == (len(MIGRATIONS) + seen, [(kind, 500)]), "once, and wholly"
+        assert state() == (len(MIGRATIONS) + seen, [(kind, 500)]), "once, and completely"
     with pytest.raises(StorageError, match="newer mindstream"):
         opened(folder)
 
 
-def test_a_new_folder_and_its_files_are_their_owners(folder: Path) -> None:
+def test_a_new_folder_is_readable_only_by_its_owner(folder: Path) -> None:
     store = SqliteStore(folder)
     assert mode(folder) == 0o700
     assert {path.name: mode(path) for path in folder.iterdir()} == {
@@ -103,7 +103,7 @@ def test_a_new_folder_and_its_files_are_their_owners(folder: Path) -> None:
     asyncio.run(store.close())
 
 
-def test_in_a_folder_that_is_there_only_our_own_files_change(folder: Path) -> None:
+def test_permissions_change_only_for_files_of_the_store(folder: Path) -> None:
     folder.mkdir(mode=0o755)
     opened(folder)
     (folder / FILE).chmod(0o644)
@@ -115,13 +115,13 @@ def test_in_a_folder_that_is_there_only_our_own_files_change(folder: Path) -> No
 
 @pytest.mark.parametrize("name", [FILE, f"{FILE}-wal", f"{FILE}-journal"])
 @pytest.mark.parametrize("what", ["a pipe", "a folder", "a socket", "symbolic links"])
-def test_what_is_no_file_is_refused_at_once(
+def test_pipes_sockets_folders_and_loops_are_refused_at_once(
     folder: Path, name: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(folder)
     place = folder / name
     place.unlink(missing_ok=True)
-    monkeypatch.chdir(folder)  # the name of a socket may not be long
+    monkeypatch.chdir(folder)  # socket paths must be short
     with socket.socket(socket.AF_UNIX) as listener:
         match what:
             case "a pipe":
@@ -143,7 +143,7 @@ def test_a_device_file_is_refused(folder: Path) -> None:
         SqliteStore(folder)
 
 
-def test_another_programs_file_is_left_as_it_is(folder: Path) -> None:
+def test_a_file_of_another_program_is_left_unchanged(folder: Path) -> None:
     folder.mkdir()
     with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
         connection.execute("CREATE TABLE theirs (x)")
@@ -156,7 +156,7 @@ def test_another_programs_file_is_left_as_it_is(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "words"), [(0, "doctor --mend"), (-5, "doctor --mend"), (99, "newer mindstream")])
-def test_a_version_that_cannot_be_is_said(folder: Path, number: int, words: str) -> None:
+def test_an_impossible_schema_version_is_reported(folder: Path, number: int, words: str) -> None:
     opened(folder)
     with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
         connection.execute(f"PRAGMA user_version = {number}")
@@ -164,7 +164,7 @@ def test_a_version_that_cannot_be_is_said(folder: Path, number: int, words: str)
         SqliteStore(folder)
 
 
-def test_what_is_damaged_does_not_break_the_sentence_about_it(folder: Path) -> None:
+def test_control_characters_in_a_damaged_file_do_not_reach_the_error(folder: Path) -> None:
     opened(folder)
     with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
         connection.execute("PRAGMA writable_schema = ON")

@@ -1,4 +1,4 @@
-"""Every event of every plugin says of each of its texts whether it holds people's words."""
+"""Every event of every plugin declares for each of its texts whether it contains people's words."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Ripened(Event):
     told: Quotes[tuple[str, ...]] = ()
 
 
-def test_what_is_not_declared_is_named_within_models_and_json_too() -> None:
+def test_undeclared_texts_are_found_in_nested_models_and_json() -> None:
     assert list(undeclared(Ripened)) == ["leaves.says", "notes", "mixed"]
     assert [name for name, each in declared(Ripened).items() if each.is_searched] == ["notes", "mixed", "told"]
 
 
-def test_a_plugin_that_is_registered_is_read_and_two_of_a_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_of_plugins_are_registered_and_duplicate_names_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plugins.registered()
     monkeypatch.setattr(plugins, "_plugins", dict(plugins._plugins))
     garden = Plugin("garden", events=lambda: (Ripened,))

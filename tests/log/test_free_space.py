@@ -18,7 +18,7 @@ def table(connection: sqlite3.Connection) -> None:
 
 
 def churn(connection: sqlite3.Connection, chance: random.Random) -> set[int]:
-    """Write rows, change them at random, and delete some; return those that are left."""
+    """Write rows, change them at random, and delete some; return the remaining ones."""
     for batch in range(40):
         connection.execute("BEGIN")
         for number in range(batch * 80, batch * 80 + 80):
@@ -53,7 +53,7 @@ def test_copies_of_deleted_rows_are_overwritten(tmp_path: Path) -> None:
         assert connection.execute("PRAGMA schema_version").fetchone() == schema  # no VACUUM
 
 
-def test_a_file_of_an_earlier_version_is_written_anew_once(tmp_path: Path) -> None:
+def test_a_file_of_an_earlier_version_is_rewritten_once(tmp_path: Path) -> None:
     path = tmp_path / "rows.db"
     with contextlib.closing(open_database(path, [table])) as connection, free_space.in_use(path):
         connection.execute("PRAGMA secure_delete = OFF")

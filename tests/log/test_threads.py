@@ -1,4 +1,4 @@
-"""Reading from a file that is slow, by many at once, and by those who do not wait for the end of it."""
+"""Reads from a slow file, many at once, and cancelled reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTES = 5
 
 
 class Gate:
-    """Stands in the way of SQLite in all threads but the one that made it, as a slow disk does."""
+    """Block SQLite in all threads except the one that made it, as a slow disk does."""
 
     def __init__(self) -> None:
         self.closed, self.reached, self.opened = False, threading.Event(), threading.Event()
@@ -36,7 +36,7 @@ class Gate:
 
     def pass_through(self) -> int:
         if self.closed:
-            assert threading.get_ident() != self.own, "the event loop waits for the file"
+            assert threading.get_ident() != self.own, "the event loop is blocked by the file"
             self.reached.set()
             assert self.opened.wait(LONGEST_S)
         return 0
@@ -94,7 +94,7 @@ READS: dict[str, Callable[[SqliteStore], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-async def test_a_slow_file_lets_the_event_loop_go_on(folder: Path, gate: Gate, name: str) -> None:
+async def test_a_slow_file_does_not_block_the_event_loop(folder: Path, gate: Gate, name: str) -> None:
     store = await filled(folder)
     gate.closed = True
     reading = asyncio.ensure_future(READS[name](store))
@@ -112,7 +112,7 @@ async def test_a_slow_file_lets_the_event_loop_go_on(folder: Path, gate: Gate, n
 def long_reads(
     store: SqliteStore, count: int, begun: threading.Semaphore | None = None
 ) -> Iterator[list[asyncio.Task[str]]]:
-    """Read what takes until the block ends."""
+    """Run reads that take until the block ends."""
     end = threading.Event()
 
     def look(connection: sqlite3.Connection) -> str:
@@ -129,7 +129,7 @@ def long_reads(
         end.set()
 
 
-async def test_long_reads_hold_up_neither_short_ones_nor_writes_and_are_of_one_moment(folder: Path) -> None:
+async def test_long_reads_block_nothing_and_read_one_snapshot(folder: Path) -> None:
     store = await filled(folder)
     begun = threading.Semaphore(0)
     with long_reads(store, MOST - 1, begun) as reading:
@@ -145,7 +145,7 @@ async def test_long_reads_hold_up_neither_short_ones_nor_writes_and_are_of_one_m
     await store.close()
 
 
-async def test_short_reads_take_no_thread_and_long_ones_one_connection(
+async def test_short_reads_use_no_thread_and_long_reads_one_connection(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "SLOW_S", LONGEST_S)  # on a busy machine any read may take long
@@ -160,7 +160,7 @@ async def test_short_reads_take_no_thread_and_long_ones_one_connection(
     await store.close()
 
 
-async def test_a_cancelled_read_leaves_sound_readers(folder: Path) -> None:
+async def test_a_cancelled_read_leaves_the_readers_usable(folder: Path) -> None:
     store = await filled(folder)
     with long_reads(store, 9) as reading:
         await asyncio.sleep(0)
@@ -173,7 +173,7 @@ async def test_a_cancelled_read_leaves_sound_readers(folder: Path) -> None:
     await store.close()
 
 
-async def test_a_walk_that_is_given_up_lets_its_file_go(folder: Path, gate: Gate) -> None:
+async def test_a_cancelled_walk_closes_its_connection(folder: Path, gate: Gate) -> None:
     store = await filled(folder)
     gate.closed = True
     walking = asyncio.ensure_future(walk(store))
@@ -184,7 +184,9 @@ async def test_a_walk_that_is_given_up_lets_its_file_go(folder: Path, gate: Gate
     with pytest.raises(asyncio.CancelledError):
         await walking
     await store.close()
-    assert await asyncio.to_thread(os.listdir, folder) == ["mindstream.db"], "the last connection takes the log with it"
+    assert await asyncio.to_thread(os.listdir, folder) == ["mindstream.db"], (
+        "the last connection removes the write-ahead log"
+    )
 
 
 async def test_closing_waits_for_running_reads_and_refuses_new_ones(folder: Path) -> None:

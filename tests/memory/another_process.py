@@ -1,4 +1,4 @@
-"""Another process on the same folder: reads a commit a line as JSON, writes it, says `ok`.
+"""Another process on the same folder: it reads one commit per line as JSON, writes it, and prints `ok`.
 
 {"folder": ..., "stream": ..., "kind": ..., "id": ..., "text": ..., "at": ...}   writes a record
 {"folder": ..., "stream": ..., "forget": ID, "at": ...}                          forgets one

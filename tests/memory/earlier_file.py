@@ -1,4 +1,4 @@
-"""Takes a data file back to the state in which an earlier version left it."""
+"""Restore a data file to the schema of an earlier version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OBJECTS = "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL AND name N
 
 
 def undo_migrations(file: Path, seen: int) -> None:
-    """Drop the tables, indexes and triggers that migrations after the first `seen` ones made."""
+    """Drop the tables, indexes and triggers that were added by migrations after the first `seen` ones."""
     with (
         contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection,
         contextlib.closing(open_database(file.with_name("older.db"), MIGRATIONS[:seen])) as older,

@@ -1,4 +1,4 @@
-"""The laws of docs/memory.md written a second time, to hold the first against."""
+"""A second, independent implementation of the decay rules in docs/memory.md, to compare with the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small talks with questions, written by hand in the forms of LoCoMo, LongMemEval and BEAM."""
+"""Small conversations with questions, written by hand in the formats of LoCoMo, LongMemEval and BEAM."""
 
 from __future__ import annotations
 

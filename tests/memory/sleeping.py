@@ -1,4 +1,4 @@
-"""A process that sleeps and kills itself after the n-th commit of it: `sleeping.py FOLDER N`; -1: never."""
+"""A process that sleeps and kills itself after its n-th commit: `sleeping.py FOLDER N`; -1: never."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mindstream.memory.store.store import Commit
 
 
 class Mortal(SqliteStore):
-    """Calls `end` when its n-th commit has been written, or, `before`, is to be."""
+    """Call `end` after its n-th commit, or with `before`, before it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -39,7 +39,7 @@ class Mortal(SqliteStore):
 
 
 async def live(store: Mortal) -> tuple[Memory, int]:
-    """Write what a sleep has to do with; return the stream and the row of the log that the sleep is begun for."""
+    """Write records that a sleep changes; return the stream and the log row that caused the sleep."""
     clock = ManualClock()
     stream = Memory(store, "ann", Words(), clock, strength=LAWS, seed=7)
     await stream.retain_all(

@@ -26,25 +26,25 @@ def belief(**fields: object) -> Belief[Shape]:
     return Belief("b", 1, Shape.model_validate(fields))
 
 
-def test_a_list_adds_and_keeps_its_order() -> None:
+def test_a_patch_appends_to_a_list_without_duplicates() -> None:
     value, changed = merged(belief(concerns=["noise"]), {"concerns": ["light", "Noise"]})
     assert value.concerns == ["noise", "light"]
     assert changed == {"concerns": ["noise", "light"]}
 
 
-def test_remove_takes_away_and_null_clears() -> None:
+def test_remove_deletes_list_items_and_null_clears_a_field() -> None:
     held = belief(concerns=["noise", "light"], hours=5.0)
     assert merged(held, {"concerns": {"remove": ["NOISE"]}})[0].concerns == ["light"]
     assert merged(held, {"concerns": None, "hours": None})[0] == Shape()
 
 
 @pytest.mark.parametrize("patch", [{"colour": "red"}, {"phase": "z"}, {"hours": "many"}])
-def test_a_patch_that_does_not_fit_is_refused(patch: dict[str, str]) -> None:
+def test_an_invalid_patch_is_refused(patch: dict[str, str]) -> None:
     with pytest.raises(InputError, match="belief 'b'"):
         merged(belief(), patch)
 
 
-async def test_concurrent_writers_keep_each_others_fields(folder: Path) -> None:
+async def test_concurrent_writers_do_not_overwrite_each_others_fields(folder: Path) -> None:
     stores = [SqliteStore(folder) for _ in range(2)]
     streams = [Memory(store, "ann", Words(), ManualClock()) for store in stores]
     writes = (
@@ -58,7 +58,7 @@ async def test_concurrent_writers_keep_each_others_fields(folder: Path) -> None:
         await store.close()
 
 
-async def test_a_belief_of_an_older_shape_is_still_read(folder: Path) -> None:
+async def test_a_belief_stored_with_an_older_model_can_be_read(folder: Path) -> None:
     class Smaller(BaseModel):
         model_config = ConfigDict(extra="forbid")
         hours: int | None = None

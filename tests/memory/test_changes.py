@@ -1,4 +1,4 @@
-"""A store reports its changes as of one moment, in portions; validity at a moment."""
+"""A store reports its changes from one snapshot, in portions; validity at a moment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def writing(*records: Record) -> Commit:
     return Commit(mind=records[0].stream, at=1e9, entries=(Entry(EVENT, "ann", records),))
 
 
-async def test_a_record_is_current_until_its_end_for_every_reader(store: SqliteStore) -> None:
+async def test_a_record_is_current_until_valid_until_for_every_reader(store: SqliteStore) -> None:
     ends = replace(a_record("the shop is closed"), valid_until=2e9)
     await store.commit(writing(ends))
     for now, holds in ((1.5e9, True), (2e9, False), (3e9, False)):
@@ -49,7 +49,7 @@ async def test_a_record_is_current_until_its_end_for_every_reader(store: SqliteS
     await store.commit(Commit(mind=key_of("ann"), at=1.7e9, entries=(again,)))
 
 
-async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
+async def test_changes_are_read_from_one_snapshot(folder: Path) -> None:
     store = SqliteStore(folder)
     kept, gone, new = (a_record(text) for text in ("kept", "gone", "new"))
     await store.commit(writing(kept, gone))
@@ -85,7 +85,7 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     await store.close()
 
 
-async def test_nothing_is_read_while_nobody_writes_and_all_that_another_program_writes(folder: Path) -> None:
+async def test_recall_reads_the_store_only_after_another_process_has_written(folder: Path) -> None:
     store, other = SqliteStore(folder), SqliteStore(folder)
     here, there = (Memory(each, "ann", WordLlama(), ManualClock()) for each in (store, other))
     record = await here.retain("The key is under the mat.")

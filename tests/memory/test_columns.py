@@ -38,7 +38,7 @@ async def fill(columns: Columns, store: SqliteStore) -> None:
         pass
 
 
-async def test_writes_of_another_process_are_seen(store: SqliteStore, folder: Path) -> None:
+async def test_cached_columns_include_writes_of_another_store(store: SqliteStore, folder: Path) -> None:
     shelf, other = IndexCache(store, "e", 8), SqliteStore(folder)
     await write(store, a_record("one"))
     assert len(await shelf.columns(key_of("ann"))) == 1
@@ -52,7 +52,7 @@ async def test_writes_of_another_process_are_seen(store: SqliteStore, folder: Pa
     await other.close()
 
 
-async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -> None:
+async def test_incremental_filling_gives_the_same_columns(store: SqliteStore) -> None:
     gradual = Columns(key_of("ann"), "e", 8)
     for i in range(40):
         await write(store, a_record(f"turn {'x' * i} {i}?", f"{i % 3}"))
@@ -67,7 +67,7 @@ async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -
     assert np.array_equal(gradual.lexical.scores(["turn", "7"]), at_once.lexical.scores(["turn", "7"]))
 
 
-async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_path: Path) -> None:
+async def test_streams_of_a_store_share_an_index_cache_bounded_by_records(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     streams = [Memory(store, name, embedder("wordllama"), SystemClock()) for name in ("a", "b", "c")]
     for stream in streams:
@@ -80,14 +80,14 @@ async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_p
         assert len(await stream.recall("thing", k=3)) == 3
     assert list(shelf._held) == ["b", "c"]
     shelf._records = 5
-    assert len((await streams[0].columns()).ids) == 10, "the one that is asked for is held, however large"
+    assert len((await streams[0].columns()).ids) == 10, "the requested stream is cached, whatever its size"
     assert list(shelf._held) == ["a"]
     for stream in streams:
         await stream.close()
     await store.close()
 
 
-async def test_a_recaller_goes_with_the_last_stream_that_has_it(tmp_path: Path) -> None:
+async def test_a_recaller_is_freed_with_its_last_stream(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     for n in range(5):
         async with Memory(store, f"mind {n}", WordLlama(), SystemClock()) as stream:
@@ -99,7 +99,7 @@ async def test_a_recaller_goes_with_the_last_stream_that_has_it(tmp_path: Path) 
     await store.close()
 
 
-def test_the_records_held_as_a_whole_are_the_newest_of_each_stream() -> None:
+def test_only_the_newest_whole_records_of_each_stream_are_cached() -> None:
     shared: OrderedDict[str, Record] = OrderedDict()
     ann, bob = Columns(key_of("ann"), "e", 8, shared), Columns(key_of("bob"), "e", 8, shared)
     first = a_record("the first")
@@ -107,6 +107,6 @@ def test_the_records_held_as_a_whole_are_the_newest_of_each_stream() -> None:
     bob.take(Changes([a_record(f"line {n}", stream="bob") for n in range(10)]))
     assert first.id not in shared
     assert len(shared) == WHOLE_OF_STREAM + 10
-    ann.take(Changes([replace(first, level=2)]))  # changed: it is held again, as it is now
+    ann.take(Changes([replace(first, level=2)]))  # changed: it is cached again in its new state
     assert shared[first.id].level == 2
     assert len(shared) == WHOLE_OF_STREAM + 10

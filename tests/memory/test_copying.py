@@ -1,4 +1,4 @@
-"""A folder copied into PostgreSQL and back: nothing lost, nothing doubled, an interrupted copy leaves nothing."""
+"""A folder copied into PostgreSQL and back: nothing lost, nothing doubled; an interrupted copy leaves nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mindstream.memory.store.postgres.postgres import PostgresStore
 
 
 async def _fill(folder: Path) -> None:
-    """Write something into every table, of two tenants and of none; the newest row is erased again."""
+    """Write something into every table, for two tenants and for none; the newest row is erased again."""
     for tenant in ("", "acme"):
         async with SqliteStore(folder, tenant) as store:
             key = store.key(StreamName("user", "ann"))
@@ -60,7 +60,7 @@ def _dump(folder: Path) -> list[str]:
     return lines
 
 
-async def test_there_and_back_again_all_is_as_it_was(tmp_path: Path) -> None:
+async def test_a_round_trip_between_sqlite_and_postgres_loses_nothing(tmp_path: Path) -> None:
     there, back = tmp_path / "there", tmp_path / "back"
     await _fill(there)
     url = postgres_server.fresh_url()
@@ -88,7 +88,7 @@ async def test_a_copy_continues_with_fresh_numbers(tmp_path: Path) -> None:
         assert [each.mind for each in await walled.events()] == ["acme#user#ann"] * 2
 
 
-async def test_a_copy_is_refused_where_something_is_and_leaves_nothing_where_it_fails(
+async def test_a_copy_needs_an_empty_target_and_a_failed_copy_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await _fill(tmp_path / "there")
@@ -98,7 +98,7 @@ async def test_a_copy_is_refused_where_something_is_and_leaves_nothing_where_it_
         source = str(tmp_path / "there")
         if target != url:
             monkeypatch.undo()
-            copy_data(source, url)  # nothing stood in its way
+            copy_data(source, url)  # the target was empty
             monkeypatch.setattr(copying, "_summed", lambda side, table: copying.Copied(table, 0, 0))
             source = url
         with pytest.raises(StorageError, match="differs from the source"):
@@ -112,7 +112,7 @@ async def test_a_copy_is_refused_where_something_is_and_leaves_nothing_where_it_
     for pair in ((str(tmp_path), str(tmp_path)), (url, url)):
         with pytest.raises(InputError, match="one of the two"):
             copy_data(*pair)
-    async with PostgresStore(url, "acme") as store:  # the walls stand again
+    async with PostgresStore(url, "acme") as store:  # row-level security is active again
         assert await store.owners([each.id for each in await _notes(tmp_path / "there")]) == {}
 
 
@@ -121,7 +121,7 @@ async def _notes(folder: Path) -> list[Record]:
         return (await store.changes(ANN, 0)).records
 
 
-async def test_a_memory_goes_on_in_the_copy(tmp_path: Path) -> None:
+async def test_a_memory_can_be_used_in_the_copy(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann", clock=ManualClock()) as memory:
         await memory.retain("Trams squeal below Ann's window.", "note")
     url = postgres_server.fresh_url()
@@ -131,7 +131,7 @@ async def test_a_memory_goes_on_in_the_copy(tmp_path: Path) -> None:
         assert [each.record.text for each in found] == ["Trams squeal below Ann's window."]
 
 
-def test_the_command_copies_and_says_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_copy_prints_the_copied_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asyncio.run(_fill(tmp_path / "there"))
     words = ["data", "copy", str(tmp_path / "there"), postgres_server.fresh_url()]
     assert edge.run(words) == 0

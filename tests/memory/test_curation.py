@@ -1,4 +1,4 @@
-"""Care: corrections, echoes, where things come from, the archive, another embedder, the audit."""
+"""Curation: corrections, echoes, evidence, the archive, another embedder, the audit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def found(world: World, query: str, as_of: float | None = None) -> list[st
     return [each.record.text for each in await world.stream.recall(query, as_of=as_of, touch=False)]
 
 
-async def test_a_correction_keeps_the_history(world: World) -> None:
+async def test_a_correction_keeps_the_old_record_for_as_of_queries(world: World) -> None:
     old = await world.stream.retain("Ann goes to bed at 23:00", "note", about=Triple("ann", "bedtime", "23:00"))
     then = world.clock.now()
     world.clock.advance(DAY_S)
@@ -38,7 +38,7 @@ async def test_a_correction_keeps_the_history(world: World) -> None:
     assert (await world.store.records(key_of("ann"), [old.id]))[0].superseded_by == new.id
 
 
-async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World) -> None:
+async def test_the_second_of_two_concurrent_corrections_is_refused(world: World) -> None:
     old = await world.stream.retain("bed at 23:00", "note")
     both = [world.stream.supersede(old.id, text) for text in ("bed at 22:00", "bed at 21:00")]
     results = await asyncio.gather(*both, return_exceptions=True)
@@ -46,7 +46,7 @@ async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World
     assert len(await world.stream.latest("note", 9)) == 1
 
 
-async def test_a_replacement_may_differ_in_everything_or_be_nothing(world: World) -> None:
+async def test_a_replacement_may_change_every_field_or_be_none(world: World) -> None:
     first = await world.stream.retain("Bed at 23", "document", data={"page": 1})
     second = await world.stream.replace(first.id, RecordDraft(text="bed at 23", kind="document", data={"page": 2}))
     assert second and second.data == {"page": 2} and second.evidence == (first.id,)
@@ -61,7 +61,7 @@ async def test_a_replacement_may_differ_in_everything_or_be_nothing(world: World
         await world.stream.replace(second.id, RecordDraft(text="bed at 24", kind="document"))
 
 
-async def test_of_two_replacements_at_once_one_is_told_to_look_again(world: World) -> None:
+async def test_the_second_of_two_concurrent_replacements_is_refused(world: World) -> None:
     old = await world.stream.retain("bed at 23:00", "document")
     both = [world.stream.replace(old.id, RecordDraft(text=text, kind="document")) for text in ("one", "two")]
     results = await asyncio.gather(*both, return_exceptions=True)
@@ -69,14 +69,14 @@ async def test_of_two_replacements_at_once_one_is_told_to_look_again(world: Worl
     assert len(await world.stream.latest("document", 9)) == 1
 
 
-async def test_a_touch_in_between_does_not_stop_a_correction(world: World) -> None:
+async def test_a_concurrent_touch_does_not_block_a_correction(world: World) -> None:
     old = await world.stream.retain("bed at 23:00", "note")
     await world.stream.recall("bed")
     await asyncio.gather(world.stream.settle(), world.stream.supersede(old.id, "bed at 22:00"))
     assert [record.text for record in await world.stream.latest("note", 9)] == ["bed at 22:00"]
 
 
-async def test_an_impossible_correction_is_explained(world: World) -> None:
+async def test_invalid_corrections_raise_an_error_with_the_reason(world: World) -> None:
     old = await world.stream.retain("bed at 23:00", "note")
     await world.stream.supersede(old.id, "bed at 22:00")
     with pytest.raises(InputError, match="was superseded by"):
@@ -88,7 +88,7 @@ async def test_an_impossible_correction_is_explained(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", ["note", "thought", "exemplar"])
-async def test_the_same_words_are_kept_once(world: World, kind: Kind) -> None:
+async def test_equal_texts_of_a_kind_are_stored_once(world: World, kind: Kind) -> None:
     first = await world.stream.retain("Ann drinks tea.", kind)
     again = await world.stream.retain_all(
         [RecordDraft(text="ann  drinks TEA", kind=kind), RecordDraft(text="new", kind=kind)]
@@ -107,7 +107,7 @@ async def test_a_recently_recalled_text_is_not_stored_again(world: World, kind: 
     assert (await world.stream.retain("ann grows tomatoes on the roof", kind)).id != seen.id
 
 
-async def test_evidence_can_be_followed_down_to_what_was_seen(world: World) -> None:
+async def test_evidence_of_returns_the_tree_down_to_observations(world: World) -> None:
     seen = [await world.stream.retain(f"Ann was at the gym, {n}") for n in range(2)]
     note = await world.stream.retain("Ann likes sport", "note", evidence=[seen[0].id])
     thought = await world.stream.retain("Ann is fit", "thought", evidence=[note.id, seen[1].id, "gone"])
@@ -123,7 +123,7 @@ async def test_evidence_can_be_followed_down_to_what_was_seen(world: World) -> N
         await world.stream.evidence_of("nothing")
 
 
-async def test_purge_empties_the_archive_for_good(world: World) -> None:
+async def test_purge_deletes_archived_records_permanently(world: World) -> None:
     one, two, kept = await world.stream.retain_all(
         [RecordDraft(text="swordfish"), RecordDraft(text="marlin"), RecordDraft(text="herring")]
     )
@@ -143,7 +143,7 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
-async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(world: World) -> None:
+async def test_another_embedder_is_reported_and_reembed_can_be_resumed(world: World) -> None:
     await world.stream.retain_all([RecordDraft(text=f"Ann grows tomatoes, {n}") for n in range(30)])
     other = world.another(Words("others"))
     with other.feed.listening() as heard:
@@ -164,7 +164,7 @@ async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(
     await asyncio.gather(broken, return_exceptions=True)
     left = (await other.columns()).foreign
     assert 0 <= left < 30
-    assert await other.reembed(batch=8) <= left, "a batch on its way when it was broken off may still land"
+    assert await other.reembed(batch=8) <= left, "a batch in progress at the cancellation may still be written"
     assert await other.reembed() == 0
     assert (await other.columns()).foreign == 0
     scores = (await other.recall("tomatoes", k=1, touch=False))[0].parts
@@ -173,7 +173,7 @@ async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(
     await other.store.close()
 
 
-async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
+async def test_audit_reports_duplicates_echoes_and_unused_records(world: World) -> None:
     stream = world.stream
     first = await stream.retain("Ann grows tomatoes on the roof of her house", "note")
     copies = await stream.build_records([RecordDraft(text="ann grows TOMATOES on the roof of her house", kind="note")])
@@ -203,7 +203,7 @@ async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
     assert not report.clean
 
 
-async def test_a_clean_stream_has_a_clean_audit(world: World) -> None:
+async def test_audit_of_a_clean_stream_reports_nothing(world: World) -> None:
     await world.stream.retain_all(
         [RecordDraft(text="Ann grows tomatoes", kind="note"), RecordDraft(text="yes", kind="chat")] * 2
     )
@@ -221,7 +221,7 @@ async def test_a_clean_stream_has_a_clean_audit(world: World) -> None:
         ("Meets Zoé at 9", "Meets Zoé at 10"),
     ],
 )
-async def test_a_correction_keeps_all_but_the_words_and_may_change_case_alone(world: World, old: str, new: str) -> None:
+async def test_a_correction_keeps_all_other_fields_and_may_change_only_case(world: World, old: str, new: str) -> None:
     ends, begins = world.clock.now() + 9 * DAY_S, world.clock.now() - DAY_S
     (first,) = await world.stream.retain_all(
         [
@@ -244,23 +244,26 @@ async def test_a_correction_keeps_all_but_the_words_and_may_change_case_alone(wo
 
 
 @pytest.mark.parametrize("text", ["Crème brûlée at Zoë's", "Tiếng Việt", "ガギグゲゴ は 好き", "Й и Ё"])
-async def test_composed_and_decomposed_text_is_one_text(world: World, text: str) -> None:
+async def test_composed_and_decomposed_unicode_is_the_same_text(world: World, text: str) -> None:
     composed, parted = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
     first = await world.stream.retain(parted, "note", keywords=[parted])
     assert first.text == composed and first.keywords == (composed,)
     assert (await world.stream.retain(composed, "note")).id == first.id
     assert (await world.stream.recall(parted, k=1))[0].record.id == first.id
-    assert (await world.stream.correct(first.id, parted)).record.id == first.id  # it says that already
+    assert (await world.stream.correct(first.id, parted)).record.id == first.id  # it already says that
     assert [each.id for each in (await world.stream.find_removal(about=parted)).asked] == [first.id]
 
 
-async def test_a_decomposed_text_of_an_earlier_version_is_known_and_forgotten(world: World) -> None:
+async def test_decomposed_text_of_an_earlier_version_is_found_and_forgotten(world: World) -> None:
     composed, parted = (unicodedata.normalize(form, "Zoë mag Crème brûlée") for form in ("NFC", "NFD"))
     note = await world.stream.retain(composed, "note")
     sea = await world.stream.retain("the sea")
     dream = await world.stream.retain(f"{composed}, at sea", "dream", evidence=[note.id, sea.id])
     number = hashlib.blake2b(" ".join(parted.casefold().split()).encode(), digest_size=8).digest()
-    with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection, connection:  # as it was written then
+    with (
+        contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection,
+        connection,
+    ):  # as an earlier version wrote it
         same = int.from_bytes(number, signed=True)
         connection.execute("UPDATE records SET text = ?, same = ? WHERE id = ?", (parted, same, note.id))
     world.stream.clock.advance(DAY_S)  # type: ignore[attr-defined]

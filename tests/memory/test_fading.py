@@ -1,4 +1,4 @@
-"""The laws of strength: every transition, on any clock."""
+"""The decay rules: every transition, with any clock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def held(draw: st.DrawFn, laws: Strength, lasting: bool = False) -> StrengthStat
 
 
 @given(some_laws, st.data(), spans)
-def test_returned_rises_at_level_0_or_after_its_interval_and_is_new_again(
+def test_a_returned_record_rises_at_level_0_or_after_its_interval(
     laws: Strength, data: st.DataObject, later: float
 ) -> None:
     before = data.draw(held(laws))
@@ -52,7 +52,9 @@ def test_returned_rises_at_level_0_or_after_its_interval_and_is_new_again(
 
 
 @given(some_laws, st.data(), spans, st.sampled_from([after_return, after_passing_over, after_sleep]))
-def test_a_lasting_record_never_changes_its_level(laws: Strength, data: st.DataObject, later: float, law: type) -> None:
+def test_a_long_term_record_never_changes_its_level(
+    laws: Strength, data: st.DataObject, later: float, law: type
+) -> None:
     before = data.draw(held(laws, lasting=True))
     after = law(before, before.time + later, laws)
     assert (after.level, after.lasting) == (before.level, True)
@@ -82,13 +84,13 @@ def test_intervals_grow_with_the_level_up_to_the_cap(laws: Strength) -> None:
     assert all(interval < laws.cap_s for interval in intervals[: laws.lasting_level])
 
 
-def test_a_clock_that_goes_backwards_does_no_harm() -> None:
+def test_a_clock_that_goes_backwards_changes_nothing() -> None:
     before = StrengthState(2, False, 1e9)
     assert after_return(before, 1e9 - 500, LAWS) == before
     assert after_sleep(before, 1e9 - 500, LAWS) == before
 
 
-def test_by_default_five_returns_over_thirty_hours_make_a_record_last() -> None:
+def test_by_default_five_returns_over_thirty_hours_make_a_record_long_term() -> None:
     times = rehearsals(LAWS)
     assert [time / HOUR_S for time in times] == [0, 2, 6, 14, 30]
     now = StrengthState(0, False, 0.0)
@@ -98,7 +100,7 @@ def test_by_default_five_returns_over_thirty_hours_make_a_record_last() -> None:
     assert now.lasting
 
 
-def test_the_curve_falls_after_the_threshold_and_later_for_what_is_held_better() -> None:
+def test_the_retention_curve_falls_after_the_threshold_and_later_at_higher_levels() -> None:
     curves = [curve(LAWS, level, days=60) for level in range(LAWS.lasting_level + 1)]
     for lower, higher in itertools.pairwise(curves):
         assert all(a.kept <= b.kept + 1e-12 for a, b in zip(lower, higher, strict=True))
@@ -112,6 +114,6 @@ def test_the_curve_falls_after_the_threshold_and_later_for_what_is_held_better()
 @pytest.mark.parametrize(
     "wrong", [{"first_s": 0.0}, {"base": 1.0}, {"cap_s": HOUR_S}, {"asleep_s": -1.0}, {"passed_over_s": float("nan")}]
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
+def test_invalid_strength_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="strength needs"):
         Strength(**wrong)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Forgetting on request: records that go, records that stay without the text, and no byte in any file."""
+"""Forgetting on request: records that are removed, records that stay without the text, and no byte in any file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mindstream.service.doctor.repair import faults
 
 
 class Believed(BaseModel):
-    """What tests believe."""
+    """The model of the beliefs in these tests."""
 
     mood: str | None = None
     pets: list[str] = []
@@ -35,7 +35,7 @@ class Believed(BaseModel):
 
 
 def left(folder: Path, *words: str) -> list[str]:
-    """Name the files that hold one of these words."""
+    """Return the names of the files that contain one of these words."""
     found = []
     for path in folder.rglob("*"):
         if path.is_file():
@@ -45,7 +45,7 @@ def left(folder: Path, *words: str) -> list[str]:
 
 
 async def say(stream: Memory, text: str, answer: str = "", session: str = "monday") -> Record:
-    """Write an utterance as a mind does, and an answer."""
+    """Write an utterance and an answer, as a mind does."""
     (said,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="ann", episode=session)])
     (row,) = await stream.commit(Entry(Heard(text=text, session=session, record=said.id), "ann", (said,)))
     if answer:
@@ -64,7 +64,7 @@ async def all_texts(world: World) -> list[str]:
 
 
 async def forget(world: World, removal: Removal) -> Forgotten:
-    """Forget, and check that the preview was right."""
+    """Forget, and check the preview."""
     before = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
     done = await world.stream.remove(removal)
     after = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
@@ -75,7 +75,7 @@ async def forget(world: World, removal: Removal) -> Forgotten:
     return done
 
 
-async def test_a_record_goes_with_all_that_was_drawn_from_it_alone(world: World) -> None:
+async def test_forget_removes_a_record_and_records_derived_from_it_alone(world: World) -> None:
     stream = world.stream
     zorro = await say(stream, "My parrot Zorro screams at six.", "Zorro is loud, then.")
     tea = await say(stream, "I drink green tea at night.")
@@ -100,7 +100,7 @@ async def test_a_record_goes_with_all_that_was_drawn_from_it_alone(world: World)
     assert (await stream.store.records(stream.key, [hit.record.id]))[0].vector is not None
 
 
-async def test_a_belief_loses_the_items_that_rested_on_it_in_its_history_too(world: World) -> None:
+async def test_forget_removes_derived_belief_items_from_all_versions(world: World) -> None:
     stream = world.stream
     zorro = await say(stream, "I have a parrot called Zorro and feel low.")
     tea = await say(stream, "I have a cat. I would like to sleep through.")
@@ -121,7 +121,7 @@ async def test_a_belief_loses_the_items_that_rested_on_it_in_its_history_too(wor
     assert "sing to the cat" in (await stream.recall("sing", k=1, touch=False))[0].record.text
 
 
-async def test_a_belief_with_other_evidence_loses_only_the_words(world: World) -> None:
+async def test_forget_redacts_the_text_in_beliefs_with_other_evidence(world: World) -> None:
     stream = world.stream
     zorro, tea = await say(stream, "Zorro screams at six"), await say(stream, "I drink tea at night")
     await stream.believe(
@@ -133,7 +133,7 @@ async def test_a_belief_with_other_evidence_loses_only_the_words(world: World) -
     assert left(world.folder, "zorro") == []
 
 
-async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) -> None:
+async def test_forget_removes_only_the_plan_steps_based_on_the_record(world: World) -> None:
     stream = world.stream
     zorro, tea = await say(stream, "Zorro screams"), await say(stream, "tea late")
     steps: list[JsonValue] = [{"title": "Cover Zorro's cage", "do": "a cloth over Zorro", "state": "now"}]
@@ -154,7 +154,7 @@ async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) ->
     assert left(world.folder, "zorro") == []
 
 
-async def test_where_the_newest_version_goes_what_was_held_before_holds_again(world: World) -> None:
+async def test_the_previous_version_is_current_if_the_newest_is_forgotten(world: World) -> None:
     tea, zorro = await say(world.stream, "tea late"), await say(world.stream, "Zorro screams")
     for version, said in ((1, tea), (2, zorro)):
         await world.stream.retain_all(
@@ -168,7 +168,7 @@ async def test_where_the_newest_version_goes_what_was_held_before_holds_again(wo
         assert list(faults(connection)) == []
 
 
-async def test_a_subject_goes_wherever_it_is_mentioned(world: World) -> None:
+async def test_forget_about_a_subject_removes_every_mention(world: World) -> None:
     stream = world.stream
     said = await say(stream, "On Fridays I bake with Otto.", "Baking with somebody is good.")
     other = await say(stream, "I bought an ottoman.", "A soft seat.")
@@ -205,7 +205,7 @@ async def test_chinese_words_are_forgotten(world: World) -> None:
     assert left(world.folder, "鹦鹉", "佐罗") == []
 
 
-async def test_a_session_and_a_span_go_with_what_was_drawn_from_them(world: World) -> None:
+async def test_forget_by_session_or_time_span_removes_derived_records(world: World) -> None:
     stream = world.stream
     first = await say(stream, "Zorro screams", "How loud?", "monday")
     world.clock.advance(3_600)
@@ -236,7 +236,7 @@ async def test_another_user_s_records_are_untouched(world: World) -> None:
         await world.stream.find_removal(bobs.id)
 
 
-async def test_messages_of_other_people_stay(world: World) -> None:
+async def test_messages_of_other_people_are_kept(world: World) -> None:
     said = await say(world.stream, "I sold the red bicycle")
     others = await world.stream.retain("Ann sold the red bicycle, says Otto", by="otto")
     removal = await world.stream.find_removal(said.id)
@@ -244,7 +244,7 @@ async def test_messages_of_other_people_stay(world: World) -> None:
     assert await all_texts(world) == [others.text]
 
 
-async def test_what_the_mind_repeats_of_it_in_another_answer_goes_line_by_line(world: World) -> None:
+async def test_repetitions_in_other_answers_are_redacted_by_line(world: World) -> None:
     zorro = await say(world.stream, "My parrot Zorro screams at six.")
     await say(
         world.stream, "What do you know of me?", "This is what I have:\n- your parrot Zorro screams at six\n- tea"
@@ -257,7 +257,7 @@ async def test_what_the_mind_repeats_of_it_in_another_answer_goes_line_by_line(w
 
 
 @pytest.mark.parametrize("line", ["The ferry to Hven sails at noon.", "渡轮中午开往文岛", "Ferry: Hven, noon ⛴"])
-async def test_another_answer_with_the_same_words_stays_whole(line: str, world: World) -> None:
+async def test_an_independent_answer_with_the_same_words_is_kept(line: str, world: World) -> None:
     stream = world.stream
     await say(stream, "Make me a plan.", f"First rest.\n{line}")
     ferry = await say(stream, f"By the way: {line} Zorro sails too.", line)
@@ -274,7 +274,7 @@ async def test_another_answer_with_the_same_words_stays_whole(line: str, world: 
     assert left(world.folder, "zorro") == []
 
 
-async def test_of_a_message_that_says_several_things_a_part_can_be_forgotten(world: World) -> None:
+async def test_forget_can_redact_a_part_of_a_message(world: World) -> None:
     stream = world.stream
     said = await say(stream, "I am Ida, I rise at five and my parrot is called Zorro.", "Good morning, Ida.")
     await stream.retain("Keeps a parrot, Zorro", "note", evidence=[said.id])
@@ -290,7 +290,7 @@ async def test_of_a_message_that_says_several_things_a_part_can_be_forgotten(wor
     assert (await stream.belief("life", Believed)).value == Believed(goals=["rise at five"])
 
 
-async def test_the_audit_is_written_with_the_deletion_and_a_file_in_use_is_no_error(
+async def test_forget_writes_the_audit_atomically_even_if_compaction_fails(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def busy(_: SqliteStore) -> None:
@@ -313,7 +313,7 @@ async def test_the_audit_is_written_with_the_deletion_and_a_file_in_use_is_no_er
     assert left(world.folder, "zorro") == []
 
 
-async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_drawn_from(world: World) -> None:
+async def test_forget_follows_corrections_to_earlier_and_later_wordings(world: World) -> None:
     stream = world.stream
     paris, rome = await say(stream, "I live in Paris"), await say(stream, "No, I live in Rome")
     note = await stream.retain("Lives in Paris", "note", evidence=[paris.id])
@@ -326,7 +326,7 @@ async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_dr
     assert await all_texts(world) == [paris.text, rome.text]
 
 
-async def test_what_is_left_to_rewrite_is_rewritten_by_whoever_opens_the_folder(world: World) -> None:
+async def test_an_interrupted_rewrite_is_finished_when_the_folder_is_opened(world: World) -> None:
     zorro = await say(world.stream, "My parrot is called Zorro.")
     await world.store.erase(key_of("ann"), [zorro.id])  # and the process died before the file was rewritten
     await world.close()
@@ -340,7 +340,7 @@ def unfinished(folder: Path) -> bool:
         return bool(connection.execute("SELECT 1 FROM counters WHERE name = 'erased' AND value > 0").fetchone())
 
 
-async def test_a_run_in_progress_about_it_writes_nothing(folder: Path) -> None:
+async def test_a_running_reasoner_writes_nothing_about_forgotten_text(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
         await mind.send("My parrot Zorro screams at six.")
         await mind.memory.forget(session="s")
@@ -363,13 +363,15 @@ async def test_a_run_in_progress_about_it_writes_nothing(folder: Path) -> None:
         ({"since": -1.0}, "since: seconds since 1970"),
     ],
 )
-async def test_an_impossible_forget_is_explained(what: dict[str, str], says: str, world: World) -> None:
+async def test_invalid_forget_requests_raise_an_error_with_the_reason(
+    what: dict[str, str], says: str, world: World
+) -> None:
     await say(world.stream, "hello")
     with pytest.raises(InputError, match=says):
         await world.stream.find_removal(**what)  # type: ignore[arg-type]
 
 
-async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world: World) -> None:
+async def test_a_correction_is_logged_and_reports_records_based_on_the_old_text(world: World) -> None:
     stream = world.stream
     said = await say(stream, "I wake at three")
     note = await stream.retain("Wakes at three", "note", evidence=[said.id])
@@ -384,7 +386,7 @@ async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world
     assert len(await world.events("corrected")) == 1
 
 
-async def test_removed_content_is_not_reported_as_staying(folder: Path) -> None:
+async def test_removed_records_are_not_listed_as_similar(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="one", responder=Coach.using()) as mind:
         for text in ("My daughter is called Iris.", "I drink coffee at four.", "The coffee keeps me awake."):
             await mind.send(text)

@@ -44,7 +44,9 @@ async def found(memory: Memory) -> list[list[tuple[str, float]]]:
 
 
 @pytest.mark.parametrize("kept_from", [50, 10_000])
-async def test_recall_is_as_if_made_anew(folder: Path, kept_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recall_after_forget_equals_recall_with_fresh_columns(
+    folder: Path, kept_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(index_cache, "KEPT_FROM", kept_from)
     chance = random.Random(kept_from)
     async with Counting(folder) as store, Memory(store, "ann", Words(), ManualClock(), seed=1) as memory:
@@ -63,7 +65,7 @@ async def test_recall_is_as_if_made_anew(folder: Path, kept_from: int, monkeypat
             await memory.forget(*(each.id for each in gone))
             records = [each for each in records if each not in gone]
             held = await found(memory)
-            assert store.rows <= 2 * len(notes)  # those that lost some words, and got a new vector
+            assert store.rows <= 2 * len(notes)  # those that lost some text, and got a new vector
             async with SqliteStore(folder) as other, Memory(other, "ann", Words(), ManualClock()) as anew:
                 assert held == await found(anew)
             records += await memory.retain_all(drafts(2, chance))

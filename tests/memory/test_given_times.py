@@ -20,7 +20,7 @@ SAME: list[Time] = [
 
 
 @pytest.mark.parametrize("given", SAME, ids=repr)
-async def test_every_form_of_a_time_means_the_same(given: Time, folder: Path) -> None:
+async def test_all_time_formats_give_the_same_moment(given: Time, folder: Path) -> None:
     assert moment(given) == NOON.timestamp()
     clock = ManualClock(NOON.timestamp() + 1e6)
     async with Memory.open(folder, "ann", clock=clock) as memory:
@@ -43,7 +43,7 @@ async def test_every_form_of_a_time_means_the_same(given: Time, folder: Path) ->
 
 
 @pytest.mark.parametrize("given", ["", "soon", "2025", "2025-13-01", "1e9", True, float("inf"), b"2025-01-01", [2025]])
-async def test_what_is_no_time_is_refused_by_its_name(given: object, folder: Path) -> None:
+async def test_an_invalid_time_is_refused_with_the_argument_name(given: object, folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         await memory.retain("Ann sowed beans.", "note")
         for name in ("since", "until", "as_of"):

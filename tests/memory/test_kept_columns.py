@@ -55,7 +55,7 @@ async def write(store: SqliteStore, count: int, first: int = 0) -> None:
 
 
 async def kept(folder: Path) -> Path:
-    """Have the columns kept by a process, and return their file."""
+    """Let a process store the columns, and return their file."""
     store = SqliteStore(folder)
     shelf = IndexCache(store, "words", 96)
     await shelf.columns(ANN)
@@ -66,18 +66,18 @@ async def kept(folder: Path) -> Path:
 
 
 def put(path: Path, content: bytes | bytearray) -> None:
-    """Put a file in the place of another, which may be mapped."""
+    """Replace a file that may be mapped by another."""
     path.unlink(missing_ok=True)
     path.write_bytes(content)
 
 
-def holding(folder: Path, words: bytes) -> list[Path]:
-    """Return the files in which words stand."""
+def files_with(folder: Path, words: bytes) -> list[Path]:
+    """Return the files that contain some words."""
     return [path for path in folder.rglob("*") if path.is_file() and words in path.read_bytes()]
 
 
-def alike(one: Columns, other: Columns) -> None:
-    """Compare columns that were mapped with columns that were filled."""
+def assert_equal_columns(one: Columns, other: Columns) -> None:
+    """Compare mapped columns with filled ones."""
     assert list(one.ids) == list(other.ids)
     for each in (one, other):
         each.vectors.cosines(np.zeros(96, np.float32), np.arange(1))
@@ -103,7 +103,7 @@ def alike(one: Columns, other: Columns) -> None:
     assert np.array_equal(mine[1], its[1])
 
 
-async def test_what_was_kept_is_like_what_is_filled(filled: SqliteStore, folder: Path) -> None:
+async def test_stored_columns_equal_columns_built_from_the_store(filled: SqliteStore, folder: Path) -> None:
     path = await kept(folder)
     assert path.stat().st_mode & 0o777 == 0o600
     shelf = IndexCache(filled, "words", 96)
@@ -112,10 +112,10 @@ async def test_what_was_kept_is_like_what_is_filled(filled: SqliteStore, folder:
     fresh = Columns(ANN, "words", 96)
     async for _ in fresh.reading(filled):
         pass
-    alike(columns, fresh)
+    assert_equal_columns(columns, fresh)
 
 
-async def test_what_is_written_later_is_caught_up_and_kept_again(filled: SqliteStore, folder: Path) -> None:
+async def test_later_writes_are_added_and_columns_are_stored_again(filled: SqliteStore, folder: Path) -> None:
     path = await kept(folder)
     before = path.read_bytes()
     await write(filled, 2 * FEW, MANY)
@@ -123,7 +123,7 @@ async def test_what_is_written_later_is_caught_up_and_kept_again(filled: SqliteS
     assert (await shelf.columns(ANN)).kept == MANY
     async with Memory(filled, "ann", Words(), ManualClock()) as memory:
         await memory.recall("thing3 near place4", 5)
-    await memory._recaller.shelf.settled()  # only one writes the file at a time
+    await memory._recaller.shelf.settled()  # only one process writes the file at a time
     await shelf.settled()
     await shelf.columns(ANN)
     await shelf.settled()
@@ -134,10 +134,10 @@ async def test_what_is_written_later_is_caught_up_and_kept_again(filled: SqliteS
     fresh = Columns(ANN, "words", 96)
     async for _ in fresh.reading(filled):
         pass
-    alike(await shelf.columns(ANN), fresh)
+    assert_equal_columns(await shelf.columns(ANN), fresh)
 
 
-async def test_what_is_written_while_it_is_kept_counts_once(filled: SqliteStore, folder: Path) -> None:
+async def test_records_written_during_saving_are_counted_once(filled: SqliteStore, folder: Path) -> None:
     shelf = IndexCache(filled, "words", 96)
     await shelf.columns(ANN)
     first = MANY
@@ -152,11 +152,11 @@ async def test_what_is_written_while_it_is_kept_counts_once(filled: SqliteStore,
     assert len(mapped) == first
     async for _ in fresh.reading(filled):
         pass
-    alike(mapped, fresh)
+    assert_equal_columns(mapped, fresh)
 
 
 @pytest.mark.parametrize("place", [4, 40, ROOM + 7, -5])
-async def test_a_damaged_file_is_ignored_and_built_anew(filled: SqliteStore, folder: Path, place: int) -> None:
+async def test_a_damaged_columns_file_is_rebuilt(filled: SqliteStore, folder: Path, place: int) -> None:
     path = await kept(folder)
     content = bytearray(path.read_bytes())
     content[place] ^= 255
@@ -169,7 +169,7 @@ async def test_a_damaged_file_is_ignored_and_built_anew(filled: SqliteStore, fol
     assert (await IndexCache(filled, "words", 96).columns(ANN)).kept == MANY
 
 
-async def test_damage_is_found_in_the_background(filled: SqliteStore, folder: Path) -> None:
+async def test_damage_in_a_columns_file_is_detected_in_the_background(filled: SqliteStore, folder: Path) -> None:
     path = await kept(folder)
     content = bytearray(path.read_bytes())
     place = content.index((await IndexCache(filled, "words", 96).columns(ANN)).vectors.sums.values[7].tobytes())
@@ -181,10 +181,10 @@ async def test_damage_is_found_in_the_background(filled: SqliteStore, folder: Pa
     fresh = Columns(ANN, "words", 96)
     async for _ in fresh.reading(filled):
         pass
-    alike(await shelf.columns(ANN), fresh)
+    assert_equal_columns(await shelf.columns(ANN), fresh)
 
 
-async def test_a_file_of_another_store_is_ignored(filled: SqliteStore, folder: Path, tmp_path: Path) -> None:
+async def test_a_columns_file_of_another_store_is_ignored(filled: SqliteStore, folder: Path, tmp_path: Path) -> None:
     path = await kept(folder)
     async with SqliteStore(tmp_path / "other") as other:
         await write(other, MANY, 10_000)
@@ -196,7 +196,7 @@ async def test_a_file_of_another_store_is_ignored(filled: SqliteStore, folder: P
     assert (await IndexCache(filled, "another", 96).columns(ANN)).kept == 0
 
 
-async def test_what_was_erased_is_in_no_file(filled: SqliteStore, folder: Path) -> None:
+async def test_erased_records_are_in_no_columns_file(filled: SqliteStore, folder: Path) -> None:
     await kept(folder)
     async with Memory(filled, "ann", Words(), ManualClock()) as memory:
         gone = (await memory.recall("thing3", 1, touch=False))[0].record
@@ -205,17 +205,17 @@ async def test_what_was_erased_is_in_no_file(filled: SqliteStore, folder: Path) 
         assert gone.id not in [each.record.id for each in await memory.recall("thing3", 9, touch=False)]
         await memory._recaller.shelf.settled()
     await kept(folder)
-    assert len(holding(folder, b"talk 29")) == 2
-    async with SqliteStore(folder) as other:  # whose process dies before it has deleted the file
+    assert len(files_with(folder, b"talk 29")) == 2
+    async with SqliteStore(folder) as other:  # a process that dies before it has deleted the file
         secret = (folder / "columns").iterdir().__next__()
         content = secret.read_bytes()
         await other.erase(ANN)
         put(secret, content)
         await other.compact()
-    assert not holding(folder, b"talk 29")
+    assert not files_with(folder, b"talk 29")
 
 
-async def test_what_another_machine_erased_is_not_found(filled: SqliteStore, folder: Path) -> None:
+async def test_records_erased_on_another_machine_are_not_found(filled: SqliteStore, folder: Path) -> None:
     path = await kept(folder)
     content = path.read_bytes()
     (gone,) = (await filled.candidates(ANN, None, [], 1))[-1:]
@@ -226,7 +226,7 @@ async def test_what_another_machine_erased_is_not_found(filled: SqliteStore, fol
     assert not columns.traces
 
 
-async def test_two_do_not_write_one_file_and_what_a_dead_one_left_is_written_over(
+async def test_one_process_writes_a_columns_file_and_leftovers_are_overwritten(
     filled: SqliteStore, folder: Path
 ) -> None:
     path = await kept(folder)
@@ -246,20 +246,22 @@ async def test_two_do_not_write_one_file_and_what_a_dead_one_left_is_written_ove
     assert (await IndexCache(filled, "words", 96).columns(ANN)).kept == MANY
 
 
-async def test_a_writing_that_is_broken_off_leaves_nothing(filled: SqliteStore, folder: Path) -> None:
+async def test_a_cancelled_write_leaves_no_columns_file(filled: SqliteStore, folder: Path) -> None:
     shelf = IndexCache(filled, "words", 96)
     await shelf.columns(ANN)
     (writing,) = shelf._keeping.values()
     for _ in range(100_000):
         await asyncio.sleep(0)
-        if holding(folder / "columns", b""):
+        if files_with(folder / "columns", b""):
             break
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
     assert not list((folder / "columns").iterdir())
 
 
-async def test_mapped_columns_weigh_little_and_the_coldest_leave(filled: SqliteStore, folder: Path) -> None:
+async def test_mapped_columns_use_little_of_the_cache_and_the_oldest_are_evicted(
+    filled: SqliteStore, folder: Path
+) -> None:
     await kept(folder)
     shelf = IndexCache(filled, "words", 96, records=MANY // 8)
     await shelf.columns(ANN)
@@ -272,7 +274,7 @@ async def test_mapped_columns_weigh_little_and_the_coldest_leave(filled: SqliteS
     assert list(shelf._held) == [key_of("eve"), ANN]
 
 
-async def test_until_they_are_there_recall_goes_by_candidates_and_says_so(filled: SqliteStore) -> None:
+async def test_recall_uses_candidates_until_columns_are_loaded_and_reports_it(filled: SqliteStore) -> None:
     async with Memory(filled, "ann", Words(), ManualClock()) as memory:
         found = await memory.recall(f"said {MANY - 1} near thing3", 3)
         assert found.by_candidates
@@ -287,7 +289,7 @@ async def test_until_they_are_there_recall_goes_by_candidates_and_says_so(filled
         assert memory.columns_held() is not None
 
 
-async def test_a_process_that_begins_with_a_file_asks_for_no_candidates(filled: SqliteStore, folder: Path) -> None:
+async def test_with_a_columns_file_the_first_recall_needs_no_candidates(filled: SqliteStore, folder: Path) -> None:
     await kept(folder)
     async with Memory(filled, "ann", Words(), ManualClock()) as memory:
         found = await memory.recall("said 3 near thing3", 3, touch=False)
@@ -311,7 +313,7 @@ async def test_columns_are_filled_in_the_background_after_the_answer(
     assert len(shelf._held[ANN]) == MANY
 
 
-async def test_of_a_long_stream_the_same_is_found_as_by_scoring_all(filled: SqliteStore) -> None:
+async def test_recall_on_a_long_stream_agrees_with_scoring_all_records(filled: SqliteStore) -> None:
     recaller, clock = Recaller(filled, Words()), ManualClock()
     await recaller.shelf.columns(ANN)
     await recaller.shelf.settled()  # this compares two ways of scoring, not columns that are still being filled
@@ -333,7 +335,7 @@ async def test_of_a_long_stream_the_same_is_found_as_by_scoring_all(filled: Sqli
     assert same / total >= 0.98
 
 
-async def test_columns_of_a_user_erased_on_another_machine_are_neither_kept_nor_loaded(folder: Path) -> None:
+async def test_columns_of_a_user_erased_on_another_machine_are_deleted(folder: Path) -> None:
     store = SqliteStore(folder)
     await write(store, MANY)
     path = await kept(folder)
@@ -344,13 +346,13 @@ async def test_columns_of_a_user_erased_on_another_machine_are_neither_kept_nor_
     assert len(await shelf.columns(ANN)) == 0 and not path.exists()
     await write(store, MANY, MANY)
     path.write_bytes(content)
-    assert await ErasureWatch(store).look() == [] and not path.exists(), "the first look takes it, open or not"
+    assert await ErasureWatch(store).look() == [] and not path.exists(), "the first check deletes it, open or not"
     fresh = await kept(folder)
-    assert await ErasureWatch(store).look() == [] and fresh.exists(), "what was kept after an erasure stays"
+    assert await ErasureWatch(store).look() == [] and fresh.exists(), "files stored after an erasure stay"
     await store.close()
 
 
-async def test_an_erasure_elsewhere_takes_the_file_while_columns_are_open(folder: Path) -> None:
+async def test_an_erasure_elsewhere_deletes_the_file_of_open_columns(folder: Path) -> None:
     here, there = SqliteStore(folder), SqliteStore(folder)
     await write(there, MANY)
     path = await kept(folder)
@@ -359,7 +361,7 @@ async def test_an_erasure_elsewhere_takes_the_file_while_columns_are_open(folder
     assert len(await shelf.columns(ANN)) == MANY
     await watch.look()
     await there.erase(ANN)
-    caches.note(ANN)  # the other process, which is this one here, knows it no more
+    caches.note(ANN)  # the other process is this one, and forgets the notification
     path.write_bytes(content)
     assert await watch.look() == [ANN] and not path.exists() and shelf.whole(ANN) is None
     await shelf.settled()
@@ -367,7 +369,7 @@ async def test_an_erasure_elsewhere_takes_the_file_while_columns_are_open(folder
         await store.close()
 
 
-async def test_closing_ends_what_is_done_behind_and_the_next_one_goes_on(folder: Path) -> None:
+async def test_closing_stops_background_filling_and_the_next_process_continues(folder: Path) -> None:
     store = SqliteStore(folder)
     await write(store, MANY)
     first, second = (Memory(store, "ann", Words(), ManualClock()) for _ in range(2))
@@ -375,7 +377,7 @@ async def test_closing_ends_what_is_done_behind_and_the_next_one_goes_on(folder:
     await first.recall("thing3", 3, touch=False)
     (filling,) = shelf._behind.values()
     await second.close()
-    assert not filling.done(), "somebody has it open yet"
+    assert not filling.done(), "another memory still uses it"
     await first.close()
     assert filling.cancelled() and not shelf._behind
     begun = len(shelf._held[ANN])
@@ -385,7 +387,7 @@ async def test_closing_ends_what_is_done_behind_and_the_next_one_goes_on(folder:
         (writing,) = again._recaller.shelf._keeping.values()
         for _ in range(100_000):
             await asyncio.sleep(0)
-            if holding(folder / "columns", b""):
+            if files_with(folder / "columns", b""):
                 break
         await store.close()  # before the memory
         assert writing.cancelled()

@@ -1,4 +1,4 @@
-"""Other decay constants, replayed on logged recalls: records kept, lost, and held in vain."""
+"""Other decay settings, replayed on logged recalls: records kept, lost, and kept without use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ ASKED = ("the walnut tree", "the ledger of the mill", "a recipe for rye bread", 
 
 
 async def live(memory: Memory, clock: ManualClock, days: int = 70) -> None:
-    """Five things are asked about every twenty days, from the third day on; three a day are noted and never again."""
+    """Ask about five things every twenty days, from the third day on; note three others a day and never ask about
+    them.
+    """
     for thing in ASKED:
         await memory.retain(f"It stands in the yellow folder: {thing}.", "note")
     for day in range(days):
@@ -60,20 +62,22 @@ async def lived(folder: Path) -> RecallLog:
         return found
 
 
-async def test_the_setting_of_today_replayed_forgets_what_was_forgotten(log: RecallLog) -> None:
+async def test_replaying_the_current_settings_archives_the_same_records(log: RecallLog) -> None:
     today = replay(log, GENTLE)
-    assert today.forgotten == log.forgotten and today.forgotten, "record by record: sleeps draw the same"
-    assert today.lost == 0, "what was forgotten was not returned"
+    assert today.forgotten == log.forgotten and today.forgotten, "record by record: sleeps draw the same records"
+    assert today.lost == 0, "no archived record was returned"
 
 
-async def test_a_harder_setting_loses_what_was_asked_again(log: RecallLog) -> None:
+async def test_stricter_settings_lose_records_that_were_asked_again(log: RecallLog) -> None:
     assert len(log.asked) == 5 * 4 and not log.is_thin
     hard = replay(log, Strength(asleep_s=7 * DAY_S, passed_over_s=7 * DAY_S))
     assert hard.lost > 0 and hard.held < replay(log, GENTLE).held
-    assert hard.lost == replay(log, Strength(asleep_s=7 * DAY_S, passed_over_s=7 * DAY_S)).lost, "the same each time"
+    assert hard.lost == replay(log, Strength(asleep_s=7 * DAY_S, passed_over_s=7 * DAY_S)).lost, (
+        "the same result each time"
+    )
 
 
-async def test_the_best_loses_nothing_and_holds_least_in_vain(log: RecallLog) -> None:
+async def test_the_best_settings_lose_nothing_and_keep_the_fewest_unused_records(log: RecallLog) -> None:
     outcomes = [replay(log, laws) for laws in grid(GENTLE)]
     best, *_, worst = rank(outcomes, GENTLE)
     today = outcomes[0]
@@ -83,8 +87,8 @@ async def test_the_best_loses_nothing_and_holds_least_in_vain(log: RecallLog) ->
     assert len(days) == int(log.days) + 1 and all(0 <= share <= 1 for share in days) and days[-1] < days[0]
 
 
-def test_laws_are_applied_by_hand() -> None:
-    """One record is asked for again after three days; a sleep a day draws all there is."""
+def test_replay_matches_a_calculation_by_hand() -> None:
+    """One record is asked for again after three days; a sleep a day draws all records."""
     sleeps = [Happened(day * DAY_S, day, drawn=9) for day in range(1, 30)]
     asked = [Happened(day * DAY_S + HOUR_S, day, ("a",)) for day in (3, 12)]
     happened = sorted([*sleeps, *asked], key=lambda each: each.at)
@@ -93,12 +97,12 @@ def test_laws_are_applied_by_hand() -> None:
         frozenset((each.at, "a") for each in asked), frozenset(),
     )  # fmt: skip
     two = replay(log, Strength(asleep_s=2 * DAY_S))
-    assert (two.asked, two.lost, two.forgotten) == (2, 2, {"a"}), "forgotten on the third day; b had ended"
+    assert (two.asked, two.lost, two.forgotten) == (2, 2, {"a"}), "archived on the third day; b had expired"
     ten = replay(log, Strength(asleep_s=10 * DAY_S))
-    assert (ten.lost, ten.forgotten, ten.held) == (0, {"a"}, 0), "two levels by its returns, lost from day 23 to 25"
+    assert (ten.lost, ten.forgotten, ten.held) == (0, {"a"}, 0), "two levels by its recalls, archived from day 23 to 25"
 
 
-def test_a_log_that_is_too_thin_says_so() -> None:
+def test_a_log_with_too_little_data_is_reported_as_thin() -> None:
     assert RecallLog("ann", (), (), frozenset(), frozenset()).is_thin
     many = frozenset((float(n), "a") for n in range(30))
     assert not RecallLog("ann", (), (Happened(0.0), Happened(20 * DAY_S)), many, frozenset()).is_thin

@@ -28,7 +28,7 @@ steps = st.lists(
 
 
 async def use(world: World, law: Law, doing: str, query: str, k: int) -> None:
-    """Do something to a stream, and what the law says of it to the model."""
+    """Apply an operation to a stream, and the corresponding rule to the model."""
     stream = world.stream
     if doing == "sleep":
         before = {record.id for record in await stream.latest("dream", 99)}
@@ -70,6 +70,6 @@ async def live(folder: Path, done: list[tuple[float, str, str, int]]) -> None:
 
 @given(steps)
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_levels_follow_the_laws_through_every_use(done: list[tuple[float, str, str, int]]) -> None:
+def test_levels_follow_the_decay_rules_under_random_use(done: list[tuple[float, str, str, int]]) -> None:
     with tempfile.TemporaryDirectory() as place:
         asyncio.run(live(Path(place) / "data", done))

@@ -1,4 +1,4 @@
-"""What goes with a record is found by an index, and it is the same as by reading the whole memory."""
+"""The dependents of a record are found by an index, with the same result as reading the whole memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOTS = ("facts", "belief")
 
 
 async def live(memory: Memory, other: Memory, chance: random.Random, steps: int = 60) -> None:
-    """Write talk, thoughts, notes, corrections and beliefs at random."""
+    """Write conversations, thoughts, notes, corrections and beliefs at random."""
     rows, ids = list[int](), [(await other.retain("a record of somebody else")).id]
     for step in range(steps):
         match chance.randrange(8):
@@ -118,7 +118,7 @@ def shown(closure: Closure) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_the_index_finds_what_a_reading_of_all_finds(seed: int, folder: Path) -> None:
+async def test_the_lineage_index_equals_a_full_scan(seed: int, folder: Path) -> None:
     chance = random.Random(seed)
     async with SqliteStore(folder) as store:
         clock = ManualClock()
@@ -140,7 +140,7 @@ async def test_the_index_finds_what_a_reading_of_all_finds(seed: int, folder: Pa
         assert found == [shown(await store.closure(ANN, some)) for some in asked]
 
 
-async def test_what_mentions_a_subject_is_found_by_the_index_as_by_reading_all(folder: Path) -> None:
+async def test_the_mention_index_equals_a_full_scan(folder: Path) -> None:
     chance, texts = random.Random(3), [text for _, text in (*SAME, *OTHER)]
     texts += [f"{chance.choice(texts)} {chance.choice(texts)} 3.5kg of {chance.choice(texts)}" for _ in range(300)]
     texts += [text.upper() for text in texts[:60]] + [
@@ -163,7 +163,7 @@ async def test_what_mentions_a_subject_is_found_by_the_index_as_by_reading_all(f
 
 
 class ReadingStore(SqliteStore):
-    """A store that counts the records that are read by their ids, or one portion after the other."""
+    """A store that counts the records that are read by id or in portions."""
 
     read_ids = 0
 
@@ -178,8 +178,8 @@ class ReadingStore(SqliteStore):
         return found
 
 
-async def test_a_file_is_not_written_anew_for_a_few_records(folder: Path) -> None:
-    """Only VACUUM changes the number of the schema."""
+async def test_a_few_erased_records_do_not_cause_a_vacuum(folder: Path) -> None:
+    """Only VACUUM changes SQLite's schema version."""
     async with SqliteStore(folder) as store, Memory(store, "ann", Words(), ManualClock()) as memory:
         records = await memory.retain_all(
             [RecordDraft(text=f"zebra {n} " * (1 + n % 50), kind="chat") for n in range(200)]

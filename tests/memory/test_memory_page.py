@@ -14,7 +14,7 @@ EXAMPLES = re.findall(r"```python\n((?:(?!```).)*)```\n(?!\n```output)", PAGE.re
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_the_page_shows_what_happens(example: str, tmp_path: Path) -> None:
+def test_examples_of_the_memory_page_run_as_documented(example: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""What mentions a subject that is to be forgotten: strict, in any script, with symbols, emoji and names."""
+"""Mentions of a subject to forget: exact matches, in any script, with symbols, emoji and names."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ OTHER = [
 
 
 @pytest.mark.parametrize(("subject", "text"), SAME)
-def test_a_subject_is_mentioned(subject: str, text: str) -> None:
+def test_mentions_matches_the_subject(subject: str, text: str) -> None:
     assert mentions(subject)(text)
     assert mentions(subject)(f"Well, as I told you yesterday; {text}")
 
 
 @pytest.mark.parametrize(("subject", "text"), OTHER)
-def test_another_subject_is_not(subject: str, text: str) -> None:
+def test_mentions_does_not_match_another_subject(subject: str, text: str) -> None:
     assert not mentions(subject)(text)
 
 
@@ -78,13 +78,13 @@ def test_a_subject_without_words_is_refused(subject: str) -> None:
         ("C++", "I teach C"), ("👍🏽", "I end mails with 👍"), ("陈静的生日", "李雷的生日在五月"),
     ],
 )  # fmt: skip
-async def test_what_is_merely_similar_is_kept_and_returned(world: World, about: str, text: str) -> None:
+async def test_similar_records_are_kept_and_listed(world: World, about: str, text: str) -> None:
     kept = await world.stream.retain(text, "note")
     await world.stream.retain("Trams squeal at six", "note")
     done = await world.stream.forget(about=about)
     assert (done.records, done.changed, done.items) == (0, 0, 0)
     assert len(await world.stream.latest("note", 9)) == 2
-    if "👍" not in about and "C++" not in about:  # symbols alone are nothing to search by
+    if "👍" not in about and "C++" not in about:  # symbols alone give no query
         assert [each.id for each in done.similar] == [kept.id]
         assert (await world.stream.forget(*(each.id for each in done.similar))).records == 1
 
@@ -101,7 +101,5 @@ async def test_what_is_merely_similar_is_kept_and_returned(world: World, about: 
         ("学习", "他的学习习惯很好", True),
     ],
 )
-def test_a_chinese_name_is_not_the_longer_one_with_its_last_character_twice(
-    subject: str, text: str, said: bool
-) -> None:
+def test_a_chinese_name_does_not_match_a_longer_name(subject: str, text: str, said: bool) -> None:
     assert mentions(subject)(text) is said

@@ -1,4 +1,4 @@
-"""A stream's name has a kind: nothing that a person types as the one reaches the other, whatever it looks like."""
+"""Stream names have a kind: no name typed for one kind reaches a stream of another."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ AWKWARD = "anAÀаοI1l０Ａﬀ Ⅳé:|/.@+-_ᅠㅤ茶\u0301\u200b\u202e#'\0"
 
 
 @pytest.mark.parametrize("tenant", ["_town", "_", "_life", "__", "_Town.2"])
-async def test_no_caller_names_a_reserved_tenant(tenant: str, folder: Path) -> None:
+async def test_reserved_tenant_names_are_refused(tenant: str, folder: Path) -> None:
     async def make_token() -> None:
         async with SqliteStore(folder) as store:
             await Tokens(lambda: store, ManualClock()).new(tenant, "read", 1)
@@ -66,10 +66,10 @@ async def test_no_caller_names_a_reserved_tenant(tenant: str, folder: Path) -> N
     with pytest.raises(InputError, match="reserved"):
         read_towns([f"{tenant}/ville={folder}"])
     async with open_store(Location(folder, tenant=tenant)) as own:
-        assert tenant_of(own.key(StreamName("town", "town"))) == tenant, "its own parts mindstream opens by location"
+        assert tenant_of(own.key(StreamName("town", "town"))) == tenant, "internal parts are opened by location"
 
 
-async def test_a_user_called_as_a_pool_was_reads_nothing_of_it(tmp_path: Path) -> None:
+async def test_a_user_named_like_a_pool_cannot_read_or_erase_it(tmp_path: Path) -> None:
     async with Pool.open(tmp_path, "verse") as pool:
         await pool.create("verse", "olga", members=(), shared=False)
         await lay_in(pool, [Pair("A line on tea?", "Steam climbs the window.")], "olga")
@@ -81,7 +81,7 @@ async def test_a_user_called_as_a_pool_was_reads_nothing_of_it(tmp_path: Path) -
         assert len((await mind.memory.store.changes(key, 0)).records) == 1
 
 
-async def test_a_user_called_as_documents_were_neither_reads_nor_poisons_them(tmp_path: Path) -> None:
+async def test_a_user_named_like_documents_cannot_read_or_poison_them(tmp_path: Path) -> None:
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "a.md").write_text("The violin is under the stairs.")
     async with open_documents(tmp_path / "papers", tmp_path / "data", embed=Words()) as documents:
@@ -93,7 +93,7 @@ async def test_a_user_called_as_documents_were_neither_reads_nor_poisons_them(tm
         assert len(await documents.memory.recall("violin", 9, kinds=["document"], touch=False)) == 1
 
 
-async def test_of_two_who_create_a_pool_at_once_one_does(tmp_path: Path) -> None:
+async def test_the_second_of_two_concurrent_pool_creations_is_refused(tmp_path: Path) -> None:
     async with Pool.open(tmp_path, "verse") as one, Pool.open(tmp_path, "verse") as other:
         both = await asyncio.gather(one.create("a", "ann"), other.create("b", "bob"), return_exceptions=True)
         assert sorted(type(each).__name__ for each in both) == ["InputError", "NoneType"]
@@ -101,7 +101,7 @@ async def test_of_two_who_create_a_pool_at_once_one_does(tmp_path: Path) -> None
         assert state.created and state.created == (await other.state()).created
 
 
-async def test_a_plain_key_is_no_stream_of_another_kind_nor_a_nameless_one(tmp_path: Path) -> None:
+async def test_a_plain_key_cannot_name_another_kind_of_stream(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     for typed in ("#pool#verse", "acme#user#ann", "a#b", ""):
         with pytest.raises(InputError):
@@ -112,22 +112,20 @@ async def test_a_plain_key_is_no_stream_of_another_kind_nor_a_nameless_one(tmp_p
     await store.close()
 
 
-# What looks alike.
+# Lookalike names.
 
 
 @pytest.mark.parametrize(("there", "typed"), [("ann", "аnn"), ("Ivo", "Ӏvo")])
-async def test_a_name_that_looks_like_another_is_refused_and_nothing_is_written(
-    there: str, typed: str, tmp_path: Path
-) -> None:
+async def test_a_lookalike_user_name_is_refused_and_nothing_is_written(there: str, typed: str, tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user=there) as mind:
         with pytest.raises(InputError, match="looks the same"):
             async with Mind.open(mind.memory.store, user=typed):
                 pass
         pool = StreamName("pool", typed)
-        await mind.memory.store.commit(said(mind.memory.store.key(pool)))  # of another kind it is no danger
+        await mind.memory.store.commit(said(mind.memory.store.key(pool)))  # no danger between different kinds
 
 
-async def test_names_are_one_in_the_normal_form_and_case_is_kept(tmp_path: Path) -> None:
+async def test_names_are_normalised_and_case_is_kept(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     assert store.key(StreamName("user", "Ａnn")) == store.key(StreamName("user", "Ann"))
     assert store.key(StreamName("user", "e\u0301va")) == store.key(StreamName("user", "éva"))
@@ -147,7 +145,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(("written", "read"), SPELLINGS)
-async def test_two_spellings_of_a_name_are_one_for_users_sessions_pools_agents_and_tokens(
+async def test_equivalent_spellings_name_the_same_user_session_pool_agent_and_token(
     written: str, read: str, tmp_path: Path
 ) -> None:
     async with Memory.open(tmp_path, written, embed=Words()) as memory:
@@ -175,18 +173,18 @@ async def test_two_spellings_of_a_name_are_one_for_users_sessions_pools_agents_a
 @pytest.mark.parametrize(
     "typed", ["", " ", "\u200b", "a\0b", "-ann", "\u0301a", "a#b", "x" * 101, "a\nb", "🙂", "Anna 🙂", "'Ann'", "’"]
 )
-def test_what_is_no_name_is_refused_with_what_a_name_may_hold(typed: str) -> None:
+def test_an_invalid_name_is_refused_with_the_allowed_characters(typed: str) -> None:
     with pytest.raises(InputError, match="use 1 to 100 letters") as refused:
         checked_name(typed, "user")
     assert len(str(refused.value)) < 250
 
 
 @pytest.mark.parametrize("typed", ["O'Neill", "O’Neill", "d\u02bcArtagnan", "Zoë O'Brien-王明", "N'Golo"])
-def test_an_apostrophe_is_part_of_a_name_in_one_form(typed: str) -> None:
+def test_apostrophes_in_names_are_normalised(typed: str) -> None:
     assert checked_name(typed) == typed.replace("’", "'").replace("\u02bc", "'")
 
 
-async def test_what_an_earlier_version_wrote_under_another_spelling_is_reached_by_either(tmp_path: Path) -> None:
+async def test_data_of_an_earlier_version_is_found_by_either_spelling(tmp_path: Path) -> None:
     for written, read in (("ann ", "ann"), ("Ｂｏｂ", "Bob"), ("evaᅠ", "eva\u200b"), ("e\u0301va", "éva")):
         folder = tmp_path / read
         async with Memory.open(folder, "x", embed=Words()) as memory:
@@ -214,7 +212,7 @@ names = st.builds(
 """A kind, and text typed by a user."""
 
 
-def test_ten_thousand_pairs_of_names_read_nothing_of_each_other(tmp_path: Path) -> None:
+def test_ten_thousand_pairs_of_names_are_isolated(tmp_path: Path) -> None:
     pairs = crossings = 0
     written: set[str] = set()
 
@@ -242,12 +240,12 @@ def test_ten_thousand_pairs_of_names_read_nothing_of_each_other(tmp_path: Path) 
 
 
 async def write_all(store: SqliteStore, found: list[StreamName], written: set[str]) -> None:
-    """Let each write into its stream what tells whose it is, once."""
+    """Write into each stream a text that identifies its owner, once."""
     fresh = {store.key(name): name for name in found if store.key(name) not in written}
     written.update(fresh)
     commits = (store.commit(said(key, whose(name))) for key, name in fresh.items())
     for done in await asyncio.gather(*commits, return_exceptions=True):
-        assert isinstance(done, list | InputError), "written, or refused since it looks like another"
+        assert isinstance(done, list | InputError), "written, or refused as a lookalike of another name"
 
 
 def whose(name: StreamName) -> str:
@@ -260,7 +258,7 @@ def said(key: StreamKey, text: str = "hello") -> Commit:
 
 
 @given(st.sampled_from(KINDS), st.text(AWKWARD, min_size=1, max_size=5), st.sampled_from(["", "acme", "a-1"]))
-def test_a_key_is_read_as_the_name_that_made_it(kind: StreamKind, typed: str, tenant: str) -> None:
+def test_a_stream_key_parses_to_its_name(kind: StreamKind, typed: str, tenant: str) -> None:
     try:
         name = StreamName(kind, typed, tenant)
     except InputError:
@@ -274,7 +272,7 @@ def test_a_key_is_read_as_the_name_that_made_it(kind: StreamKind, typed: str, te
 
 
 def old_folder(folder: Path) -> None:
-    """Write a folder as the version before names had kinds did."""
+    """Write a folder as the version before kinds of names did."""
     folder.mkdir()
     connection = open_database(folder / FILE, MIGRATIONS[:5])
     rows = [
@@ -306,7 +304,7 @@ OLD = [
 
 
 @pytest.mark.parametrize("mended", [False, True])
-async def test_old_streams_are_what_they_were_even_where_names_clash(mended: bool, tmp_path: Path) -> None:
+async def test_streams_of_an_earlier_version_are_kept_even_if_names_clash(mended: bool, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     old_folder(folder)
     if mended:
@@ -328,10 +326,10 @@ async def test_old_streams_are_what_they_were_even_where_names_clash(mended: boo
     await store.close()
     with looking_into(folder / FILE) as connection:
         wrong = {fault.what for fault in faults(connection) if not fault.harmless}
-    assert wrong <= {"rows of the log that this mindstream cannot read"}, "which are not whole in this test"
+    assert wrong <= {"rows of the log that this mindstream cannot read"}, "which are incomplete in this test"
 
 
-async def test_a_row_that_was_damaged_before_is_damaged_still(tmp_path: Path) -> None:
+async def test_a_damaged_row_is_still_reported_after_migration(tmp_path: Path) -> None:
     old_folder(tmp_path / "data")
     with contextlib.closing(sqlite3.connect(tmp_path / "data" / FILE, isolation_level=None)) as connection:
         connection.execute("UPDATE records SET words_sum = 7 WHERE stream = 'pool:verse'")
@@ -347,7 +345,7 @@ async def test_a_row_that_was_damaged_before_is_damaged_still(tmp_path: Path) ->
 # Files.
 
 
-def test_names_that_differ_in_case_alone_have_files_of_their_own(tmp_path: Path) -> None:
+def test_names_that_differ_only_in_case_have_separate_files(tmp_path: Path) -> None:
     typed = ("ann", "Ann", "ANN", "ÉVA", "éva", "%41nn")
     files = []
     for each in typed:
@@ -356,7 +354,7 @@ def test_names_that_differ_in_case_alone_have_files_of_their_own(tmp_path: Path)
     assert len({each.casefold() for each in files}) == len(files) == 5
 
 
-def test_typed_history_of_an_earlier_version_is_found(tmp_path: Path) -> None:
+def test_shell_history_of_an_earlier_version_is_found(tmp_path: Path) -> None:
     old = tmp_path / "history" / "Ann.txt"
     old.parent.mkdir()
     old.write_text("+hello\n")

@@ -1,4 +1,4 @@
-"""What is odd in a file already is read: the words are there, nothing ends in an exception."""
+"""Unusual values in an existing file can be read: the text is kept, and no operation raises an exception."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ODD: list[tuple[str, object]] = [
 
 
 @pytest.mark.parametrize(("column", "value"), ODD, ids=lambda value: repr(value)[:20])
-async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: object) -> None:
+async def test_an_odd_column_value_breaks_no_operation(folder: Path, column: str, value: object) -> None:
     world = World(folder)
     bad = await world.stream.retain("Ann drinks green tea.", "note", importance=3, keywords=["tea"])
     good = await world.stream.retain("Ann drinks black tea.", "note", evidence=[bad.id])
@@ -63,7 +63,7 @@ async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: obj
     await world.close()
 
 
-async def test_an_unknown_event_is_kept_whole(world: World) -> None:
+async def test_an_unknown_event_keeps_its_payload(world: World) -> None:
     await world.stream.retain("tea")
     change(
         world.folder, "INSERT INTO log (mind, at, by, kind, payload) VALUES ('ann', 1, 'x', 'tomorrow', '{\"a\": 1}')"
@@ -83,12 +83,12 @@ async def test_an_unknown_event_is_kept_whole(world: World) -> None:
 @pytest.mark.parametrize(
     "payload", ["", "{}", "[]", "7", "null", "[" * 100_000, "\x00", '{"text": NaN}', None, 7, b"\xff"]
 )
-def test_no_payload_ends_in_an_exception(payload: object) -> None:
+def test_reading_any_payload_raises_no_error(payload: object) -> None:
     for kind in (*every_kind(), "tomorrow", None, 7, b"\xff"):
         read_event(kind, payload).entry()
 
 
-async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) -> None:
+async def test_a_conversation_survives_odd_beliefs_plans_and_events(folder: Path) -> None:
     async def talk(words: str) -> None:
         async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
             said = [each.event async for each in mind.hear(words)]
@@ -109,7 +109,7 @@ async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) ->
         await talk("Coffee keeps me up. Make me a plan.")
 
 
-async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its_mark(world: World) -> None:
+async def test_the_newest_version_of_a_slot_counts_even_if_it_has_ended(world: World) -> None:
     for n in (1, 2):
         new = RecordDraft(text=f"plan {n}", kind="plan", slot="p", version=n, data={"plan": {}})
         await world.stream.retain_all([new])
@@ -117,7 +117,7 @@ async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its
     assert [record.version for record in await world.store.latest(key_of("ann"), now=2.0, slot="p")] == [2]
 
 
-async def test_the_store_itself_refuses(world: World) -> None:
+async def test_the_store_refuses_invalid_revisions_and_times(world: World) -> None:
     record = await world.stream.retain("tea")
     for revision in (
         Revision(id=record.id, accessed=float("nan")),
@@ -136,7 +136,7 @@ def size(drawn: Drawn) -> int:
 
 
 async def chain(world: World, levels: int, wide: int, kind: Kind = "observation") -> str:
-    """Records in levels, each drawn from all of the level below; return the one on top."""
+    """Write records in levels, each derived from all of the level below; return the top one."""
     below: list[str] = []
     for level in range(levels):
         news = [RecordDraft(text=f"{level} {n}", kind=kind, evidence=tuple(below), depth=0) for n in range(wide)]
@@ -144,13 +144,13 @@ async def chain(world: World, levels: int, wide: int, kind: Kind = "observation"
     return below[0]
 
 
-async def test_a_diamond_of_forty_levels_is_a_small_tree(world: World) -> None:
+async def test_a_diamond_of_forty_evidence_levels_gives_a_small_tree(world: World) -> None:
     tree = await world.stream.evidence_of(await chain(world, 40, 2))
     assert size(tree) < 4 * 40 * 2
     assert tree.evidence[0].evidence[0].evidence and tree.evidence[1].evidence[0].cut
 
 
-async def test_evidence_in_a_circle_ends(world: World) -> None:
+async def test_cyclic_evidence_gives_a_finite_tree(world: World) -> None:
     one = await world.stream.retain("one")
     two = await world.stream.retain("two", evidence=[one.id])
     change(world.folder, "UPDATE records SET evidence = ? WHERE id = ?", f'["{two.id}", "{one.id}"]', one.id)

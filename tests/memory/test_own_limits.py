@@ -1,4 +1,4 @@
-"""A mind's own text has limits, and never fails by its length; removed parts are history."""
+"""A mind's own text is limited, and never fails because of its length; removed parts stay in the history."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wishes(first: int, count: int) -> list[JsonValue]:
 
 @settings(max_examples=10)
 @given(st.lists(st.text(max_size=30) | st.just("長" * 2 * LONGEST) | st.just("x" * 2 * LONGEST + "y"), max_size=99))
-def test_a_list_never_grows_beyond_its_limits(items: list[str]) -> None:
+def test_belief_lists_and_texts_are_limited(items: list[str]) -> None:
     value, _ = merged(
         Belief("b", 1, Shape.model_validate({"goals": wishes(0, 300)})), {"goals": list(items), "trouble": "t" * 9_999}
     )
@@ -48,14 +48,14 @@ def test_a_list_never_grows_beyond_its_limits(items: list[str]) -> None:
     assert len(value.trouble or "") <= LONGEST
 
 
-def test_what_was_shortened_can_be_taken_away_again() -> None:
+def test_a_shortened_item_can_be_removed() -> None:
     long = "sleep " * 500
     value, _ = merged(Belief("b", 1, Shape()), {"goals": [long]})
     assert merged(Belief("b", 1, value), {"goals": [long]})[1] == {}
     assert merged(Belief("b", 1, value), {"goals": {"remove": [long]}})[0].goals == []
 
 
-async def test_what_is_no_longer_believed_can_still_be_read(stream: Memory) -> None:
+async def test_dropped_belief_items_are_found_by_as_of(stream: Memory) -> None:
     await stream.believe("b", {"goals": ["learn the oboe"]}, Shape)
     for n in range(0, 3 * MOST, MOST // 2):
         stream.clock.advance(60)  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ async def test_what_is_no_longer_believed_can_still_be_read(stream: Memory) -> N
     assert "learn the oboe" in found.record.text
 
 
-async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -> None:
+async def test_a_belief_above_the_limits_can_still_change(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         (record,) = await mind.memory.build_records(
             [
@@ -90,7 +90,7 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
 BIG = "长 word " * 15_000
 
 
-async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Memory) -> None:
+async def test_a_minds_own_text_is_shortened_and_a_users_text_is_refused(stream: Memory) -> None:
     (record,) = await stream.build_records([RecordDraft(text=BIG, kind="thought")])
     assert len(record.text) <= MAX_TEXT
     assert record.text.endswith("…")
@@ -103,7 +103,7 @@ async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Me
 
 
 @pytest.mark.parametrize("letter", ["q", "森", "🦊", "e\u0301"])
-async def test_the_longest_text_is_kept_whole_and_a_longer_one_refused(stream: Memory, letter: str) -> None:
+async def test_text_of_maximum_length_is_stored_and_longer_text_is_refused(stream: Memory, letter: str) -> None:
     longest = letter * (MAX_TEXT // len(letter))
     record = await stream.retain(longest, "note")
     assert record.text == unicodedata.normalize("NFC", longest)
@@ -113,14 +113,14 @@ async def test_the_longest_text_is_kept_whole_and_a_longer_one_refused(stream: M
 
 
 @given(st.text(alphabet=st.sampled_from("a长é🙂 \n"), min_size=1, max_size=50), st.integers(1, 6_000))
-def test_shortening_never_breaks_a_letter(unit: str, times: int) -> None:
+def test_shortening_never_splits_a_character(unit: str, times: int) -> None:
     text = f"x{unit * times}"
     fitted = fitted_text(text)
     assert len(fitted) <= MAX_TEXT
     assert fitted == text.strip() or fitted.endswith("…")
 
 
-async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Memory) -> None:
+async def test_an_endless_dream_is_shortened(stream: Memory) -> None:
     await stream.retain("the trams squeal")
     stream.clock.advance(40 * 86_400)  # type: ignore[attr-defined]
     dream = await stream.sleep(FakeModel({"dream": [BIG]}))
@@ -128,7 +128,7 @@ async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Memor
     assert len(dream) <= MAX_TEXT
 
 
-def test_a_plan_keeps_its_first_steps_and_its_newest_closed_ones() -> None:
+def test_a_plan_keeps_its_first_open_and_its_newest_closed_steps() -> None:
     plan = CoachingPlan()
     for n in range(300):
         plan = plan.edit([StepEdit(title=f"step {n}", state="now"), StepEdit(title=f"step {n}", state="done")])
@@ -143,7 +143,7 @@ def test_a_plan_keeps_its_first_steps_and_its_newest_closed_ones() -> None:
     assert "later 0" in {step.title for step in plan.open}
 
 
-async def test_a_plan_of_the_longest_words_is_written(stream: Memory) -> None:
+async def test_a_plan_of_maximum_length_can_be_stored(stream: Memory) -> None:
     long = "很长的话" * 4_000
     resources = [NamedResource(title=long, publisher=long, link="https://x.org/" + "a" * 9_999, why=long)] * 50
     plan = CoachingPlan()
@@ -169,7 +169,7 @@ async def test_a_plan_of_the_longest_words_is_written(stream: Memory) -> None:
         'https://x.org/"onclick="', "x\u00a0y", "ssh://x.org", "",
     ],
 )  # fmt: skip
-def test_a_link_that_nobody_should_follow_is_none(link: str) -> None:
+def test_an_unsafe_link_becomes_none(link: str) -> None:
     assert NamedResource(title="On Rest", link=link).link is None
 
 
@@ -182,5 +182,5 @@ def test_a_link_that_nobody_should_follow_is_none(link: str) -> None:
         "tel:116123",
     ],
 )
-def test_a_link_that_somebody_may_follow_stays(link: str) -> None:
+def test_a_safe_link_is_kept(link: str) -> None:
     assert NamedResource(title="On Rest", link=link).link == link

@@ -86,7 +86,7 @@ GENERATIVE = [Generative(), Generative(0.5, 2, 3, 0.99)]
 
 @settings(max_examples=60)
 @given(records, st.integers(1, 12), st.sampled_from([*BOUNDED, *GENERATIVE, Cosine()]))
-def test_a_policy_finds_what_scoring_everything_finds(
+def test_a_policy_ranks_like_scoring_every_candidate(
     drawn: list[tuple[float, float, float, float, bool]], n: int, policy: Policy
 ) -> None:
     relevance = [each if passes else -math.inf for each, *_, passes in drawn]
@@ -112,7 +112,7 @@ def test_a_policy_finds_what_scoring_everything_finds(
 
 
 @given(st.floats(0.1, 100), st.floats(0, 1e9), st.floats(1, 10) | st.just(NAN))
-def test_bounded_never_moves_relevance_far(relevance: float, age: float, importance: float) -> None:
+def test_the_bounded_policy_changes_relevance_within_limits(relevance: float, age: float, importance: float) -> None:
     score = Bounded().rank(candidates([relevance], [age], [importance]), 1).scores
     assert 0.95 * 0.9**2 * relevance <= score[0] + 1e-9
     assert score[0] - 1e-9 <= 1.05 * 1.1**2 * relevance

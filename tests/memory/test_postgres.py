@@ -41,7 +41,7 @@ def url() -> str:
     return postgres_server.fresh_url()
 
 
-async def test_a_statement_that_asks_for_all_sees_one_tenants_rows(url: str) -> None:
+async def test_a_statement_without_a_filter_sees_one_tenants_rows(url: str) -> None:
     for tenant in ("acme", "other"):
         async with PostgresStore(url, tenant) as store, Memory(store, "ann", WordLlama(), ManualClock()) as memory:
             await memory.retain(f"what {tenant} knows", "note")
@@ -54,8 +54,8 @@ async def test_a_statement_that_asks_for_all_sees_one_tenants_rows(url: str) -> 
             connection.execute("INSERT INTO counters (name, value, tenant) VALUES ('x', 1, 'other')")
 
 
-async def test_tenants_share_connections_and_none_is_shown_anothers_rows(url: str) -> None:
-    """More tenants than connections, reading and writing at once; some lose their server, some break off."""
+async def test_tenants_share_connections_without_seeing_each_others_rows(url: str) -> None:
+    """More tenants than connections, reading and writing concurrently; some lose their server, some are cancelled."""
     names = [f"tenant{number}" for number in range(20)]
     stores = [PostgresStore(url, name) for name in names]
     keys = {name: StreamName("user", "ann", name).key for name in names}
@@ -90,7 +90,7 @@ async def test_tenants_share_connections_and_none_is_shown_anothers_rows(url: st
     assert not lent.reading._idle and not lent.writing._idle
 
 
-async def test_a_connection_that_was_cut_while_nobody_had_it_is_let_go(url: str) -> None:
+async def test_a_connection_cut_while_idle_is_discarded(url: str) -> None:
     async with PostgresStore(url, "acme") as store, PostgresStore(url, "other") as other:
         await store.version()
         lending = store._database._lent.reading
@@ -109,12 +109,12 @@ async def test_a_connection_without_a_tenant_sees_nothing(url: str) -> None:
                 connection.execute(f"SELECT * FROM {table}")
 
 
-def test_a_role_that_passes_by_the_walls_is_refused() -> None:
+def test_a_role_that_bypasses_row_level_security_is_refused() -> None:
     with pytest.raises(StorageError, match="'postgres' bypasses row-level security"):
         PostgresStore(postgres_server.admin_url())
 
 
-async def test_no_password_is_told(url: str) -> None:
+async def test_errors_contain_no_password(url: str) -> None:
     wrong = [
         "postgresql://ann:hunter2@127.0.0.1:9/mind",
         url.replace("/postgres?", "/nowhere?").replace("secret", "hunter2"),
@@ -128,10 +128,10 @@ async def test_no_password_is_told(url: str) -> None:
         PostgresStore(wrong[0])
 
 
-async def test_a_filled_database_is_migrated_once_and_a_newer_one_refused(
+async def test_a_database_is_migrated_once_and_a_newer_schema_is_refused(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:1])  # from before there were walls
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:1])  # from before row-level security
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE writers (id text PRIMARY KEY, batch bigint, at timestamptz DEFAULT now())")
     async with PostgresStore(url) as store:
@@ -150,7 +150,7 @@ async def test_a_filled_database_is_migrated_once_and_a_newer_one_refused(
         PostgresStore(url)
 
 
-async def test_a_follower_misses_no_row_of_many_writers(url: str) -> None:
+async def test_a_reader_misses_no_row_of_concurrent_writers(url: str) -> None:
     stores = [PostgresStore(url) for _ in range(3)]
     reader, seen, rows, point, after = stores[0], list[str](), list[int](), 0, 0
     records = [build_record(f"note {number}") for number in range(60)]
@@ -172,7 +172,7 @@ async def test_a_follower_misses_no_row_of_many_writers(url: str) -> None:
         await store.close()
 
 
-async def test_portions_and_a_walk_give_all_in_the_order_of_writing(url: str) -> None:
+async def test_changes_and_walk_return_records_in_write_order(url: str) -> None:
     async with PostgresStore(url) as store:
         records = [build_record(f"note {number} " + "x" * 2_000) for number in range(70)]
         await store.commit(build_writing(*records))
@@ -190,7 +190,7 @@ async def test_portions_and_a_walk_give_all_in_the_order_of_writing(url: str) ->
             assert (count, [record.id async for record in walked]) == (70, found)
 
 
-async def test_nothing_of_what_was_erased_stays_in_the_tables_after_compact(url: str) -> None:
+async def test_compact_removes_erased_text_from_the_table_files(url: str) -> None:
     async with PostgresStore(url) as store:
         gone, stays = build_record("the secret of the lighthouse keeper"), build_record("what stays of the harbour")
         await store.commit(build_writing(gone))
@@ -202,7 +202,7 @@ async def test_nothing_of_what_was_erased_stays_in_the_tables_after_compact(url:
     assert not any(b"lighthouse keeper" in each for each in tables)
 
 
-async def test_what_is_erased_while_tables_are_written_anew_is_due_yet(
+async def test_an_erasure_during_compaction_requires_another_compaction(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with PostgresStore(url) as store:
@@ -226,7 +226,7 @@ async def test_what_is_erased_while_tables_are_written_anew_is_due_yet(
         assert await store.read(lambda rows: rows.execute(due).fetchone()) == (0,)
 
 
-async def test_a_memory_recalls_the_same_from_both(url: str, tmp_path: Path) -> None:
+async def test_recall_is_the_same_from_sqlite_and_postgres(url: str, tmp_path: Path) -> None:
     told = ["Ann goes to bed at 23:00.", "Trams squeal below Ann's window.", "Bob sells tea by the harbour."]
     answers = []
     for store in (SqliteStore(tmp_path), PostgresStore(url)):
@@ -239,7 +239,7 @@ async def test_a_memory_recalls_the_same_from_both(url: str, tmp_path: Path) -> 
     assert answers[0] == answers[1] and answers[0][0][0] == told[1]
 
 
-async def test_a_url_names_a_memory_and_a_mind(url: str) -> None:
+async def test_a_memory_and_a_mind_open_by_url(url: str) -> None:
     async with Memory.open(url, "ann") as memory:
         await memory.retain("Ann goes to bed at 23:00.", "note")
     async with Mind.open(url, user="ann", responder=Coach.using(pack="sleep")) as mind:
@@ -251,7 +251,7 @@ async def test_a_url_names_a_memory_and_a_mind(url: str) -> None:
         assert await memory.store.open_work(memory.key) == []
 
 
-async def test_a_url_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_psycopg_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [each for each in sys.modules if each.startswith("mindstream.memory.store.postgres.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
@@ -260,7 +260,7 @@ async def test_a_url_without_its_driver_says_what_to_install(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("written", ["postgresql://ann:hunter2@db/mind", "postgres://ann:hunter2@db/mind"])
-def test_a_database_that_cannot_be_reached_is_told_with_what_to_do_and_without_a_password(
+def test_an_unreachable_database_gives_advice_without_the_password(
     written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -271,7 +271,7 @@ def test_a_database_that_cannot_be_reached_is_told_with_what_to_do_and_without_a
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_that_cannot_hold_all_letters_is_refused(url: str) -> None:
+def test_a_database_with_a_non_unicode_encoding_is_refused(url: str) -> None:
     name = f"latin{token().lower()}"
     postgres_server.ask(
         f"CREATE DATABASE {name} OWNER {postgres_server.ROLE} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
@@ -280,7 +280,7 @@ def test_a_database_that_cannot_hold_all_letters_is_refused(url: str) -> None:
         PostgresStore(url.replace("/postgres?", f"/{name}?"))
 
 
-async def test_claims_of_two_stores_at_once_give_work_to_one(url: str) -> None:
+async def test_concurrent_claims_give_work_to_one_store(url: str) -> None:
     stores = [PostgresStore(url) for _ in range(2)]
     for _ in range(5):
         heard = Entry(Heard(text="hello", session="s", record="r"), ANN)
@@ -298,7 +298,7 @@ async def test_claims_of_two_stores_at_once_give_work_to_one(url: str) -> None:
         await store.close()
 
 
-async def test_a_town_lives_the_same_in_both(url: str, tmp_path: Path) -> None:
+async def test_a_town_has_the_same_journal_in_sqlite_and_postgres(url: str, tmp_path: Path) -> None:
     digests = []
     for place in (str(tmp_path / "town"), url):
         async with Town.open(place, hamlet()) as town:
@@ -309,7 +309,7 @@ async def test_a_town_lives_the_same_in_both(url: str, tmp_path: Path) -> None:
     assert digests[0] == digests[1] and digests[0][0] == 40
 
 
-def test_a_folder_is_opened_without_the_driver(tmp_path: Path) -> None:
+def test_a_folder_is_opened_without_importing_psycopg(tmp_path: Path) -> None:
     code = (
         "import sys, mindstream; from mindstream.memory.opening import open_store;"
         f" open_store({str(tmp_path / 'data')!r}); print('psycopg' in sys.modules)"
@@ -318,7 +318,7 @@ def test_a_folder_is_opened_without_the_driver(tmp_path: Path) -> None:
     assert done.stdout.strip() == "False"
 
 
-async def test_work_is_taken_up_beside_commits_and_what_another_is_taking_is_passed_over(url: str) -> None:
+async def test_take_work_skips_rows_locked_by_other_stores(url: str) -> None:
     async with PostgresStore(url) as store, PostgresStore(url) as other:
         for number in range(3):
             heard = Entry(Heard(text=f"hello {number}", session="s", record="r"), ANN)

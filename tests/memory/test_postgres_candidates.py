@@ -1,4 +1,4 @@
-"""Candidates out of a PostgreSQL database: found by words and vectors in an index that is filled behind."""
+"""Candidates from a PostgreSQL database: found by words and vectors in an index that is filled in the background."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WORDS = [first + second for first in ("har", "lan", "mor", "tam") for second in 
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A server's place where a stream of 40 records is long, and a segment has 8 records, 32 or 128."""
+    """A database in which a stream of 40 records counts as long, and a segment has 8, 32 or 128 records."""
     for module, name, value in (
         (index, "SEARCHED_FROM", 40), (index, "SMALLEST", 8), (index, "SEVERAL", 4),
         (index, "LARGEST", 128), (postgres_index, "LARGEST", 128), (postgres_index, "SMALLEST", 8),
@@ -60,7 +60,7 @@ async def store(url: str) -> AsyncIterator[PostgresStore]:
 
 
 def talk(count: int, begins: int = 0) -> list[Record]:
-    """Records of which each says something else, with a vector of its own."""
+    """Records with different texts and different vectors."""
     chance = np.random.default_rng(begins)
     made = []
     for at in range(begins, begins + count):
@@ -94,7 +94,7 @@ def needs_pgvector() -> None:
         pytest.skip("nearness is not tried: this server has no pgvector")
 
 
-async def test_vectors_find_what_is_neither_new_nor_held_well(store: PostgresStore) -> None:
+async def test_vector_search_finds_old_unrehearsed_records(store: PostgresStore) -> None:
     needs_pgvector()
     records = await filled(store)
     assert records[23].text in await found(store, vector=records[23].vector, n=1)
@@ -106,7 +106,7 @@ async def test_vectors_find_what_is_neither_new_nor_held_well(store: PostgresSto
     assert not await store.candidates(BOB, records[23].vector, ["number17"], 3)
 
 
-async def test_words_find_what_is_neither_new_nor_held_well(store: PostgresStore) -> None:
+async def test_keyword_search_finds_old_unrehearsed_records(store: PostgresStore) -> None:
     records = await filled(store)
     newest = [each.text for each in records[-3:]]
     assert records[17].text in await found(store, "number17", n=1)
@@ -120,7 +120,7 @@ async def test_neighbours_of_matching_records_are_candidates(store: PostgresStor
     assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5))
 
 
-async def test_only_the_kinds_that_are_asked_for(store: PostgresStore) -> None:
+async def test_candidates_are_limited_to_the_requested_kinds(store: PostgresStore) -> None:
     await filled(store)
     note = build_record("number17 as a note", "note")
     await store.commit(build_writing(note), build_writing(*talk(40, 200)))
@@ -129,7 +129,7 @@ async def test_only_the_kinds_that_are_asked_for(store: PostgresStore) -> None:
     assert ids == [note.id]
 
 
-async def test_segments_stay_few_and_hold_every_record_once(store: PostgresStore, url: str) -> None:
+async def test_index_segments_are_merged_and_hold_each_record_once(store: PostgresStore, url: str) -> None:
     records = await filled(store)
     for each in talk(60, 500):
         await store.commit(build_writing(each))
@@ -146,7 +146,7 @@ async def test_segments_stay_few_and_hold_every_record_once(store: PostgresStore
     assert len(set(numbers)) == sum(sizes) and sorted(near) in (numbers, [])  # none: without pgvector
 
 
-async def test_what_was_erased_stands_in_no_index(store: PostgresStore, url: str) -> None:
+async def test_erased_records_are_in_no_index(store: PostgresStore, url: str) -> None:
     records = await filled(store)
     await store.erase(ANN, [records[17].id])
     with psycopg.connect(url) as connection:
@@ -162,8 +162,8 @@ async def test_what_was_erased_stands_in_no_index(store: PostgresStore, url: str
         assert [connection.execute(f"SELECT count(*) FROM {each}").fetchone() for each in SEARCHED] == [(0,)] * 3
 
 
-async def test_no_byte_of_an_erased_vector_stays_in_the_files_after_compact(store: PostgresStore) -> None:
-    records = talk(60, 9_000)  # as in no other schema of this server
+async def test_compact_removes_erased_vectors_from_the_files(store: PostgresStore) -> None:
+    records = talk(60, 9_000)  # values that occur in no other schema of this server
     await store.commit(build_writing(*records))
     await store.index(ANN)
     gone, stays = (vector_of(records[at]).tobytes() for at in (17, 23))
@@ -175,7 +175,7 @@ async def test_no_byte_of_an_erased_vector_stays_in_the_files_after_compact(stor
     assert not any(gone in each for each in tables)
 
 
-async def test_a_segment_in_which_something_was_erased_while_it_was_made_is_not_kept(
+async def test_a_segment_is_discarded_if_a_record_was_erased_during_its_build(
     store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = talk(60)
@@ -201,7 +201,7 @@ async def test_a_segment_in_which_something_was_erased_while_it_was_made_is_not_
 
 
 @pytest.mark.parametrize("table", ["segments", "nearness", "postings"])
-async def test_closing_breaks_the_filling_off_and_the_next_one_goes_on(
+async def test_closing_stops_indexing_and_the_next_store_continues(
     url: str, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_pgvector()
@@ -219,19 +219,21 @@ async def test_closing_breaks_the_filling_off_and_the_next_one_goes_on(
             oid = other.execute("SELECT %s::regclass::oid", (table,)).fetchone()
             waits = f"SELECT 1 FROM pg_locks WHERE NOT granted AND relation = {oid[0]}"
             await asyncio.to_thread(lambda: next(filter(postgres_server.ask, itertools.repeat(waits))))
-        assert not await asyncio.to_thread(postgres_server.ask, waits), "the server is at it no longer"
+        assert not await asyncio.to_thread(postgres_server.ask, waits), "the server has stopped indexing"
         other.rollback()
         other.execute("SET mindstream.tenant = ''")
         assert other.execute("SELECT count(*) FROM segments").fetchone() == (0,)
         before = other.execute(everything).fetchall()
-        assert len(before) == (32 if table == "postings" else 0), "a segment of 32, no vectors where that is locked"
+        assert len(before) == (32 if table == "postings" else 0), "a segment of 32, no vectors if that table is locked"
         async with PostgresStore(url) as store:
             await store.index(ANN)
             assert records[17].text in await found(store, "number17", records[17].vector, n=1)
-        assert other.execute(everything).fetchall()[: len(before)] == before, "what was there is not written anew"
+        assert other.execute(everything).fetchall()[: len(before)] == before, "existing rows are not rewritten"
 
 
-async def test_without_pgvector_words_find_as_before(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_pgvector_keyword_search_still_works(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nowhere = postgres_index.EXTENSION.replace("'vector'", "'nowhere'")
     monkeypatch.setattr(postgres_index, "EXTENSION", nowhere)
     records = await filled(store)
@@ -239,7 +241,7 @@ async def test_without_pgvector_words_find_as_before(store: PostgresStore, monke
     assert records[23].text not in await found(store, "", records[23].vector, n=1)
 
 
-async def test_no_other_tenant_is_found_by_words_or_vectors(url: str) -> None:
+async def test_the_index_is_isolated_by_tenant(url: str) -> None:
     async with PostgresStore(url) as store:
         await filled(store)
     with psycopg.connect(url) as connection:
@@ -248,12 +250,12 @@ async def test_no_other_tenant_is_found_by_words_or_vectors(url: str) -> None:
 
 
 @pytest.mark.parametrize("seen", [5, 9])
-async def test_a_filled_database_of_a_schema_before_is_indexed(
+async def test_a_database_with_an_earlier_schema_is_indexed(
     url: str, seen: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = talk(60)
     monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:seen])
-    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # what fills the index knows the last schema alone
+    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # the index is filled only with the newest schema
     async with PostgresStore(url) as before:
         await before.commit(build_writing(*records))
     monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)
@@ -262,7 +264,9 @@ async def test_a_filled_database_of_a_schema_before_is_indexed(
         assert records[17].text in await found(store, "number17", n=1)
 
 
-async def test_candidates_are_scored_as_among_all(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_scores_of_candidates_agree_with_scores_among_all_records(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = Babble(1).sentences(600)
     questions = Babble(2).sentences(20, 4, 9)
     async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
@@ -285,7 +289,7 @@ async def test_candidates_are_scored_as_among_all(url: str, monkeypatch: pytest.
     assert shared(whole, some) > 0.9 > shared(whole, alone)
 
 
-async def test_the_stream_tells_who_says_how_much_and_when(store: PostgresStore) -> None:
+async def test_stream_statistics_report_speakers_lengths_and_times(store: PostgresStore) -> None:
     by = ["Ann" if at % 3 else "Coach" for at in range(150)]
     records = [
         replace(each, by=name, created=NOW + at) for at, (each, name) in enumerate(zip(talk(150), by, strict=True))
@@ -302,15 +306,13 @@ async def test_the_stream_tells_who_says_how_much_and_when(store: PostgresStore)
         name: (sum(each.by == name for each in held), sum(len(terms(each.text)) for each in held if each.by == name))
         for name in ("Ann", "Coach")
     }
-    assert 0 <= told.groups - len({each.episode for each in held}) < 5, "some stand in two segments"
+    assert 0 <= told.groups - len({each.episode for each in held}) < 5, "some are counted in two segments"
     drawn = [there[at] for at in told.sample]
     assert {records[0].text, held[-1].text} <= set(drawn) <= {each.text for each in held}
 
 
-async def test_who_is_often_spoken_of_in_what_is_found_is_not_taken_for_who_speaks(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(candidates, "MOST", 20)  # Tom is in all that is found
+async def test_a_person_mentioned_often_is_not_taken_for_the_speaker(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidates, "MOST", 20)  # Tom is in all results
     said = [f"{'Tom' if at % 30 == 4 else 'somebody'} watered the garden number{at}" for at in range(900)]
     async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
         await memory.retain_all(
@@ -331,7 +333,7 @@ async def test_who_is_often_spoken_of_in_what_is_found_is_not_taken_for_who_spea
     assert "who" not in whole[0].parts and "who" not in some[0].parts
 
 
-async def test_how_much_is_ahead_is_known_without_a_count(store: PostgresStore) -> None:
+async def test_the_number_of_remaining_changes_is_reported(store: PostgresStore) -> None:
     records = await filled(store)
     first = await store.changes(ANN, 0, 0, 20)
     assert len(first.records) + first.ahead == len(records)
@@ -341,14 +343,14 @@ async def test_how_much_is_ahead_is_known_without_a_count(store: PostgresStore) 
 
 
 def shared(some: list[set[str]], others: list[set[str]]) -> float:
-    """Return the share of results that was found again."""
+    """Return the share of results that were found again."""
     return sum(len(one & other) for one, other in zip(some, others, strict=True)) / sum(map(len, some))
 
 
-async def test_plans_hold_though_the_planner_knows_of_no_name(store: PostgresStore) -> None:
+async def test_queries_use_indexes_without_statistics_about_names(store: PostgresStore) -> None:
     await filled(store)
     await store.write(lambda rows: rows.execute(MANY, (ANN, "chat", 1, 20_000)).rowcount)
-    await store.compact()  # as upkeep does, with ANALYZE
+    await store.compact()  # as maintenance does, with ANALYZE
     asked = {
         "SELECT number FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT 20": (ANN, "chat"),
         postgres_index.UNHELD: (ANN, ANN, 512),
@@ -366,7 +368,7 @@ async def test_plans_hold_though_the_planner_knows_of_no_name(store: PostgresSto
         assert "Seq Scan on records" not in plan and "Sort Key: number" not in plan and "Bitmap" not in plan, plan
 
 
-async def test_no_word_no_name_and_no_vector_is_in_the_planners_statistics(store: PostgresStore) -> None:
+async def test_planner_statistics_contain_no_text_names_or_vectors(store: PostgresStore) -> None:
     needs_pgvector()
     await filled(store)
     await store.compact()
@@ -378,6 +380,6 @@ async def test_no_word_no_name_and_no_vector_is_in_the_planners_statistics(store
     schema = await store.read(lambda rows: rows.execute("SELECT current_schema()").fetchone())
     with postgres_server.psycopg_admin() as admin:
         found = set(admin.execute(sql, (f"{schema[0]}.records",)).fetchall())
-    assert ("records", "created") in found, "it gathers something"
+    assert ("records", "created") in found, "statistics exist"
     told = {column for table, column in found if table != "counters"}
     assert not told & {"stream", "mind", "tenant", "text", "near", "vector", "payload", "value", "term", "key"}, found

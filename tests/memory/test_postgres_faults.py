@@ -1,4 +1,4 @@
-"""What a PostgreSQL server does to those who use it: cut connections, rollbacks, a full disk, a clock of its own."""
+"""Faults of a PostgreSQL server: cut connections, rollbacks, a full disk, a clock with another time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cut_all() -> None:
     )
 
 
-async def test_connections_that_are_cut_are_made_anew(url: str) -> None:
+async def test_cut_connections_are_replaced(url: str) -> None:
     async with PostgresStore(url) as store:
         await store.commit(a_row())
         for count in range(2, 6):
@@ -53,7 +53,7 @@ async def test_connections_that_are_cut_are_made_anew(url: str) -> None:
             assert len(await store.events(ANN)) == count
 
 
-async def test_a_walk_whose_connection_is_cut_ends_with_our_error(url: str) -> None:
+async def test_a_walk_on_a_cut_connection_raises_storage_error(url: str) -> None:
     async with PostgresStore(url) as store:
         await store.commit(build_writing(*(build_record(f"note {n}") for n in range(300))))
         with pytest.raises(StorageError):
@@ -66,9 +66,7 @@ async def test_a_walk_whose_connection_is_cut_ends_with_our_error(url: str) -> N
             assert count == 300
 
 
-async def test_a_store_that_cannot_be_opened_is_not_waited_for_and_holds_no_connection(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_open_ends_soon_and_holds_no_connection(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = list[int]()
 
     def away() -> Any:
@@ -81,13 +79,15 @@ async def test_a_store_that_cannot_be_opened_is_not_waited_for_and_holds_no_conn
         monkeypatch.setattr(lent.reading, "_connect", away)
         with pytest.raises(StorageError, match="refused"):
             PostgresStore(url, "acme")
-        assert len(tries) < 9, "the loop of a server stands still meanwhile"
+        assert len(tries) < 9, "the event loop is blocked during these attempts"
         assert lent.users == 1
 
 
 @pytest.mark.parametrize("kept", [True, False])
-async def test_an_uncertain_commit_is_looked_up(url: str, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection breaks while it commits: once the server has done it, once it has not."""
+async def test_a_commit_with_unknown_outcome_is_looked_up(
+    url: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection breaks during a commit: once after the server has done it, once before."""
     breaks = [True]
 
     class Breaking:
@@ -114,8 +114,8 @@ async def test_an_uncertain_commit_is_looked_up(url: str, kept: bool, monkeypatc
         assert not breaks
 
 
-async def test_a_first_commit_that_is_still_ending_is_waited_for(url: str) -> None:
-    """The server has not done with it when a new connection asks: that its row is not seen yet says nothing."""
+async def test_a_lookup_waits_for_a_commit_that_is_still_running(url: str) -> None:
+    """The server has not finished when a new connection asks, so a missing row proves nothing."""
     async with PostgresStore(url) as store:
         writer = store._database._writer
         writer._batch = 1
@@ -129,7 +129,7 @@ async def test_a_first_commit_that_is_still_ending_is_waited_for(url: str) -> No
         await store.commit(a_row())
 
 
-async def test_rows_of_writers_that_were_killed_do_not_stay(url: str) -> None:
+async def test_rows_of_killed_writers_are_removed(url: str) -> None:
     async with PostgresStore(url) as store, PostgresStore(url) as other:
         await store.commit(a_row())
         await other.commit(a_row())
@@ -142,7 +142,7 @@ async def test_rows_of_writers_that_were_killed_do_not_stay(url: str) -> None:
 
 @pytest.fixture
 def failing(url: str) -> Iterator[str]:
-    """Let the log refuse rows with an error, as many times as the table `refusals` says."""
+    """Make the log refuse rows with an error, as often as the table `refusals` says."""
 
     def set_up(state: str, times: int) -> None:
         with psycopg.connect(url) as connection:
@@ -158,14 +158,14 @@ def failing(url: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01", "25P03"])
-async def test_what_others_were_before_is_tried_again(url: str, state: str, failing: Any) -> None:
+async def test_transient_transaction_errors_are_retried(url: str, state: str, failing: Any) -> None:
     async with PostgresStore(url) as store:
         failing(state, 3)
         await asyncio.gather(*(store.commit(a_row()) for _ in range(5)))
         assert len(await store.events(ANN)) == 5
 
 
-async def test_a_full_disk_is_told_and_outlived(url: str, failing: Any) -> None:
+async def test_a_full_disk_raises_an_error_and_later_writes_succeed(url: str, failing: Any) -> None:
     async with PostgresStore(url) as store:
         failing("53100", 1)
         with pytest.raises(StorageError, match="no room left"):
@@ -174,7 +174,7 @@ async def test_a_full_disk_is_told_and_outlived(url: str, failing: Any) -> None:
         assert len(await store.events(ANN)) == 1
 
 
-async def test_a_write_that_fails_alone_fails_no_other(url: str) -> None:
+async def test_a_failed_write_does_not_fail_its_group(url: str) -> None:
     async with PostgresStore(url) as store:
         made = [store.commit(a_row("one")), store.commit(a_row("one")), *(store.commit(a_row()) for _ in range(20))]
         came = await asyncio.gather(*made, return_exceptions=True)
@@ -182,13 +182,13 @@ async def test_a_write_that_fails_alone_fails_no_other(url: str) -> None:
         assert len(await store.events(ANN)) == 21
 
 
-async def test_a_listener_is_notified_of_others_writes(url: str) -> None:
+async def test_a_subscriber_is_notified_of_other_stores_writes(url: str) -> None:
     told, of_bob = asyncio.Event(), asyncio.Event()
     async with PostgresStore(url) as store, PostgresStore(url) as other:
         with store.subscribe(ANN, told.set), store.subscribe(BOB, of_bob.set):
             for _ in range(3):
                 async with asyncio.timeout(100):
-                    while not told.is_set():  # it may not stand yet
+                    while not told.is_set():  # it may not be set up yet
                         of_bob.clear()
                         await other.commit(a_row())
                         with suppress(TimeoutError):
@@ -197,8 +197,8 @@ async def test_a_listener_is_notified_of_others_writes(url: str) -> None:
                 cut_all()
 
 
-async def test_a_listener_that_is_about_to_end_leaves_it_to_the_one_begun_meanwhile(url: str) -> None:
-    """Whoever heeds begins a new thread while the connection of the old one closes: both would go on."""
+async def test_an_ending_listener_thread_keeps_its_successor(url: str) -> None:
+    """A caller starts a new thread while the old one closes its connection; otherwise both would continue."""
     listening, newer = Listening(url), threading.Thread(target=threading.Event().wait, daemon=True)
     listening._subscribers, listening._thread = {"digest": {lambda: None}}, newer
     older = threading.Thread(target=listening._listen)
@@ -207,7 +207,7 @@ async def test_a_listener_that_is_about_to_end_leaves_it_to_the_one_begun_meanwh
     assert listening._thread is newer
 
 
-async def test_a_connection_that_comes_back_while_all_are_let_go_of_is_let_go_of(url: str) -> None:
+async def test_a_connection_returned_during_close_is_closed(url: str) -> None:
     async with PostgresStore(url) as store:
         await store.version()
         lending = store._database._lent.reading
@@ -224,7 +224,7 @@ async def test_a_connection_that_comes_back_while_all_are_let_go_of_is_let_go_of
         assert connection.closed and not lending._idle
 
 
-async def test_clocks_that_differ_agree_on_the_servers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_skewed_clock_follows_the_database_server(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Skewed(SystemClock):
         def now(self) -> float:
             return time.time() + 300

@@ -1,4 +1,4 @@
-"""Dreams are proposals: looked at, accepted in whole or in part, refused, undone."""
+"""Proposed dreams are inspected, accepted in whole or in part, refused, undone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COFFEE = ("She drinks coffee at night", "She drinks the coffee at night")
 
 
 async def written(world: World) -> dict[str, Record]:
-    """Write two boats that fade, a song that is held better, and two notes that say the same; they are by text."""
+    """Write two boats that decay, a song at a higher level, and two equal notes; return them by text."""
     texts = ("a red boat", "a blue boat", "a song")
     records = await world.stream.retain_all([RecordDraft(text=text, importance=3) for text in texts])
     await world.stream.commit(revisions=[Revision(id=records[2].id, level=2)])
@@ -40,7 +40,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".db-shm"}
 
 
-async def test_a_proposal_writes_nothing_and_is_what_then_happens(world: World, folder: Path) -> None:
+async def test_a_proposed_sleep_writes_nothing_and_is_applied_as_shown(world: World, folder: Path) -> None:
     there = await written(world)
     before = bytes_in(folder)
     proposed = await world.stream.propose_sleep(FakeModel({"dream": ["boats"]}, "M1"), 99)
@@ -63,7 +63,7 @@ async def test_a_proposal_writes_nothing_and_is_what_then_happens(world: World, 
     assert told["dream"].model == "M1" and told["fading"].weakened == (there["a song"].id,)
 
 
-async def test_what_is_kept_stays_and_the_dream_is_of_the_rest(world: World) -> None:
+async def test_accepting_a_part_keeps_the_chosen_records(world: World) -> None:
     there = await written(world)
     proposed = await world.stream.propose_sleep(n=99)
     assert "red" in proposed.dream and "blue" in proposed.dream
@@ -78,7 +78,7 @@ async def test_what_is_kept_stays_and_the_dream_is_of_the_rest(world: World) -> 
     assert there["a red boat"].id not in {each.id for each in again.weakened} and again.merging == ()
 
 
-async def test_what_changed_meanwhile_is_not_overwritten(world: World) -> None:
+async def test_a_proposal_does_not_overwrite_later_changes(world: World) -> None:
     there = await written(world)
     proposed = await world.stream.propose_sleep(n=99)
     await world.stream.recall("red boat", k=1)
@@ -90,13 +90,13 @@ async def test_what_changed_meanwhile_is_not_overwritten(world: World) -> None:
     assert {note.text for note in await world.stream.latest("note", 9)} == {"She drinks tea", COFFEE[1]}
     assert (await world.told())["duplicates"].changed == 0
     levels = await state(world)
-    assert await world.stream.accept(proposed) == ""  # accepted twice, it does nothing more
+    assert await world.stream.accept(proposed) == ""  # accepting it twice has no further effect
     assert {id_: each[0] for id_, each in (await state(world)).items()} == {
         id_: each[0] for id_, each in levels.items()
     }
 
 
-async def test_a_proposal_by_hand_is_held_to_the_laws(world: World) -> None:
+async def test_a_handmade_proposal_must_follow_the_decay_rules(world: World) -> None:
     fresh, other = await world.stream.retain_all(
         [RecordDraft(text="fresh", kind="note"), RecordDraft(text="other", kind="note")]
     )
@@ -106,7 +106,7 @@ async def test_a_proposal_by_hand_is_held_to_the_laws(world: World) -> None:
 
 
 @pytest.mark.parametrize("by_proposal", [True, False])
-async def test_a_sleep_that_is_undone_leaves_everything_as_it_was(world: World, by_proposal: bool) -> None:
+async def test_undoing_a_sleep_restores_the_state(world: World, by_proposal: bool) -> None:
     await written(world)
     before = await state(world)
     if by_proposal:
@@ -128,7 +128,7 @@ async def test_a_sleep_that_is_undone_leaves_everything_as_it_was(world: World, 
         await world.stream.undo_sleep(1)
 
 
-async def test_what_was_returned_since_stays_as_it_is_held(world: World) -> None:
+async def test_undoing_a_sleep_keeps_later_touches(world: World) -> None:
     there = await written(world)
     await world.stream.sleep(n=99)
     await world.stream.recall("a song", k=1)
@@ -137,7 +137,7 @@ async def test_what_was_returned_since_stays_as_it_is_held(world: World) -> None
     assert (await world.now(there["a song"])).level == 2  # 1 after the sleep, returned a fortnight after it was seen
 
 
-async def test_a_sleep_cannot_be_undone_once_it_was_purged(world: World) -> None:
+async def test_a_sleep_cannot_be_undone_after_purge(world: World) -> None:
     await written(world)
     await world.stream.sleep(n=99)
     await world.stream.purge()
@@ -147,7 +147,7 @@ async def test_a_sleep_cannot_be_undone_once_it_was_purged(world: World) -> None
     assert await state(world) == before
 
 
-async def test_a_sleep_cannot_be_undone_once_it_was_corrected(world: World) -> None:
+async def test_a_sleep_cannot_be_undone_after_a_correction_of_its_dream(world: World) -> None:
     await written(world)
     await world.stream.sleep(n=99)
     [made] = await world.stream.latest("dream", 9)
@@ -158,7 +158,7 @@ async def test_a_sleep_cannot_be_undone_once_it_was_corrected(world: World) -> N
     assert await state(world) == before
 
 
-async def test_sleeps_are_undone_from_the_last_or_by_their_row(world: World) -> None:
+async def test_undo_sleep_takes_the_last_sleep_first(world: World) -> None:
     await written(world)
     await world.stream.sleep(n=99)
     world.clock.advance(OLD)

@@ -1,4 +1,4 @@
-"""Purged text is gone from rows and bytes; independent records stay."""
+"""Purged text is removed from rows and bytes; independent records stay."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def forgotten(world: World, text: str = SECRET, kind: str = "note") -> Rec
 
 
 def left(world: World, word: str = "zorro") -> list[str]:
-    """Name the files that hold a word."""
+    """Return the names of the files that contain a word."""
     return [
         path.name for path in world.folder.iterdir() if word in path.read_bytes().decode("utf-8", "replace").lower()
     ]
@@ -72,7 +72,7 @@ async def log(world: World) -> list[Logged]:
     ],
     ids=lambda event: event.kind,
 )
-async def test_a_row_of_the_log_stays_and_its_words_go(event: Thought, world: World) -> None:
+async def test_purge_redacts_log_rows_and_keeps_the_rows(event: Thought, world: World) -> None:
     await forgotten(world)
     (row,) = await world.stream.commit(Entry(event, "facts"))
     before = await log(world)
@@ -87,7 +87,7 @@ async def test_a_row_of_the_log_stays_and_its_words_go(event: Thought, world: Wo
     assert [each for each in after if each.seq != row.seq] == [each for each in before if each.seq != row.seq]
 
 
-async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world: World) -> None:
+async def test_purge_redacts_and_reembeds_derived_records(world: World) -> None:
     secret = await forgotten(world)
     dream = await world.stream.retain(f"In the dream: {SECRET}; the sea rose.", "dream", evidence=[secret.id])
     thought = await world.stream.retain(
@@ -105,11 +105,11 @@ async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world
     assert seems.about == Triple("Ann", "has", MARK)
     assert (await world.stream.recall("sea", k=1, touch=False))[0].record.id == dream.id
     assert (await world.stream.columns()).foreign == 0
-    again = await world.stream.retain(f"it seems that {MARK}", "thought")  # found by its words as they are now
+    again = await world.stream.retain(f"it seems that {MARK}", "thought")  # found by its new text
     assert again.id == thought.id
 
 
-async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
+async def test_purge_keeps_independent_records(world: World) -> None:
     (said,) = await world.stream.build_records([RecordDraft(text=SECRET, kind="chat", by="ann")])
     (answer,) = await world.stream.build_records([RecordDraft(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
     (belief,) = await world.stream.build_records(
@@ -131,7 +131,7 @@ async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
     }
 
 
-async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
+async def test_purge_redacts_the_log_row_that_wrote_the_record(world: World) -> None:
     (said,) = await world.stream.build_records([RecordDraft(text="yes Zorro", kind="chat")])
     (belief,) = await world.stream.build_records(
         [RecordDraft(text="pet: Zorro", kind="belief", slot="pets", version=1)]
@@ -150,7 +150,7 @@ async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
     assert left(world) == []
 
 
-async def test_another_user_s_words_are_another_user_s(world: World) -> None:
+async def test_purge_does_not_change_another_user(world: World) -> None:
     other = World(world.folder)
     other.stream.key = key_of("bob")
     await other.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
@@ -161,7 +161,7 @@ async def test_another_user_s_words_are_another_user_s(world: World) -> None:
     assert isinstance(row.event, Thought) and row.event.text == SECRET
 
 
-async def test_a_damaged_row_loses_its_words_too(world: World) -> None:
+async def test_erasure_redacts_damaged_rows(world: World) -> None:
     secret = await forgotten(world)
     (row,) = await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
     await world.stream.retain("the sea", evidence=[secret.id])
@@ -173,7 +173,7 @@ async def test_a_damaged_row_loses_its_words_too(world: World) -> None:
     assert left(world) == []
 
 
-async def test_short_words_go_only_where_they_stand_alone(world: World) -> None:
+async def test_short_texts_are_redacted_only_as_whole_texts(world: World) -> None:
     await forgotten(world, "tea")
     await world.stream.commit(
         Entry(Thought(slot="facts", about=(1,), text="Tea.", model="m"), "facts"),
@@ -184,7 +184,7 @@ async def test_short_words_go_only_where_they_stand_alone(world: World) -> None:
     assert texts == [MARK, "a steady tea drinker"]
 
 
-async def test_no_byte_is_left_after_many_purges_beside_much_else(world: World) -> None:
+async def test_no_byte_is_left_after_repeated_purges_of_a_large_file(world: World) -> None:
     """Rows move between pages as a file grows; copies stay in unused pages until the file is rewritten."""
     for round_ in range(4):
         news = [
@@ -203,7 +203,7 @@ async def test_no_byte_is_left_after_many_purges_beside_much_else(world: World) 
     assert left(world) == []
 
 
-async def test_what_is_written_while_it_searches_loses_its_words_too(world: World) -> None:
+async def test_records_written_during_a_purge_are_redacted(world: World) -> None:
     await forgotten(world)
     thoughts = [Thought(slot="facts", about=(n,), text=f"{n}: {SECRET}", model="m") for n in range(20)]
     writing = [world.stream.commit(Entry(thought, "facts")) for thought in thoughts]
@@ -222,17 +222,17 @@ async def test_what_is_written_while_it_searches_loses_its_words_too(world: Worl
         ("nothing of the kind", "something else", "something else"),
     ],
 )
-def test_words_are_found_whatever_their_script_case_and_space(said: str, text: str, left: str) -> None:
+def test_redaction_ignores_case_and_whitespace_in_any_script(said: str, text: str, left: str) -> None:
     assert ErasedWords([said]).redact(text) == left
 
 
-def test_the_head_and_the_tail_of_a_long_text_are_words_of_it() -> None:
+def test_redaction_finds_the_beginning_and_the_end_of_a_long_text() -> None:
     text = " ".join(f"word{n}" for n in range(400))
     assert ErasedWords([text]).redact(f"about: {text[:200].strip()} …") == f"about: {MARK} …"
     assert MARK in ErasedWords([text]).redact(f"… {text[-80:]}")
 
 
-async def test_a_row_of_a_kind_that_nobody_registered_loses_its_words_wherever_they_stand(world: World) -> None:
+async def test_rows_of_unregistered_kinds_are_redacted_at_any_depth(world: World) -> None:
     await forgotten(world)
     row = Unknown(named="of_another_room", payload=json.dumps({"deep": [{"id": "x", "j": json.dumps({"q": SECRET})}]}))
     await world.stream.commit(Entry(row, "facts"))
@@ -242,7 +242,7 @@ async def test_a_row_of_a_kind_that_nobody_registered_loses_its_words_wherever_t
     assert json.loads(json.loads(unread.payload)["deep"][0]["j"]) == {"q": MARK}
 
 
-async def test_a_field_that_an_earlier_version_wrote_loses_its_words(world: World) -> None:
+async def test_fields_of_earlier_versions_are_redacted(world: World) -> None:
     await forgotten(world)
     old = Unknown(named="observed", payload=json.dumps({"slot": "s", "tool": "t", "text": "x", "shown": SECRET}))
     await world.stream.commit(Entry(old, "facts"))

@@ -1,4 +1,4 @@
-"""Recall on a real store, with an embedder of words that makes no claim to sense."""
+"""Recall on a real store, with an embedder of words without meaning."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ DAY = 86_400.0
 
 
 class World:
-    """A store, a recaller, and a short way to write."""
+    """A store, a recaller, and short functions to write."""
 
     def __init__(self, folder: Path) -> None:
         self.store = SqliteStore(folder)
@@ -59,19 +59,19 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     await world.store.close()
 
 
-async def test_the_note_that_says_it_comes_first(world: World) -> None:
+async def test_the_matching_note_ranks_first(world: World) -> None:
     for text in ("Ann works shifts at a bakery.", "Street noise keeps Ann awake.", "Ann has a dog called Bo."):
         await world.tell(text)
     assert (await world.ask("what noise is there?"))[0] == "Street noise keeps Ann awake."
 
 
-async def test_chinese_is_found(world: World) -> None:
+async def test_recall_works_in_chinese(world: World) -> None:
     for text in ("小明喜欢在河边跑步", "小红每天晚上喝咖啡", "天气很冷"):
         await world.tell(text)
     assert (await world.ask("谁喝咖啡？"))[0] == "小红每天晚上喝咖啡"
 
 
-async def test_an_answer_inherits_the_words_of_its_question(world: World) -> None:
+async def test_an_answer_is_found_by_the_words_of_its_question(world: World) -> None:
     talk = ["Hi!", "Which instrument do you play?", "The oboe, since I was nine.", "Lovely weather today."]
     for i, text in enumerate(talk):
         await world.tell(text, "chat", by=("kim", "lee")[i % 2], episode="one")
@@ -80,7 +80,7 @@ async def test_an_answer_inherits_the_words_of_its_question(world: World) -> Non
     assert "The oboe, since I was nine." in (await world.ask("what instrument is played?", 2))
 
 
-async def test_neighbours_count_inside_an_episode_only(world: World) -> None:
+async def test_neighbours_contribute_only_within_an_episode(world: World) -> None:
     await world.tell("The lighthouse was painted red.", "chat", by="kim", episode="one")
     await world.tell("It took all summer.", "chat", by="kim", episode="one")
     await world.tell("Nobody knows.", "chat", by="kim", episode="two")
@@ -90,7 +90,7 @@ async def test_neighbours_count_inside_an_episode_only(world: World) -> None:
     assert parts["Nobody knows."]["neighbours"] == 0
 
 
-async def test_the_person_asked_about_counts(world: World) -> None:
+async def test_records_of_the_named_person_rank_higher(world: World) -> None:
     for by in ("Kim", "Lee Wong"):
         await world.tell("I love old trains.", "chat", by=by, episode=by)
     found = await world.recaller.recall(key_of("ann"), "What does Lee love?", 2, now=NOW)
@@ -111,7 +111,7 @@ async def test_the_person_asked_about_counts(world: World) -> None:
         ("Что любит Анна?", "Анна", "Что любит ?"),
     ],
 )
-async def test_names_are_told_from_words(world: World, query: str, who: str | None, bare: str) -> None:
+async def test_names_are_distinguished_from_other_words(world: World, query: str, who: str | None, bare: str) -> None:
     for name in ("Lee Wong", "王小明", "Will", "Анна"):
         await world.tell("Hello", "chat", by=name)
     columns = await world.recaller.shelf.columns(key_of("ann"))
@@ -120,21 +120,21 @@ async def test_names_are_told_from_words(world: World, query: str, who: str | No
     assert question.who == (-1 if who is None else columns.names[who])
 
 
-async def test_a_speaker_is_still_a_subject_in_notes(world: World) -> None:
+async def test_a_note_about_a_speaker_is_found_by_the_name(world: World) -> None:
     await world.tell("Hello!", "chat", by="Kim", episode="one")
     await world.tell("Kim is baking bread.", "observation")
     await world.tell("Lee is baking bread.", "observation")
     assert (await world.ask("what is Kim baking?"))[0] == "Kim is baking bread."
 
 
-async def test_a_time_in_the_question_counts(world: World) -> None:
+async def test_a_time_in_the_question_affects_the_ranking(world: World) -> None:
     for days in (0, 1, 3, 40):
         await world.tell(f"slept badly, {days}", at=NOW - days * DAY)
     assert (await world.ask("how was sleep three days ago?"))[0] == "slept badly, 3"
     assert (await world.ask("昨天 slept 怎么样？"))[0] == "slept badly, 1"
 
 
-async def test_filters_hold(world: World) -> None:
+async def test_recall_filters_restrict_the_results(world: World) -> None:
     await world.tell("noise from the street", at=NOW - 9 * DAY, data={"room": "bedroom"})
     await world.tell("noise from the neighbours", "thought", at=NOW - 5 * DAY, by="ann", data={"room": "kitchen"})
     await world.tell("noise from the fridge", at=NOW - DAY, episode="tuesday", data={"room": "kitchen"})
@@ -149,7 +149,7 @@ async def test_filters_hold(world: World) -> None:
     }  # fmt: skip
 
 
-async def test_what_was_corrected_is_read_as_of_then(world: World) -> None:
+async def test_as_of_returns_the_record_before_its_correction(world: World) -> None:
     old = await world.tell("Ann lives in Turin.", at=NOW - 9 * DAY)
     new = await world.record("Ann lives in Oslo.", at=NOW - 2 * DAY)
     revision = Revision(id=old.id, valid_until=NOW - 2 * DAY, superseded_by=new.id)
@@ -159,13 +159,13 @@ async def test_what_was_corrected_is_read_as_of_then(world: World) -> None:
     assert await world.ask("where does Ann live", as_of=NOW - 5 * DAY) == ["Ann lives in Turin."]
 
 
-async def test_what_will_hold_is_known_already(world: World) -> None:
+async def test_a_record_that_becomes_valid_later_is_recalled_without_as_of(world: World) -> None:
     await world.tell("Ann moves to Oslo.", valid_from=NOW + 30 * DAY)
     assert await world.ask("where will Ann move?") == ["Ann moves to Oslo."]
     assert await world.ask("where does Ann live?", as_of=NOW) == []
 
 
-async def test_what_is_forgotten_or_erased_does_not_come_back(world: World) -> None:
+async def test_archived_and_erased_records_are_not_recalled(world: World) -> None:
     faded, erased = await world.tell("a red bicycle"), await world.tell("a red kite")
     assert len(await world.ask("red")) == 2
     await world.store.commit(Commit(mind=key_of("ann"), at=NOW, revisions=(Revision(id=faded.id, forgotten=NOW - 1),)))
@@ -173,7 +173,7 @@ async def test_what_is_forgotten_or_erased_does_not_come_back(world: World) -> N
     assert await world.ask("red") == []
 
 
-async def test_found_but_not_returned_is_told(world: World) -> None:
+async def test_recall_reports_records_found_but_not_returned(world: World) -> None:
     for i in range(20):
         await world.tell(f"noise number {i}")
     found = await world.recaller.recall(key_of("ann"), "noise", 3, now=NOW)
@@ -182,7 +182,7 @@ async def test_found_but_not_returned_is_told(world: World) -> None:
     assert not {each.record.id for each in found.returned} & set(found.passed_over)
 
 
-async def test_policies_may_be_chosen(world: World) -> None:
+async def test_the_ranking_policy_can_be_chosen(world: World) -> None:
     await world.tell("noise in the street", at=NOW - 300 * DAY, importance=1.0)
     await world.tell("noise at work", at=NOW, importance=10.0)
     await world.tell("silence", at=NOW)
@@ -191,7 +191,7 @@ async def test_policies_may_be_chosen(world: World) -> None:
     assert (await world.ask("noise in the street", policy=Cosine()))[0] == "noise in the street"
 
 
-async def test_what_is_known_by_keyword(world: World) -> None:
+async def test_records_are_found_by_keyword(world: World) -> None:
     await world.tell("Ann bought a cello", keywords=("Cello", "music"))
     newest = await world.tell(
         "The cello was stolen", "thought", keywords=("cello",), about=Triple("cello", "was", "stolen")
@@ -205,7 +205,7 @@ async def test_what_is_known_by_keyword(world: World) -> None:
     ]
     read = world.store.records
     world.store.records = None  # type: ignore[method-assign, assignment]
-    try:  # the index holds the records: nothing is read once more
+    try:  # the index holds the records: no further read
         assert len(await world.recaller.about(key_of("ann"), ["cello"], now=NOW)) == 2
         assert not await world.recaller.about(key_of("ann"), ["violin"], now=NOW)
     finally:

@@ -1,4 +1,4 @@
-"""Recall on a long published conversation; see benchmarks/locomo.py for the whole."""
+"""Recall on a long published conversation; benchmarks/locomo.py covers the whole data."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ import locomo  # noqa: E402
 from locomo_data import conversations  # noqa: E402
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the LoCoMo sample is not beside the repository (../shared/data/locomo)")
+@pytest.mark.skipif(not DATA.exists(), reason="the LoCoMo sample is not available")
 async def test_most_of_the_evidence_is_among_the_first_ten(tmp_path: Path) -> None:
     conversation, store, embedder = conversations(DATA)[1], SqliteStore(tmp_path), WordLlama()
     await locomo.remember(store, conversation, embedder)

@@ -1,4 +1,4 @@
-"""Recall in talks of other shapes: long replies, bursts, names in other forms, advice, nothing that answers."""
+"""Recall in conversations of other shapes: long replies, bursts, name variants, advice, unanswerable questions."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from mindstream.memory.store.column_lookups import Speakers
 from mindstream.memory.store.record import RecordDraft
 
 Said = tuple[str, str]
-"""Who, and what."""
+"""Speaker and text."""
 
 EVENINGS = [
     ("ann", "I moved to Ghent in spring, and my sister Ida carried the boxes."),
@@ -38,7 +38,7 @@ EVENINGS = [
 
 
 async def tell(world: World, talk: Sequence[Said], user: str = "", episode: str = "one") -> None:
-    """Write a talk; with a user, whose words and whose are not is marked."""
+    """Write a conversation; with `user`, mark which messages are the user's."""
     await world.stream.retain_all(
         [
             RecordDraft(text=text, kind="chat", by=by, episode=episode, data={"by_user": by == user} if user else {})
@@ -51,12 +51,12 @@ async def ask(world: World, question: str, k: int = 3) -> list[str]:
     return [found.record.text for found in await world.stream.recall(question, k, touch=False)]
 
 
-async def test_a_long_reply_does_not_drown_what_the_user_said(world: World) -> None:
-    await tell(world, EVENINGS)  # no message is marked as the user's: lengths decide
+async def test_a_long_reply_does_not_outrank_the_users_message(world: World) -> None:
+    await tell(world, EVENINGS)  # no message is marked as the user's, so lengths decide
     assert (await ask(world, "Which sister helped moving in spring?"))[0] == EVENINGS[0][1]
 
 
-async def test_a_rare_speaker_does_not_set_the_norm() -> None:
+async def test_a_rare_speaker_does_not_set_the_usual_length() -> None:
     speakers = Speakers()
     for _ in range(30):
         speakers.add(0, 10, None)
@@ -65,13 +65,13 @@ async def test_a_rare_speaker_does_not_set_the_norm() -> None:
     assert speakers.tersest() == pytest.approx(speakers.usual_lengths()[0])
 
 
-async def test_a_question_about_the_user_wants_the_users_words_and_one_about_advice_the_coachs(world: World) -> None:
+async def test_questions_prefer_the_messages_of_the_person_asked_about(world: World) -> None:
     await tell(world, EVENINGS, user="ann")
     assert (await ask(world, "What do I do against the tram, with a sound?"))[0] == EVENINGS[2][1]
     assert (await ask(world, "What did you do against the tram, with a sound?"))[0] == EVENINGS[3][1]
 
 
-async def test_a_note_is_as_near_to_a_question_about_the_user_as_the_users_words(world: World) -> None:
+async def test_notes_rank_like_the_users_messages_for_questions_about_the_user(world: World) -> None:
     await tell(world, EVENINGS, user="ann")
     await world.stream.retain("She sleeps with a fan because of the tram.", "note", by="facts")
     found = {each.record.by: each.parts["who"] for each in await world.stream.recall("Why do I sleep with a fan?", 7)}
@@ -92,11 +92,11 @@ async def test_a_note_is_as_near_to_a_question_about_the_user_as_the_users_words
         ("你建议了什么？", False, True),
     ],
 )
-def test_pronouns_say_who_is_meant(question: str, asker: bool, asked: bool) -> None:
+def test_pronouns_identify_the_persons_in_a_question(question: str, asker: bool, asked: bool) -> None:
     assert find_persons(question) == (asker, asked)
 
 
-async def test_the_answer_is_the_next_message_of_another_speaker(world: World) -> None:
+async def test_the_next_message_of_another_speaker_counts_as_the_answer(world: World) -> None:
     burst = [("kim", "Which instrument do you play?"), ("kim", "Sorry, phone."), ("lee", "Since I was nine, the oboe.")]
     await tell(world, burst)
     for number in range(8):
@@ -105,7 +105,7 @@ async def test_the_answer_is_the_next_message_of_another_speaker(world: World) -
     assert found[burst[2][1]]["neighbours"] > 2 * found[burst[1][1]]["neighbours"]
 
 
-async def test_a_long_record_lends_each_of_its_words_less(world: World) -> None:
+async def test_a_long_record_contributes_less_to_its_neighbours(world: World) -> None:
     for episode, more in (
         ("short", ""),
         ("long", " with a lot to say of other things" + " and more: nut, oil, tin" * 8),
@@ -127,14 +127,14 @@ CALLED = [
     [
         ("Where did Elisa ski?", "elise", "Where did ski?"),  # misspelt
         ("Where did Emi ski?", "Emilia", "Where did ski?"),  # short
-        ("Where did Kate ski?", "Emilia", "Where did ski?"),  # what the other one calls her
+        ("Where did Kate ski?", "Emilia", "Where did ski?"),  # the name used by the other person
         ("Where did Otto ski?", None, "Where did Otto ski?"),  # a person known to both
         ("Where did Eli ski?", "elise", "Where did ski?"),
         ("Is El Ejido far?", None, "Is El Ejido far?"),
         ("Where did Kate and Elise ski?", None, "Where did and ski?"),
     ],
 )
-async def test_names_are_known_in_other_forms(world: World, question: str, who: str | None, bare: str) -> None:
+async def test_names_are_recognised_in_other_forms(world: World, question: str, who: str | None, bare: str) -> None:
     for session in range(5):
         await tell(world, CALLED, episode=str(session))
     columns = await world.stream.columns()
@@ -142,7 +142,7 @@ async def test_names_are_known_in_other_forms(world: World, question: str, who: 
     assert (asked.who, asked.bare) == (-1 if who is None else columns.names[who], bare)
 
 
-async def test_a_word_that_the_stream_uses_is_no_misspelt_name(world: World) -> None:
+async def test_a_word_used_in_the_stream_is_not_taken_for_a_misspelt_name(world: World) -> None:
     await tell(world, [("Marion", "Hello!"), ("Paul", "I met Marian at the market.")])
     columns = await world.stream.columns()
     assert find_bearer("Marian", columns) == -1
@@ -158,7 +158,7 @@ async def test_recall_reports_its_certainty(world: World) -> None:
     assert min(sure) > 0.5 > 0.15 > max(unsure)
 
 
-async def test_below_the_floor_nothing_is_returned_and_nothing_touched(world: World) -> None:
+async def test_below_the_certainty_floor_nothing_is_returned_or_touched(world: World) -> None:
     note = await world.stream.retain("Otto has a cat called Minka.", "note")
     world.clock.advance(100)
     assert await world.stream.recall("Which bank gave the mortgage?", floor=0.1) == []

@@ -1,4 +1,4 @@
-"""What recall returned lately is held once a record, without vectors, and for a limited time and number."""
+"""Recently recalled records are cached once, without vectors, for a limited time and number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def record(id_: str, text: str) -> Record:
     return Record(id=id_, stream=KEY, kind="note", text=text, created=0.0, accessed=0.0, vector=vector)
 
 
-def test_a_record_returned_often_is_held_once_without_its_vector() -> None:
+def test_a_record_returned_often_is_cached_once_without_its_vector() -> None:
     lately, tea = RecentTexts(KEY), record("a", "Ann drinks tea.")
     for now in range(300):
         lately.add(float(now), [tea, record("b", "Bob drinks water.")])
@@ -28,7 +28,7 @@ def test_a_record_returned_often_is_held_once_without_its_vector() -> None:
     assert tea.vector is not None
 
 
-def test_the_ones_returned_longest_ago_are_dropped_first() -> None:
+def test_the_least_recently_returned_records_are_evicted_first() -> None:
     lately = RecentTexts(KEY)
     lately.add(0.0, [record(str(n), f"text {n}") for n in range(RECORDS)])
     lately.add(1.0, [record("0", "text 0"), record("new", "a new text")])

@@ -48,7 +48,7 @@ async def memory(folder: Path, clock: ManualClock) -> AsyncIterator[Memory]:
         yield opened
 
 
-async def test_a_model_ranks_in_one_call_what_the_first_stage_found(door: FakeEndpoint, memory: Memory) -> None:
+async def test_a_model_reranks_the_first_stage_in_one_call(door: FakeEndpoint, memory: Memory) -> None:
     first = [each.record.text for each in await memory.recall(QUESTION, 4, touch=False)]
     door.will(Says('{"best": [4, 2, 9]}'))
     async with Models.named({"default": f"{door.url}#m"}) as models:
@@ -60,10 +60,10 @@ async def test_a_model_ranks_in_one_call_what_the_first_stage_found(door: FakeEn
     assert f"<looked_for>\n{QUESTION}\n</looked_for>" in shown and "<memories>\n1. 2023-11-14" in shown
     assert texts == [first[3], first[1]] and [each.parts["first_stage"] for each in found] == [4, 2]
     assert found.touch is not None and set(found.touch.returned).isdisjoint(found.touch.passed_over)
-    assert len(found.touch.returned) + len(found.touch.passed_over) == len(FACTS), "the others are passed over"
+    assert len(found.touch.returned) + len(found.touch.passed_over) == len(FACTS), "the others count as not returned"
 
 
-async def test_what_the_model_leaves_out_follows_in_the_first_order(door: FakeEndpoint, memory: Memory) -> None:
+async def test_records_omitted_by_the_model_keep_the_first_order(door: FakeEndpoint, memory: Memory) -> None:
     first = [each.record.text for each in await memory.recall(QUESTION, 4, touch=False)]
     door.will(Says('{"best": [3, 3]}'))
     async with Models.named({"default": f"{door.url}#m"}) as models:
@@ -72,7 +72,7 @@ async def test_what_the_model_leaves_out_follows_in_the_first_order(door: FakeEn
     assert [each.record.text for each in found] == [first[2], first[0], first[1]]
 
 
-async def test_a_reranker_that_fails_leaves_the_order_and_says_so(door: FakeEndpoint, memory: Memory) -> None:
+async def test_a_failing_reranker_keeps_the_order_and_is_reported(door: FakeEndpoint, memory: Memory) -> None:
     plain = await memory.recall(QUESTION, 3, touch=False)
     door.otherwise = Fails(400, "no such thing")
     async with Models.named({"default": f"{door.url}#m"}, retry=1, repair=0) as models:
@@ -81,7 +81,7 @@ async def test_a_reranker_that_fails_leaves_the_order_and_says_so(door: FakeEndp
     assert list(found) == list(plain) and "no such thing" in found.not_reranked
 
 
-async def test_a_cross_encoder_is_named_and_scores(
+async def test_a_cross_encoder_is_loaded_by_name(
     memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sentence_transformers.py").write_text(CROSS)
@@ -96,7 +96,7 @@ async def test_a_cross_encoder_is_named_and_scores(
     monkeypatch.delitem(sys.modules, "sentence_transformers")
 
 
-def test_a_reranker_that_cannot_be_is_refused() -> None:
+def test_invalid_reranker_settings_are_refused() -> None:
     assert second_stage("", 20, None) is None and second_stage("none", 20, None) is None
     with pytest.raises(SettingsError, match="cross:NAME"):
         second_stage("best", 20, None)
@@ -104,14 +104,14 @@ def test_a_reranker_that_cannot_be_is_refused() -> None:
         second_stage("model", 20, Models.named({}))
 
 
-async def test_what_a_recall_lets_fade_away_is_said(memory: Memory, clock: ManualClock) -> None:
+async def test_the_recall_event_reports_archived_records(memory: Memory, clock: ManualClock) -> None:
     clock.advance(31 * DAY_S)
-    found = await memory.recall(QUESTION, 1)  # one, of four that are found
+    found = await memory.recall(QUESTION, 1)  # one of the four that are found
     await memory.settle()
     row = await memory.store.last(memory.key, "recalled")
     assert row is not None and isinstance(row.event, RecallMade) and found.touch is not None
     assert row.event.returned == tuple(found.touch.returned) and len(row.event.forgotten) == 3
     assert row.event.forgotten == row.event.passed_over
     left = [each.record.text for each in await memory.recall("bread, clocks, Ann and Otto", touch=False)]
-    assert len(left) == 2 and found[0].record.text in left, "gone from recall"
-    assert len(await memory.archive()) == 3, "and in the archive until it is purged"
+    assert len(left) == 2 and found[0].record.text in left, "not recalled"
+    assert len(await memory.archive()) == 3, "but in the archive until it is purged"

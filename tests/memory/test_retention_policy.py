@@ -1,4 +1,6 @@
-"""The policy `keep` archives nothing unless the user asks; `decay` does, where it is chosen or was in force before."""
+"""The policy `keep` archives nothing unless the user asks; `decay` does, if chosen or inherited from an earlier
+version.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ async def opened(how: str, folder: Path, clock: ManualClock) -> AsyncIterator[Me
             yield memory
 
 
-async def neglect(memory: Memory, clock: ManualClock, days: int = 40) -> None:
+async def leave_unused(memory: Memory, clock: ManualClock, days: int = 40) -> None:
     """Recall other records on a number of days."""
     await memory.retain(ROSES, "note")
     await memory.retain_all([RecordDraft(text=f"Otto waters tomato bed {n}.", kind="observation") for n in range(30)])
@@ -61,7 +63,7 @@ async def test_by_default_neither_recall_nor_sleep_archives_or_merges(how: str, 
     async with opened(how, folder, clock) as memory:
         twins = [await memory.retain(text, "note") for text in ("Otto has a red bike.", "Otto has really a red bike.")]
         passing = await memory.retain("Otto is on leave.", "note", valid_until=clock.now() + DAY_S)
-        await neglect(memory, clock)
+        await leave_unused(memory, clock)
         model = FakeModel({"dream": ["a dream"], "rate_importance": []})
         assert await memory.sleep(model, 1_000) == ""
         assert (await memory.propose_sleep(model, 1_000)).forgotten == ()
@@ -71,16 +73,16 @@ async def test_by_default_neither_recall_nor_sleep_archives_or_merges(how: str, 
         [found] = await memory.recall("where is the greenhouse key?", k=1)
         assert found.record.text == ROSES
         returned = [each for each in await memory.find() if "tomato" in each.text and each.level > 0]
-        assert returned, "what is returned is strengthened"
+        assert returned, "returned records are strengthened"
         assert await policies(memory) == []
 
 
-async def test_decay_is_recorded_where_it_is_asked_for_and_stays(folder: Path) -> None:
+async def test_the_decay_policy_is_stored_when_requested(folder: Path) -> None:
     clock = ManualClock()
     async with Memory.open(folder, "otto", clock=clock, policy="decay") as memory:
         await memory.retain(ROSES, "note")
     async with Memory.open(folder, "otto", clock=clock) as memory:
-        await neglect(memory, clock)
+        await leave_unused(memory, clock)
         assert ROSES in {each.text for each in await memory.archive()}
         assert await policies(memory) == [{"retention": "decay"}]
     async with Mind.open(folder, user="otto", clock=clock, policy={"base": 3}) as mind:
@@ -92,20 +94,20 @@ async def test_decay_is_recorded_where_it_is_asked_for_and_stays(folder: Path) -
             pass
 
 
-def as_before(folder: Path) -> None:
-    """Make a file as versions before the policies left it."""
+def make_earlier_version(folder: Path) -> None:
+    """Change a file to the state that versions before the policies left."""
     undo_migrations(folder / "mindstream.db", FIRST_MARKED - 1)
 
 
-async def test_a_memory_of_an_earlier_version_decays_as_before_and_says_so_once(folder: Path) -> None:
+async def test_a_memory_of_an_earlier_version_still_decays_and_reports_it_once(folder: Path) -> None:
     assert len(MIGRATIONS) >= FIRST_MARKED
     clock = ManualClock()
     async with Memory.open(folder, "otto", clock=clock) as memory:
-        await neglect(memory, clock, 0)
+        await leave_unused(memory, clock, 0)
     async with Memory.open(folder, "ida", clock=clock, policy={}) as memory:
         await memory.retain("Ida paints.", "note")
         await memory.commit(PolicySet(policy={"base": 3}))
-    as_before(folder)
+    make_earlier_version(folder)
     for expected in ([{"retention": "decay"}], [{"retention": "decay"}]):
         async with Memory.open(folder, "otto", clock=clock) as memory:
             assert memory.decays and await policies(memory) == expected
@@ -116,10 +118,10 @@ async def test_a_memory_of_an_earlier_version_decays_as_before_and_says_so_once(
 
 
 @pytest.mark.parametrize("mended_before_it_is_opened", [True, False])
-async def test_a_mended_file_keeps_the_policies(folder: Path, mended_before_it_is_opened: bool) -> None:
+async def test_a_repaired_file_keeps_the_retention_policies(folder: Path, mended_before_it_is_opened: bool) -> None:
     async with Memory.open(folder, "otto") as memory:
         await memory.retain(ROSES, "note")
-    as_before(folder)
+    make_earlier_version(folder)
     if not mended_before_it_is_opened:
         await SqliteStore(folder).close()
         async with Memory.open(folder, "new") as memory:

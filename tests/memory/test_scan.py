@@ -1,4 +1,4 @@
-"""Without an index the texts of a file are searched: rarer words count for more, within a time limit."""
+"""Without an index the texts of a file are scanned: rare words count more, within a time limit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def found(store: SqliteStore, query: str, n: int) -> list[str]:
     return [texts[number] for number in numbers]
 
 
-async def test_rarer_words_count_for_more_and_the_newest_come_first(folder: Path) -> None:
+async def test_rare_words_count_more_and_newer_records_come_first(folder: Path) -> None:
     async with SqliteStore(folder) as store:
         await fill(store, "bob", {"Zibeth is bob's parrot.": ()}, 5)
         await fill(store, "ann", SAID, 50)
@@ -47,7 +47,7 @@ async def test_rarer_words_count_for_more_and_the_newest_come_first(folder: Path
         assert len(await found(store, "song", 99)) == 50
 
 
-async def test_what_is_not_read_in_time_is_not_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_scan_stops_at_its_time_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "PORTION", 10)
     async with SqliteStore(folder) as store:
         await fill(store, "ann", SAID, 50)

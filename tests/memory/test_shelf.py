@@ -1,4 +1,4 @@
-"""Columns are filled in portions: the loop runs between them, and writes in between are not missed."""
+"""Columns are filled in portions: the event loop runs between them, and writes in between are included."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def store(folder: Path) -> AsyncIterator[CountingStore]:
 
 
 async def reached(store: CountingStore, asked: int) -> None:
-    """Wait until the store was asked for a number of portions."""
+    """Wait until a number of portions was requested from the store."""
     for _ in range(100_000):
         if store.asked >= asked:
             return
@@ -82,7 +82,7 @@ async def like_new(columns: Columns, store: SqliteStore) -> None:
         assert np.array_equal(columns.lexical.scores(["thing3"]), fresh.lexical.scores(["thing3"]))
 
 
-async def test_the_loop_runs_between_portions(store: CountingStore) -> None:
+async def test_the_event_loop_runs_between_portions(store: CountingStore) -> None:
     turns = 0
 
     async def others() -> None:
@@ -97,15 +97,15 @@ async def test_the_loop_runs_between_portions(store: CountingStore) -> None:
     assert turns >= PORTIONS
 
 
-async def test_recalls_at_the_same_time_share_one_filling(store: CountingStore) -> None:
+async def test_concurrent_recalls_share_one_filling(store: CountingStore) -> None:
     shelf = IndexCache(store, "plain", 8)
     found = await asyncio.gather(*(shelf.columns(key_of("ann")) for _ in range(8)))
     assert all(columns is found[0] for columns in found)
     assert len(found[0]) == store.given == PORTION * PORTIONS - 1
-    assert store.asked <= PORTIONS + 2 + 7  # the others ask once each whether there is more
+    assert store.asked <= PORTIONS + 2 + 7  # each of the others asks once whether there is more
 
 
-async def test_a_filling_that_is_broken_off_is_gone_on_with(store: CountingStore) -> None:
+async def test_a_cancelled_filling_is_continued(store: CountingStore) -> None:
     shelf = IndexCache(store, "plain", 8)
     filling = asyncio.create_task(shelf.columns(key_of("ann")))
     await reached(store, PORTIONS // 2)
@@ -116,7 +116,7 @@ async def test_a_filling_that_is_broken_off_is_gone_on_with(store: CountingStore
     assert store.asked <= 2 * (PORTIONS + 2)
 
 
-async def test_what_is_written_and_touched_between_portions_is_there(store: CountingStore, folder: Path) -> None:
+async def test_writes_between_portions_are_included(store: CountingStore, folder: Path) -> None:
     shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
     first = (await store.changes("ann", 0)).records
     filling = asyncio.create_task(shelf.columns(key_of("ann")))
@@ -135,7 +135,7 @@ async def test_what_is_written_and_touched_between_portions_is_there(store: Coun
     await other.close()
 
 
-async def test_what_is_erased_between_portions_is_not_found(store: CountingStore, folder: Path) -> None:
+async def test_records_erased_between_portions_are_not_found(store: CountingStore, folder: Path) -> None:
     shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
     records = (await store.changes("ann", 0)).records
     filling = asyncio.create_task(shelf.columns(key_of("ann")))
@@ -151,9 +151,7 @@ async def test_what_is_erased_between_portions_is_not_found(store: CountingStore
     await other.close()
 
 
-async def test_columns_of_whom_was_erased_while_they_were_filled_are_held_no_more(
-    store: CountingStore, folder: Path
-) -> None:
+async def test_columns_of_a_user_erased_during_filling_are_dropped(store: CountingStore, folder: Path) -> None:
     shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
     filling = asyncio.create_task(shelf.columns(key_of("ann")))
     await reached(store, PORTIONS // 2)
@@ -165,7 +163,7 @@ async def test_columns_of_whom_was_erased_while_they_were_filled_are_held_no_mor
     await other.close()
 
 
-async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: CountingStore, folder: Path) -> None:
+async def test_continuous_erasure_does_not_block_recall(store: CountingStore, folder: Path) -> None:
     stream, other = Memory(store, "ann", Words(), ManualClock()), SqliteStore(folder)
     left = [record.id for record in (await store.changes("ann", 0)).records]
 

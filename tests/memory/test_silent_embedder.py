@@ -1,4 +1,4 @@
-"""An embedder may be silent, slow or wrong: no message waits for it, and its vectors come later."""
+"""An embedder may be silent, slow or wrong: no message waits for it, and its vectors are added later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 class Moody:
-    """An embedder of words that is silent until `awake` is set, and answers in a way of its own."""
+    """An embedder of words that is silent until `awake` is set, and can return scripted answers."""
 
     name, width = "moody", 96
 
@@ -55,8 +55,8 @@ def a_stream(store: SqliteStore, embedder: Moody) -> Memory:
     return Memory(store, "ann", embedder, ManualClock())
 
 
-async def soon(what: Callable[[], Awaitable[bool] | bool]) -> None:
-    """Wait until something is so."""
+async def eventually(what: Callable[[], Awaitable[bool] | bool]) -> None:
+    """Wait until a condition holds."""
     for _ in range(10_000):
         found = what()
         if found if isinstance(found, bool) else await found:
@@ -83,13 +83,13 @@ async def test_messages_are_stored_while_the_embedder_is_silent(store: SqliteSto
         asked = moody.asked
         async for _ in mind.hear("And now?"):
             pass
-        assert moody.asked - asked <= 2  # the one who asks behind, not who speaks
+        assert moody.asked - asked <= 2  # the background task asks, not the caller
         moody.awake.set()
-        await soon(lambda: has_vectors(mind.memory))
+        await eventually(lambda: has_vectors(mind.memory))
         assert (await mind.memory.columns()).width == 96
 
 
-async def test_a_silent_embedder_is_told_of_once_and_words_are_found(store: SqliteStore) -> None:
+async def test_a_silent_embedder_is_reported_once_and_keyword_search_works(store: SqliteStore) -> None:
     async with a_stream(store, Moody()) as stream:
         told: list[Logged] = []
         await stream.retain("the trams squeal at night")
@@ -105,15 +105,15 @@ async def test_a_silent_embedder_is_told_of_once_and_words_are_found(store: Sqli
         assert "moody gives no vectors" in told[0].event.text
 
 
-async def test_when_it_answers_again_it_is_heard_again(store: SqliteStore) -> None:
+async def test_a_recovered_embedder_is_used_again(store: SqliteStore) -> None:
     moody = Moody()
     async with a_stream(store, moody) as stream:
         await stream.retain("trams")
         await stream.recall("trams", touch=False)
         moody.awake.set()
-        await soon(lambda: has_vectors(stream))
+        await eventually(lambda: has_vectors(stream))
         await stream.retain("more trams")  # after a late answer, nothing waits for this one
-        await soon(lambda: not stream.embedding.is_slow and not stream.missing._waiting)
+        await eventually(lambda: not stream.embedding.is_slow and not stream.missing._waiting)
         record = await stream.retain("night trams")
         assert record.embedder == "moody"
         assert (await stream.recall("trams", k=1, touch=False))[0].parts["vector"] != 0
@@ -124,9 +124,7 @@ async def test_when_it_answers_again_it_is_heard_again(store: SqliteStore) -> No
             assert len([logged async for logged in events]) == 1  # a new silence is reported again
 
 
-async def test_one_that_is_only_slow_is_waited_for_by_questions(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_recall_waits_for_a_slow_embedder(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "SOON_S", 20.0)
     moody = Moody()
     async with a_stream(store, moody) as stream:
@@ -136,10 +134,10 @@ async def test_one_that_is_only_slow_is_waited_for_by_questions(
         await asyncio.sleep(0.02)
         moody.awake.set()
         assert len(await asking) == 1
-        await soon(lambda: has_vectors(stream))
+        await eventually(lambda: has_vectors(stream))
 
 
-async def test_one_that_computes_in_this_process_is_waited_for(store: SqliteStore) -> None:
+async def test_an_in_process_embedder_is_awaited(store: SqliteStore) -> None:
     moody = Moody()
     moody.in_process = True  # type: ignore[attr-defined]
     async with a_stream(store, moody) as stream:
@@ -161,7 +159,7 @@ BAD: dict[str, Callable[[Floats], object]] = {
 
 
 @pytest.mark.parametrize("way", BAD)
-async def test_a_bad_vector_is_no_vector(store: SqliteStore, way: str) -> None:
+async def test_an_invalid_vector_is_discarded(store: SqliteStore, way: str) -> None:
     moody = Moody(awake=True, answer=BAD[way])
     async with a_stream(store, moody) as stream:
         record = await stream.retain("the trams squeal")
@@ -172,11 +170,11 @@ async def test_a_bad_vector_is_no_vector(store: SqliteStore, way: str) -> None:
         with pytest.raises((ModelError, ValueError, TypeError)):
             await stream.reembed()
         moody.answer = lambda rows: rows
-        await soon(lambda: has_vectors(stream))
+        await eventually(lambda: has_vectors(stream))
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA"), TimeoutError()])
-async def test_an_embedder_error_loses_no_text(store: SqliteStore, error: Exception) -> None:
+async def test_an_embedder_error_does_not_lose_text(store: SqliteStore, error: Exception) -> None:
     def fail(_: Floats) -> object:
         raise error
 
@@ -185,7 +183,7 @@ async def test_an_embedder_error_loses_no_text(store: SqliteStore, error: Except
         assert len(await stream.recall("trams", touch=False)) == 1
 
 
-async def test_a_text_that_it_cannot_take_does_not_stand_in_the_way_of_others(store: SqliteStore) -> None:
+async def test_a_text_that_cannot_be_embedded_does_not_block_others(store: SqliteStore) -> None:
     class Picky(Moody):
         async def embed(self, texts: Sequence[str]) -> Floats:
             if any("poison" in text for text in texts):
@@ -203,23 +201,23 @@ async def test_a_text_that_it_cannot_take_does_not_stand_in_the_way_of_others(st
                 and not stream.missing._waiting
             )
 
-        await soon(all_have_vectors)
+        await eventually(all_have_vectors)
         assert (await store.records(key_of("ann"), [poison.id]))[0].vector is None
         assert (await stream.recall("poison", k=1, touch=False))[0].record.id == poison.id
 
 
-async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> None:
+async def test_a_record_erased_in_the_meantime_is_not_embedded(store: SqliteStore) -> None:
     moody = Moody()
     async with a_stream(store, moody) as stream:
         gone, kept = [await stream.retain(text) for text in ("gone", "kept")]
         await store.erase(key_of("ann"), [gone.id])
         moody.awake.set()
-        await soon(lambda: not stream.missing._waiting)
+        await eventually(lambda: not stream.missing._waiting)
         assert [record.id for record in (await store.changes(key_of("ann"), 0)).records] == [kept.id]
         assert (await store.records(key_of("ann"), [kept.id]))[0].vector is not None
 
 
-async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:
+async def test_closing_does_not_wait_for_a_silent_embedder(store: SqliteStore) -> None:
     stream = a_stream(store, Moody())
     await stream.retain("trams")
     async with asyncio.timeout(100):
@@ -227,7 +225,7 @@ async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:
     assert not [task for task in asyncio.all_tasks() if "MissingVectors" in repr(task)]
 
 
-async def test_an_endpoint_that_is_busy_once_does_not_end_reembed(store: SqliteStore, door: FakeEndpoint) -> None:
+async def test_reembed_retries_a_busy_endpoint(store: SqliteStore, door: FakeEndpoint) -> None:
     async with a_stream(store, Moody(awake=True)) as stream:
         await stream.retain("A tram squeals below.")
     async with Memory(store, "ann", embedder(f"{door.url}#small"), ManualClock()) as stream:
@@ -236,9 +234,7 @@ async def test_an_endpoint_that_is_busy_once_does_not_end_reembed(store: SqliteS
         assert await has_vectors(stream)
 
 
-async def test_why_an_endpoint_is_waited_for_is_known_to_who_does_not_wait(
-    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_reason_for_a_missing_vector_is_reported(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "AT_ONCE_S", 1.0)
     busy = Embedding(embedder(f"{door.url}#small"))
     await busy.patiently(["the adapter is imported"])

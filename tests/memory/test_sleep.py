@@ -1,4 +1,4 @@
-"""Sleep: random fading, the dream, and housekeeping, each step by itself."""
+"""Sleep: random decay, the dream, and housekeeping, each step separately."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def observed(world: World, *texts: str, kind: Kind = "observation") -> lis
     return [record.id for record in await world.stream.retain_all(news)]
 
 
-async def test_what_is_forgotten_becomes_a_dream_with_it_as_evidence(world: World) -> None:
+async def test_archived_records_become_the_evidence_of_a_dream(world: World) -> None:
     ids = await observed(world, "a red boat", "a song in the night", "grandmother's clock")
     world.clock.advance(OLD)
     model = FakeModel({"dream": ["I was in a red boat that sang."]}, "reasoner")
@@ -38,7 +38,7 @@ async def test_what_is_forgotten_becomes_a_dream_with_it_as_evidence(world: Worl
     assert (await world.told())["dream"].records == (dream.id,)
 
 
-async def test_rules_make_a_modest_dream_in_the_language_of_the_fragments(world: World) -> None:
+async def test_rules_write_a_dream_in_the_language_of_the_records(world: World) -> None:
     await observed(world, "A red boat.", "A song in the night.")
     world.clock.advance(OLD)
     dream = await world.stream.sleep()
@@ -61,7 +61,7 @@ async def test_a_sleep_draws_n_records_and_each_loses_one_level(world: World) ->
         assert (await world.told())["fading"].looked_at == 12
 
 
-async def test_sleep_has_its_own_threshold_and_spares_the_lasting(world: World) -> None:
+async def test_sleep_has_its_own_threshold_and_spares_long_term_records(world: World) -> None:
     fresh, old, lasting = await observed(world, "fresh", "old", "lasting")
     await world.stream.commit(revisions=[Revision(id=lasting, level=6, lasting=True)])
     world.clock.advance(LAWS.asleep_s)
@@ -73,7 +73,7 @@ async def test_sleep_has_its_own_threshold_and_spares_the_lasting(world: World) 
     assert held == {fresh: 1, old: -1, lasting: 6}
 
 
-async def test_a_model_that_fails_never_writes_a_dream_and_the_night_goes_on(world: World) -> None:
+async def test_a_failing_model_writes_no_dream_and_sleep_continues(world: World) -> None:
     await observed(world, "a red boat", "a song")
     world.clock.advance(OLD)
     for answer in (ModelUnavailable("nobody there"), "  "):
@@ -98,7 +98,7 @@ async def test_pending_importance_is_rated_in_batches(world: World) -> None:
 
 
 @pytest.mark.parametrize("reply", [Importance(ratings=[5]), '{"ratings": [11, 0]}', "I would say 5"])
-async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str | Importance) -> None:
+async def test_invalid_importance_ratings_are_not_written(world: World, reply: str | Importance) -> None:
     await world.stream.retain_all([RecordDraft(text="one"), RecordDraft(text="two")])
     await world.stream.sleep(FakeModel({"rate_importance": [reply]}), n=0)
     assert [record.importance for record in await world.store.latest(key_of("ann"), n=9, now=world.clock.now())] == [
@@ -144,11 +144,11 @@ async def test_near_duplicates_are_superseded_with_evidence(world: World) -> Non
         ("小红每天喝咖啡", "小明每天喝咖啡", False),
     ],
 )
-def test_alike_means_the_same_in_nearly_the_same_words(one: str, other: str, same: bool) -> None:
+def test_alike_compares_near_duplicates(one: str, other: str, same: bool) -> None:
     assert alike(one, other) is alike(other, one) is same
 
 
-async def test_what_no_longer_holds_goes_to_the_archive(world: World) -> None:
+async def test_expired_records_are_archived(world: World) -> None:
     now = world.clock.now()
     until = [RecordDraft(text="the shop is closed", valid_until=now + DAY_S), RecordDraft(text="the bridge is closed")]
     shop, bridge = await world.stream.retain_all(until)
@@ -174,7 +174,7 @@ async def test_what_no_longer_holds_goes_to_the_archive(world: World) -> None:
         ([{"life": None}, {}], {}),
     ],
 )
-async def test_what_sleep_makes_has_the_data_on_which_all_agree(
+async def test_merged_records_and_dreams_keep_the_common_data(
     world: World, datas: list[dict[str, JsonValue]], common: dict[str, JsonValue]
 ) -> None:
     texts = ["I drink coffee at night", "I drink the coffee at night"]

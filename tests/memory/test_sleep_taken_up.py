@@ -1,4 +1,4 @@
-"""A sleep that was broken off after any step, or at any commit, is taken up where it was."""
+"""A sleep that was interrupted after any step, or at any commit, is resumed there."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ SLEEPING = Path(__file__).with_name("sleeping.py")
 
 
 class Breaking(Mortal):
-    """Its n-th commit cannot be written; then it can again."""
+    """Fail at its n-th commit, and work again afterwards."""
 
     def end(self) -> None:
         raise StorageError("the disk is full")
 
 
 async def journal(stream: Memory) -> Sequence[object]:
-    """Return the rows of the log and the records as they stand."""
+    """Return the rows of the log and the records."""
     rows = [each.row() for each in await stream.store.events(key_of("ann"))]
     records = (await stream.store.changes(key_of("ann"), 0)).records
     return [*rows, *sorted(map(repr, records))]
 
 
-def again(stream: Memory) -> Memory:
+def reopened(stream: Memory) -> Memory:
     """Return the stream as the next process opens it."""
     return Memory(stream.store, "ann", Words(), stream.clock, strength=LAWS, seed=7)
 
@@ -53,14 +53,14 @@ async def undisturbed(folder: Path) -> Sequence[object]:
     told = [each.event for each in await store.events(key_of("ann"), cause)]
     assert [each.step for each in told if isinstance(each, Slept)] == STEPS == [each.step for each in told]  # type: ignore[attr-defined]
     assert dream and all(each.changed for each in told if isinstance(each, Slept) and each.step != STEPS[-1])
-    assert await stream.sleep(n=5, cause=cause) == dream  # asked again, it is done
+    assert await stream.sleep(n=5, cause=cause) == dream  # another call finds nothing to do
     found = await journal(stream)
     await stream.close()
     await store.close()
     return found
 
 
-async def test_a_sleep_whose_commit_failed_goes_on_there(folder: Path, undisturbed: Sequence[object]) -> None:
+async def test_a_sleep_resumes_after_a_failed_commit(folder: Path, undisturbed: Sequence[object]) -> None:
     for before in (True, False):
         for at in range(1, len(STEPS) + 1):
             store = Breaking(folder / f"{at}{before}")
@@ -71,18 +71,16 @@ async def test_a_sleep_whose_commit_failed_goes_on_there(folder: Path, undisturb
             store.left, store.before = 1, True  # once more, at the next commit
             if before or at < len(STEPS):
                 with pytest.raises(StorageError, match="full"):
-                    await again(stream).sleep(n=5, cause=cause)
+                    await reopened(stream).sleep(n=5, cause=cause)
             store.left = -1
-            await again(stream).sleep(n=5, cause=cause)
+            await reopened(stream).sleep(n=5, cause=cause)
             assert await journal(stream) == undisturbed
             await stream.close()
             await store.close()
 
 
 @pytest.mark.parametrize("at", [1, 4])
-async def test_a_sleep_that_was_killed_goes_on_in_another_process(
-    folder: Path, undisturbed: Sequence[object], at: int
-) -> None:
+async def test_a_killed_sleep_resumes_in_another_process(folder: Path, undisturbed: Sequence[object], at: int) -> None:
     command = [sys.executable, str(SLEEPING), str(folder / "killed"), str(at)]
     killed = await asyncio.to_thread(lambda: subprocess.run(command, check=False))
     assert killed.returncode == -signal.SIGKILL

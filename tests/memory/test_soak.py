@@ -20,7 +20,7 @@ PROCESSES, SECONDS = 8, float(os.environ.get("SOAK_S", "60"))
 
 
 def run(folder: Path) -> list[dict[str, Any]]:
-    """Start all, let them begin together, and return what each noted."""
+    """Start all processes, let them begin together, and return the results of each."""
     processes = [
         subprocess.Popen(
             [sys.executable, str(SOAKING), str(folder), f"p{n}", str(SECONDS)],
@@ -41,7 +41,7 @@ def run(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.soak
-async def test_eight_processes_lose_nothing_and_see_each_other(folder: Path) -> None:
+async def test_eight_processes_lose_no_write_and_see_each_others_writes(folder: Path) -> None:
     store = SqliteStore(folder)
     await store.close()
     noted = run(folder)

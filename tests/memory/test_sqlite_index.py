@@ -31,7 +31,7 @@ HELD = {"postings": "packed", "places": "numbers", "nearness": "signs"}
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream of 40 records is long, and a segment has 8 records, 32 or 128."""
+    """Configure that a stream of 40 records counts as long, and that a segment has 8, 32 or 128 records."""
     for module, name, value in (
         (segments, "SEARCHED_FROM", 40), (segments, "SMALLEST", 8), (segments, "SEVERAL", 4),
         (segments, "LARGEST", 128), (sqlite, "LARGEST", 128), (sqlite, "SMALL", 32), (in_sqlite, "SMALLEST", 8),
@@ -47,7 +47,7 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 
 
 def talk(count: int, begins: int = 0) -> list[Record]:
-    """Records of which each says something else, with a vector of its own."""
+    """Records with different texts and different vectors."""
     chance, made = np.random.default_rng(begins), []
     for at in range(begins, begins + count):
         drawn = chance.normal(size=128)
@@ -78,17 +78,17 @@ async def rows(store: SqliteStore, sql: str, *values: Any) -> list[tuple[Any, ..
     return await store.read(lambda connection: list(connection.execute(sql, values)))
 
 
-async def test_words_and_vectors_find_what_is_neither_new_nor_held_well(store: SqliteStore) -> None:
+async def test_keyword_and_vector_search_find_old_unrehearsed_records(store: SqliteStore) -> None:
     records = await filled(store)
     assert records[17].text in await found(store, "number17", n=1)
     assert records[17].text in await found(store, "早安17", n=1)
     assert records[23].text in await found(store, vector=records[23].vector, n=1)
-    assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5)), "what stands beside"
+    assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5)), "neighbouring records"
     assert {each.text for each in records[-3:]} <= set(await found(store, "number17"))
     assert not await store.candidates(BOB, records[23].vector, ["number17"], 3)
 
 
-async def test_candidates_are_ranked_as_among_all(
+async def test_candidates_rank_as_among_all_records(
     folder: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts, questions = Babble(1).sentences(600), Babble(2).sentences(20, 4, 9)
@@ -109,7 +109,7 @@ async def test_candidates_are_ranked_as_among_all(
     assert sum(len(one & other) for one, other in zip(whole, some, strict=True)) > 0.95 * 5 * len(questions)
 
 
-async def test_segments_stay_few_and_hold_every_record_once(store: SqliteStore) -> None:
+async def test_index_segments_are_merged_and_hold_each_record_once(store: SqliteStore) -> None:
     await filled(store)
     for each in talk(60, 500):
         await store.commit(build_writing(each))
@@ -122,7 +122,7 @@ async def test_segments_stay_few_and_hold_every_record_once(store: SqliteStore) 
         assert await rows(store, bare) == [(0,)]
 
 
-async def test_an_erased_record_leaves_its_segment_and_nothing_else_changes(store: SqliteStore) -> None:
+async def test_erasure_removes_only_the_record_from_its_segment(store: SqliteStore) -> None:
     records = await filled(store)
     gone, terms_of = records[17], [hashed(term) for term in terms(records[17].text)]
     before = {row[0]: row[1:] for row in await rows(store, "SELECT id, count, words, said FROM segments")}
@@ -156,7 +156,7 @@ async def test_no_byte_of_an_erased_term_or_vector_stays_in_the_file(store: Sqli
     assert gone[0] not in file and gone[1] is not None and gone[1].tobytes() not in file
 
 
-async def test_a_name_goes_with_the_last_message_of_whoever_bears_it(store: SqliteStore) -> None:
+async def test_a_speakers_name_is_removed_with_the_last_message(store: SqliteStore) -> None:
     records = await filled(store, 60)
     await store.commit(build_writing(replace(talk(1, 900)[0], by="Zibeth"), *talk(40, 901)))
     await store.index(ANN)
@@ -167,7 +167,7 @@ async def test_a_name_goes_with_the_last_message_of_whoever_bears_it(store: Sqli
     assert "Coach" in one and records
 
 
-async def test_a_record_that_loses_its_words_is_found_by_those_it_has(store: SqliteStore) -> None:
+async def test_a_redacted_record_is_indexed_by_its_new_text(store: SqliteStore) -> None:
     records = await filled(store)
     changed = range(30, 40)
     for at in changed:
@@ -179,12 +179,12 @@ async def test_a_record_that_loses_its_words_is_found_by_those_it_has(store: Sql
     terms_of = [hashed(f"zanzibar{at}") for at in changed]
     anew = [term for term in terms_of if await rows(store, "SELECT 1 FROM postings WHERE term = ?", term)]
     ((left,),) = await rows(store, "SELECT count(*) FROM unindexed")
-    assert anew and len(anew) == len(changed) - left and left < 8, "segments that lost many records are built anew"
+    assert anew and len(anew) == len(changed) - left and left < 8, "segments that lost many records are rebuilt"
     for at in changed:
         assert f"it says zanzibar{at} now" in await found(store, f"zanzibar{at}", n=1)
 
 
-async def test_the_number_of_a_last_record_that_was_erased_is_given_to_one_that_is_found(store: SqliteStore) -> None:
+async def test_a_reused_row_number_is_indexed(store: SqliteStore) -> None:
     records = await filled(store, 64)
     assert await rows(store, "SELECT max(last) FROM segments") == [(64,)]
     await store.erase(ANN, [each.id for each in records[62:]])
@@ -193,7 +193,7 @@ async def test_the_number_of_a_last_record_that_was_erased_is_given_to_one_that_
     assert "the parrot sings" in await found(store, "parrot", n=1)
 
 
-async def test_what_is_changed_without_a_word_to_the_index_is_not_held_in_it(store: SqliteStore, folder: Path) -> None:
+async def test_direct_changes_of_rows_update_the_index(store: SqliteStore, folder: Path) -> None:
     records = await filled(store)
     with closing(sqlite3.connect(folder / FILE)) as other, other:
         other.execute("UPDATE records SET text = 'another text' WHERE id = ?", (records[17].id,))
@@ -210,10 +210,10 @@ async def test_what_is_changed_without_a_word_to_the_index_is_not_held_in_it(sto
     assert [await rows(store, f"SELECT count(*) FROM {each}") for each in ("segments", *HELD)] == [[(0,)]] * 4
 
 
-async def test_a_segment_in_which_something_was_erased_while_it_was_built_is_built_anew(
+async def test_a_segment_is_rebuilt_if_a_record_was_erased_during_its_build(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records = await filled(store, 30)  # too short for an index
+    records = await filled(store, 30)  # too short to be indexed
     put, once = in_sqlite.put, [records[5].id]
 
     def late(connection: sqlite3.Connection, stream: Any, built: in_sqlite.Built) -> bool:
@@ -228,11 +228,11 @@ async def test_a_segment_in_which_something_was_erased_while_it_was_built_is_bui
     assert await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number6"))
 
 
-async def test_a_file_of_an_earlier_version_is_indexed_and_recall_does_not_wait_for_it(
+async def test_a_file_of_an_earlier_version_is_indexed_in_the_background(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite, "MIGRATIONS", tables.MIGRATIONS[:10])
-    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # what fills the index knows the last tables alone
+    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # the index is filled only with the newest tables
     async with SqliteStore(folder) as before:
         await before.commit(build_writing(*talk(100)))
     monkeypatch.setattr(sqlite, "MIGRATIONS", tables.MIGRATIONS)
@@ -244,7 +244,7 @@ async def test_a_file_of_an_earlier_version_is_indexed_and_recall_does_not_wait_
         assert talk(100)[17].text in await found(store, "number17", n=1)
 
 
-async def test_closing_breaks_the_filling_off_and_the_next_process_goes_on(
+async def test_closing_stops_indexing_and_the_next_process_continues(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_sqlite, "RESTS_EACH", 40)

@@ -1,4 +1,4 @@
-"""A store against a dictionary: whatever is done, by this process, a second store or another process, with restarts."""
+"""A store against a dictionary: operations of this process, a second store or another process, with restarts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def another() -> Iterator[subprocess.Popen[str]]:
 
 
 class Machine(RuleBasedStateMachine):
-    """`records` is what should be there, in the order of writing; `mirror` is what the changes since told."""
+    """`records`: the expected content in write order; `mirror`: the content according to the reported changes."""
 
     another: subprocess.Popen[str]
 
@@ -151,7 +151,7 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.records)
     @rule(data=st.data())
-    def another_streams_hands_are_tied(self, data: st.DataObject) -> None:
+    def another_stream_cannot_write(self, data: st.DataObject) -> None:
         old = self.one(data)
         other = next(stream for stream in STREAMS if stream != old.stream)
         self.commit(other, revisions=(Revision(id=old.id, forgotten=1.0),))
@@ -181,7 +181,7 @@ class Machine(RuleBasedStateMachine):
         self.runner.run(self.second.compact())
 
     @invariant()
-    def everybody_sees_the_same(self) -> None:
+    def all_readers_see_the_same(self) -> None:
         for stream in STREAMS:
             ours = [self.seen(record) for record in self.records.values() if record.stream == stream]
             for store in (self.store, self.second):
@@ -195,7 +195,7 @@ class Machine(RuleBasedStateMachine):
             assert self.runner.run(self.store.streams()) == sorted({record.stream for record in self.records.values()})
 
     @invariant()
-    def changes_since_tell_everything(self) -> None:
+    def changes_report_everything(self) -> None:
         for stream in STREAMS:
             changes = self.runner.run(self.store.changes(key_of(stream), self.upto[stream]))
             self.upto[stream] = changes.upto
@@ -205,7 +205,7 @@ class Machine(RuleBasedStateMachine):
         assert self.mirror == {id_: self.seen(record) for id_, record in self.records.items()}
 
     @invariant()
-    def what_holds_is_latest_and_known(self) -> None:
+    def latest_and_find_same_agree(self) -> None:
         for stream in STREAMS:
             holding = self.holding(stream)
             assert [each.id for each in self.runner.run(self.store.latest(key_of(stream), n=999, now=self.now))] == [
@@ -221,7 +221,7 @@ class Machine(RuleBasedStateMachine):
         return replace(record, seq=0)
 
 
-def test_a_store_holds_what_it_was_given(another: subprocess.Popen[str]) -> None:
+def test_a_store_behaves_like_a_dictionary(another: subprocess.Popen[str]) -> None:
     Machine.another = another
     run_state_machine_as_test(
         Machine,

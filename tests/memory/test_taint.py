@@ -28,7 +28,7 @@ class Trip(BaseModel):
     day: str = ""
 
 
-async def test_what_is_drawn_from_a_page_is_still_tainted_next_week(tmp_path: Path) -> None:
+async def test_records_derived_from_a_page_stay_tainted(tmp_path: Path) -> None:
     clock = ManualClock()
     async with Memory.open(tmp_path, "ada", clock=clock) as stream:
         page = await stream.retain(PAGE, "evidence", data={"tainted": True})
@@ -50,7 +50,7 @@ async def test_what_is_drawn_from_a_page_is_still_tainted_next_week(tmp_path: Pa
         assert not found.untrusted and "Ada likes museums" in found.text
 
 
-async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -> None:
+async def test_results_of_a_run_that_read_a_page_are_tainted(tmp_path: Path) -> None:
     def page() -> str:
         """Read a page."""
         return PAGE

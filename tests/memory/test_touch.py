@@ -19,7 +19,7 @@ from mindstream.memory.store.record import KINDS, Kind, RecordDraft
 from mindstream.memory.store.store import Commit
 
 
-async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None:
+async def test_records_found_but_not_returned_decay_to_the_archive(world: World) -> None:
     old = await world.stream.retain("Ann saw tomatoes once.")
     await world.stream.recall("tomatoes")
     world.clock.advance(LAWS.passed_over_s + 1)
@@ -36,7 +36,7 @@ async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None
     assert [record.id for record in await world.stream.archive()] == [old.id]
 
 
-async def test_only_4k_records_are_found(world: World) -> None:
+async def test_recall_finds_at_most_4k_records(world: World) -> None:
     records = await world.stream.retain_all([RecordDraft(text=f"tomatoes, {n}") for n in range(20)])
     world.clock.advance(LAWS.passed_over_s + 1)
     await world.stream.recall("tomatoes", k=2)
@@ -60,7 +60,7 @@ async def test_protected_kinds_never_fade(world: World, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("how", ["whoever waits is broken off", "the stream is closed"])
-async def test_touches_that_are_being_written_are_written_once_whatever_ends(
+async def test_touches_in_progress_are_written_once_at_cancel_or_close(
     how: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = await world.stream.retain("Ann saw tomatoes once.")
@@ -75,7 +75,7 @@ async def test_touches_that_are_being_written_are_written_once_whatever_ends(
     monkeypatch.setattr(world.store, "commit", late)
     if how == "the stream is closed":
         await asyncio.sleep(0)
-        world.clock.advance(LATER_S)  # it writes by itself
+        world.clock.advance(LATER_S)  # it writes in the background
         ending = asyncio.ensure_future(_after(begun, world.stream.close()))
     else:
         ending = asyncio.ensure_future(world.stream.settle())
@@ -95,7 +95,7 @@ async def _after(event: asyncio.Event, doing: Awaitable[None]) -> None:
     await doing
 
 
-async def test_a_stream_without_strength_only_remembers_when(folder: Path) -> None:
+async def test_a_stream_without_strength_only_updates_access_times(folder: Path) -> None:
     world = World(folder, strength=None)
     records = await world.stream.retain_all([RecordDraft(text="tomatoes"), RecordDraft(text="tomatoes, again")])
     world.clock.advance(1000 * DAY_S)
@@ -112,7 +112,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".db-shm"}
 
 
-async def test_a_pure_read_changes_no_byte(folder: Path) -> None:
+async def test_recall_without_touch_changes_no_byte(folder: Path) -> None:
     world = World(folder)
     await world.stream.retain_all([RecordDraft(text=f"tomatoes, {n}") for n in range(9)])
     world.clock.advance(1000 * DAY_S)
@@ -127,7 +127,7 @@ async def test_a_pure_read_changes_no_byte(folder: Path) -> None:
     await world.close()
 
 
-async def test_touches_are_written_within_a_second_by_themselves(folder: Path) -> None:
+async def test_touches_are_written_within_a_second(folder: Path) -> None:
     world = World(folder)
     stream = Memory(world.store, "ann", world.stream.embedder, SystemClock())
     record = await stream.retain("tomatoes")
@@ -153,7 +153,7 @@ async def test_touches_are_written_at_close_and_before_sleep(world: World) -> No
     assert (await world.store.records(key_of("ann"), [record.id]))[0].level == 2
 
 
-async def test_touches_of_many_processes_all_count(world: World) -> None:
+async def test_touches_of_several_processes_are_all_counted(world: World) -> None:
     others = [world.another() for _ in range(4)]
     records = await world.stream.retain_all([RecordDraft(text=f"tomatoes, {n}") for n in range(5)])
     for step in range(1, 4):
@@ -171,10 +171,10 @@ async def test_touches_of_many_processes_all_count(world: World) -> None:
         await other.store.close()
 
 
-async def test_a_touch_is_written_with_what_it_was_recalled_for_once(world: World) -> None:
+async def test_a_touch_is_committed_once_with_the_callers_entry(world: World) -> None:
     record = await world.stream.retain("tomatoes")
     found = await world.stream.recall("tomatoes", touch=False)
-    await world.stream.recall("tomatoes")  # waits to be written, and is written first
+    await world.stream.recall("tomatoes")  # the pending touch is written first
     world.clock.advance(DAY_S)
     assert found.touch is not None and found.touch.returned == [record.id]
     before = await world.store.version()

@@ -1,4 +1,6 @@
-"""When a record holds: from `valid_from` (included) until `valid_until` (not included), the same by every way in."""
+"""The validity of a record: from `valid_from` (included) until `valid_until` (not included), through every
+interface.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ async def found(memory: Memory, as_of: Time | None = None) -> set[str]:
     return {each.record.text for each in await memory.recall("where does Ann live", as_of=as_of, touch=False)}
 
 
-async def test_the_beginning_is_included_and_the_end_is_not(folder: Path) -> None:
+async def test_valid_from_is_inclusive_and_valid_until_exclusive(folder: Path) -> None:
     async with Memory.open(folder, "ann", clock=ManualClock(NOW)) as memory:
         ends = moment("2024-05-01")
         for text, begins, until in (("Ann lives in Turin.", "1999-01-01", ends), ("Ann lives in Oslo.", ends, None)):
@@ -31,9 +33,11 @@ async def test_the_beginning_is_included_and_the_end_is_not(folder: Path) -> Non
         assert await found(memory, ends - 1e-3) == {"Ann lives in Turin."}
         assert await found(memory, "2024-05-01T00:00Z") == {"Ann lives in Oslo."} == await found(memory, NOW)
         assert await found(memory, NOW + DAY_S) == {"Ann lives in Oslo.", "Ann lives in Rome."}
-        assert await found(memory) == {"Ann lives in Oslo.", "Ann lives in Rome."}, "what will hold is known already"
+        assert await found(memory) == {"Ann lives in Oslo.", "Ann lives in Rome."}, (
+            "records that become valid later are recalled"
+        )
         assert "Ann lives in Turin." not in {each.text for each in await memory.latest("note", 9)}
-        assert (await memory.forget(about="Turin")).records == 1, "what is over can be forgotten"
+        assert (await memory.forget(about="Turin")).records == 1, "expired records can be forgotten"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,7 @@ async def test_the_beginning_is_included_and_the_end_is_not(folder: Path) -> Non
     ],
     ids=str,
 )
-async def test_an_end_that_is_not_after_the_beginning_is_refused(begins: Time, ends: Time, folder: Path) -> None:
+async def test_valid_until_must_be_after_valid_from(begins: Time, ends: Time, folder: Path) -> None:
     async with Memory.open(folder, "ann", clock=ManualClock(NOW)) as memory:
         draft = RecordDraft(text="Ann lives in Oslo.", kind="note", valid_from=begins, valid_until=ends)
         with pytest.raises(InputError, match="valid_until: expected a time after valid_from"):
@@ -69,7 +73,7 @@ async def test_an_end_that_is_not_after_the_beginning_is_refused(begins: Time, e
         ("2025", "is expected"),
     ],
 )
-async def test_a_time_in_another_unit_is_told_everywhere(given: Time, told: str, folder: Path) -> None:
+async def test_times_in_other_units_are_refused_everywhere(given: Time, told: str, folder: Path) -> None:
     async with Memory.open(folder, "ann", clock=ManualClock(NOW)) as memory:
         for name in ("valid_from", "valid_until", "created"):
             with pytest.raises(InputError, match=told):
@@ -84,7 +88,7 @@ async def test_a_time_in_another_unit_is_told_everywhere(given: Time, told: str,
 
 
 @pytest.mark.parametrize("given", ["1950-06-01", -617_587_200, "1700000000", "2024-03-31T02:30+01:00", 0])
-async def test_python_and_requests_read_the_same_times(given: Time, folder: Path) -> None:
+async def test_the_api_and_the_library_parse_times_alike(given: Time, folder: Path) -> None:
     async with Memory.open(folder, "ann", clock=ManualClock(NOW)) as memory:
         record = await memory.retain("Ann lives in Oslo.", "note", valid_from=given)
         asked = RetainRequest.model_validate({"text": "Ann", "valid_from": given})
@@ -107,7 +111,7 @@ async def test_a_correction_begins_where_the_old_record_ends(correct: str, folde
         assert await found(memory, new.created - 1e-6) == {"Ann lives in Turin."}
 
 
-async def test_the_same_words_at_another_time_are_news(folder: Path) -> None:
+async def test_equal_text_with_another_validity_is_a_new_record(folder: Path) -> None:
     clock = ManualClock(NOW)
     async with Memory.open(folder, "ann", clock=clock) as memory:
         permit = "The parking permit is A1."
@@ -122,7 +126,7 @@ async def test_the_same_words_at_another_time_are_news(folder: Path) -> None:
         assert [each.id for each in await memory.latest("note", 9)] == [lasting.id]
 
 
-async def test_an_echo_of_what_recall_returned_does_not_outlast_it(folder: Path) -> None:
+async def test_an_echo_of_a_recalled_record_expires_with_it(folder: Path) -> None:
     clock = ManualClock(NOW)
     async with Memory.open(folder, "ann", clock=clock) as memory:
         await memory.retain("Ann is in Rome until Friday.", "note", valid_until=NOW + DAY_S)

@@ -12,7 +12,7 @@ def units(count: int) -> NDArray[np.float32]:
     return rows
 
 
-def test_the_nearest_of_many_are_found_without_scoring_all() -> None:
+def test_nearest_vectors_are_found_without_scoring_all() -> None:
     rows, vectors = units(3 * EXACT_UP_TO), Vectors(WIDTH)
     for row in rows:
         vectors.append(row.astype(np.float16))
@@ -23,7 +23,7 @@ def test_the_nearest_of_many_are_found_without_scoring_all() -> None:
     assert len(found) < EXACT_UP_TO
 
 
-def test_only_those_that_are_asked_for_are_found() -> None:
+def test_only_selected_rows_are_returned() -> None:
     rows, vectors = units(3 * EXACT_UP_TO), Vectors(WIDTH)
     for row in rows:
         vectors.append(row.astype(np.float16))
@@ -33,7 +33,7 @@ def test_only_those_that_are_asked_for_are_found() -> None:
     assert 8 in found
 
 
-def test_what_is_usual_is_the_same_whenever_it_was_asked() -> None:
+def test_the_mean_vector_does_not_depend_on_earlier_queries() -> None:
     rows, lived, begun = units(300), Vectors(WIDTH), Vectors(WIDTH)
     everything, nobody = [np.ones(count, bool) for count in range(len(rows) + 1)], np.empty(0, np.int64)
     for count, row in enumerate(rows, 1):

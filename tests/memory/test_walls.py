@@ -1,4 +1,4 @@
-"""A stream's name is a wall: whatever is asked, written, forgotten or erased on one side, the other stays as it is."""
+"""Isolation of streams: no read, write, archiving or erasure of one user affects another."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ READS: dict[str, Callable[[Two], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-async def test_nothing_that_is_read_is_another_users(name: str, two: Two) -> None:
+async def test_no_read_returns_another_users_data(name: str, two: Two) -> None:
     told = str(await READS[name](two))
     assert "stairs" not in told and two.secret.id not in told
 
 
-async def test_evidence_does_not_lead_through_the_wall(two: Two) -> None:
+async def test_evidence_of_another_user_is_not_followed(two: Two) -> None:
     (record,) = await two.ann.retain_all([RecordDraft(text="I know it", kind="thought", evidence=(two.secret.id,))])
     assert "stairs" not in str(await two.ann.evidence_of(record.id))
     with pytest.raises(MindstreamError):
@@ -85,7 +85,7 @@ async def put(two: Two, record: Record) -> None:
 
 
 async def bobs_work(two: Two) -> Work:
-    """Return work of Bob's that his process, "bobs process", is at."""
+    """Return work that "bobs process" holds."""
     heard, (record,) = (
         Remembered(count=1, kinds={}),
         await two.bob.build_records([RecordDraft(text="noise", kind="chat")]),
@@ -123,7 +123,7 @@ WRITES: dict[str, Callable[[Two], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-async def test_nothing_that_is_written_changes_another_user(name: str, two: Two) -> None:
+async def test_no_write_changes_another_user(name: str, two: Two) -> None:
     two.clock.advance(400 * DAY)
     with contextlib.suppress(MindstreamError):
         await WRITES[name](two)
@@ -149,7 +149,7 @@ LOOK_ALIKES = [
 
 
 @pytest.mark.parametrize("user", LOOK_ALIKES)
-async def test_a_look_alike_name_is_another_user_or_refused(user: str, two: Two) -> None:
+async def test_a_lookalike_name_is_refused_or_isolated(user: str, two: Two) -> None:
     with contextlib.suppress(MindstreamError):
         other = Memory(two.store, user, Words(), two.clock)
         assert await other.recall(SECRET) == [] and await two.store.events(other.key) == []
@@ -159,7 +159,7 @@ async def test_a_look_alike_name_is_another_user_or_refused(user: str, two: Two)
     assert [record.text for record in await two.bobs()] == [SECRET]
 
 
-async def test_a_commit_of_several_minds_is_written_whole_or_not_at_all(folder: Path) -> None:
+async def test_a_commit_of_several_minds_is_atomic(folder: Path) -> None:
     store = SqliteStore(folder)
     hellos = {name: Entry(Failed(text=f"{name}: hello", where="x"), name) for name in "ab"}
     said = [Commit(mind=key_of(name), at=1.0, entries=(hello,)) for name, hello in hellos.items()]
@@ -168,5 +168,5 @@ async def test_a_commit_of_several_minds_is_written_whole_or_not_at_all(folder: 
     lost = replace(said[1], finish=WorkDone((77,), "nobody"))
     with pytest.raises(LeaseLost):
         await store.commit(said[0], lost)
-    assert [row.mind for row in await store.events()] == ["a", "b"], "the first of the two is not there either"
+    assert [row.mind for row in await store.events()] == ["a", "b"], "the first of the two was not written either"
     await store.close()

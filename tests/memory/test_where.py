@@ -16,7 +16,7 @@ from mindstream.memory.store.record import RecordDraft
 @pytest.mark.parametrize(
     "where", [{"room": "attic"}, {"tags": ["a", "b"]}, {"room": "attic", "n": 3}, {"slot": None, "room": "attic"}]
 )
-async def test_what_matches_is_found_however_little_it_answers(
+async def test_a_where_filter_finds_records_of_low_relevance(
     world: World, policy: Policy, where: dict[str, JsonValue]
 ) -> None:
     news = [RecordDraft(text=f"noise in the street number {n}", data={"room": "street", "n": n}) for n in range(80)]
@@ -27,12 +27,12 @@ async def test_what_matches_is_found_however_little_it_answers(
 
 
 @pytest.mark.parametrize("where", [{"by": None}, {"by": 3}, {"episode": ["x"]}, {"room": "nowhere"}, {"tags": []}])
-async def test_what_nothing_has_finds_nothing(world: World, where: dict[str, JsonValue]) -> None:
+async def test_a_where_filter_without_match_returns_nothing(world: World, where: dict[str, JsonValue]) -> None:
     await world.stream.retain_all([RecordDraft(text="noise", data={"tags": ["a"]})])
     assert await world.stream.recall("noise", where=where, touch=False) == []
 
 
-async def test_a_policy_is_not_bound_to_what_is_most_relevant(world: World) -> None:
+async def test_a_policy_ranks_beyond_the_most_relevant_records(world: World) -> None:
     await world.stream.retain_all(
         [RecordDraft(text=f"the noise of trams, number {n}", importance=1.0) for n in range(30)]
     )
@@ -44,7 +44,7 @@ async def test_a_policy_is_not_bound_to_what_is_most_relevant(world: World) -> N
     assert found.score == pytest.approx(max(each.score for each in everything))
 
 
-async def test_what_is_so_is_found_without_a_question_newest_first(world: World) -> None:
+async def test_find_returns_matching_records_newest_first(world: World) -> None:
     stream = world.stream
     news = [RecordDraft(text=f"noise {n}", kind="note", by="ann" if n % 2 else "", data={"n": n}) for n in range(6)]
     first, *_ = await stream.retain_all([*news, RecordDraft(text="a chest", data={"tags": ["a"]})])

@@ -1,4 +1,4 @@
-"""What tests of memory share: a stream, a clock that is moved by hand, an embedder of words that needs no model."""
+"""Shared parts of memory tests: a stream, a manual clock, an embedder of words that needs no model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Words:
 
 
 class World:
-    """One stream in a store of its own."""
+    """One stream in its own store."""
 
     def __init__(self, folder: Path, strength: Strength | None = LAWS) -> None:
         self.folder = folder
@@ -46,12 +46,12 @@ class World:
         self.stream = Memory(self.store, "ann", Words(), self.clock, strength=strength)
 
     def another(self, embedder: Words | None = None) -> Memory:
-        """Return the same stream as another process sees it; close its store."""
+        """Return the same stream as another process sees it; the caller closes its store."""
         own, laws = embedder or Words(), self.stream.strength
         return Memory(SqliteStore(self.folder), "ann", own, self.clock, strength=laws)
 
     async def now(self, record: Record) -> Record:
-        """Return a record as it stands once all touches are written."""
+        """Return a record after all touches are written."""
         await self.stream.settle()
         return (await self.store.records(StreamName("user", "ann").key, [record.id]))[0]
 

@@ -1,7 +1,7 @@
-"""A process with a mind, to be killed: it prints its actions, a line each.
+"""A process with a mind, to be killed; it prints its actions, one per line.
 
-python elsewhere.py DATA thinks SECONDS     says `thinks` when silence makes it think, `done` when it has
-python elsewhere.py DATA answers TEXT ...   hears each, says `ack SEQ`, and answers none
+python elsewhere.py DATA thinks SECONDS    prints `thinks` when an idle trigger starts a run, `done` when it ends
+python elsewhere.py DATA answers TEXT ...  accepts each text, prints `ack SEQ`, and answers none
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SOON = Timeouts(lease_s=1.0)
 
 
 class Idle:
-    """Thinks once after a number of seconds of silence."""
+    """Run once after a number of seconds without messages."""
 
     slot, timeout_s = "night", 60.0
     trigger = Trigger(every=0, idle_s=0.3)
@@ -39,13 +39,13 @@ class Idle:
 
 
 async def never(_: str, __: Host) -> AsyncIterator[str]:
-    """Answer nothing, for ever."""
+    """Never answer."""
     await asyncio.Event().wait()
     yield "never"
 
 
 def tell(line: str) -> None:
-    """Say a line at once."""
+    """Print a line and flush it."""
     print(line, flush=True)
 
 

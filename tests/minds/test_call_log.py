@@ -1,4 +1,4 @@
-"""The bill: each call of a model is a row of the log, also the last before the end."""
+"""The bill: each model call is a row of the log, including the last before closing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream.minds.calls import CallLog
 from mindstream.models.wrappers.meter import Metered
 
 
-async def test_a_call_that_is_being_written_as_all_ends_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_being_logged_at_close_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, begun, calls = SqliteStore(folder), asyncio.Event(), CallLog()
     last = store.last_erasure
 

@@ -1,4 +1,6 @@
-"""What one process began and another ends: silences, thoughts that are stopped, answers that the dead left open."""
+"""Work started by one process and ended by another: idle triggers, cancelled runs, answers left open by dead
+processes.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,13 @@ ELSEWHERE = Path(__file__).with_name("elsewhere.py")
 
 
 def killed_after(data: str, *words: str, line: str, times: int = 1) -> list[str]:
-    """Run a process until it has printed a number of such lines; kill it, and return its output."""
+    """Run a process until it has printed a number of matching lines; kill it, and return its output."""
     said = list[str]()
     with subprocess.Popen([sys.executable, str(ELSEWHERE), data, *words], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         while sum(each.startswith(line) for each in said) < times:
             said.append(process.stdout.readline().strip())
-            assert said[-1], "it ended by itself"
+            assert said[-1], "it ended before the kill"
         process.kill()
     return said
 
@@ -64,16 +66,16 @@ async def listen(mind: Mind, text: str) -> None:
         pass
 
 
-async def test_what_silence_calls_for_is_done_by_one_process(data: str) -> None:
+async def test_idle_triggers_run_in_one_process(data: str) -> None:
     one, other = Idle(0.2), Idle(0.2)
     async with (
         Mind.open(data, user="ann", reasoners=[one]) as first,
         Mind.open(data, user="ann", reasoners=[other]) as second,
     ):
-        for number in (1, 2):  # after each silence comes another, when something was heard
+        for number in (1, 2):  # after each answer a new idle period begins
             one.trigger = other.trigger = Trigger(every=0)
             await asyncio.gather(listen(first, "Good night."), listen(second, "Sleep well."))
-            one.trigger = other.trigger = Idle.trigger  # from here on: between the two might be silence, too
+            one.trigger = other.trigger = Idle.trigger  # from here on: an idle period may lie between the two
             for mind in (first, second):
                 mind.reasoners.wake()
             await until(lambda: one.ended + other.ended == number)  # noqa: B023
@@ -82,7 +84,7 @@ async def test_what_silence_calls_for_is_done_by_one_process(data: str) -> None:
     assert [each.about for each in await thoughts_of(data, "night")] == [(), ()]
 
 
-async def test_a_process_that_does_not_think_leaves_silence_to_one_that_does(data: str) -> None:
+async def test_idle_triggers_run_only_in_processes_with_reasoners(data: str) -> None:
     talks, thinks = Idle(), Idle()
     async with (
         Mind.open(data, user="ann", reasoners=[talks], part="talks", timeouts=SOON) as mind,
@@ -95,7 +97,7 @@ async def test_a_process_that_does_not_think_leaves_silence_to_one_that_does(dat
     assert len(await thoughts_of(data, "night")) == 1
 
 
-async def test_a_silence_whose_process_was_killed_is_thought_about_once(data: str) -> None:
+async def test_an_idle_run_of_a_killed_process_is_repeated_once(data: str) -> None:
     killed_after(data, "thinks", "60", line="thinks")
     assert await thoughts_of(data, "night") == []
     for begun in (1, 0):
@@ -110,7 +112,7 @@ async def test_a_silence_whose_process_was_killed_is_thought_about_once(data: st
 
 
 class Hour:
-    """Thinks at a moment."""
+    """Run at a given time."""
 
     slot, timeout_s = "hour", 60.0
 
@@ -124,7 +126,7 @@ class Hour:
 
 
 @pytest.mark.parametrize("thought", ["it is late", ""])
-async def test_what_an_hour_calls_for_is_done_once_also_where_nothing_comes_of_it(data: str, thought: str) -> None:
+async def test_a_timed_trigger_runs_once_even_without_a_result(data: str, thought: str) -> None:
     async with open_store(data) as store, Mind.open(store, user="ann", timeouts=SOON) as mind:
         hours = [Hour(mind.memory.clock.now() + 0.5, thought) for _ in range(3)]
         hours = [Hour(hours[0].trigger.at or 0.0, thought) for _ in hours]
@@ -141,7 +143,7 @@ async def test_what_an_hour_calls_for_is_done_once_also_where_nothing_comes_of_i
 
 
 class Slow:
-    """Thinks about a message forever."""
+    """Reason about a message forever."""
 
     slot, trigger, timeout_s = "slow", Trigger(), 60.0
 
@@ -157,7 +159,7 @@ class Slow:
         raise AssertionError("unreachable")
 
 
-async def test_a_thought_is_stopped_from_another_process_and_counts_as_done(data: str) -> None:
+async def test_a_run_can_be_cancelled_from_another_process(data: str) -> None:
     slow = Slow()
     async with (
         Mind.open(data, user="ann", session="s", reasoners=[Slow()], part="talks") as talks,
@@ -175,7 +177,7 @@ async def test_a_thought_is_stopped_from_another_process_and_counts_as_done(data
     assert [(each.text, each.about) for each in await thoughts_of(data, "slow")] == [("cancelled", tuple(heard))]
 
 
-async def test_an_answer_is_broken_off_from_another_process_and_what_was_said_is_kept(data: str) -> None:
+async def test_an_answer_interrupted_from_another_process_is_stored_as_far_as_shown(data: str) -> None:
     async def long(_: str, __: Host) -> AsyncIterator[str]:
         while True:
             yield "and so on "
@@ -198,9 +200,7 @@ async def test_an_answer_is_broken_off_from_another_process_and_what_was_said_is
 
 
 @pytest.mark.parametrize("session", ["s", None], ids=["the same talk", "another"])
-async def test_what_a_dead_process_left_unanswered_is_answered_once_when_the_mind_is_opened(
-    data: str, session: str | None
-) -> None:
+async def test_messages_of_a_dead_process_are_answered_once_at_open(data: str, session: str | None) -> None:
     async def answer(text: str, _: Host) -> AsyncIterator[str]:
         yield f"You said: {text}"
 
@@ -214,8 +214,8 @@ async def test_what_a_dead_process_left_unanswered_is_answered_once_when_the_min
     assert [each.text for each in answers] == ["You said: one", "You said: two"]
 
 
-async def test_a_look_that_fails_does_not_leave_it_unanswered(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database is away for the moment in which the mind is opened."""
+async def test_a_failed_check_for_unanswered_messages_is_repeated(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database is unavailable at the moment the mind is opened."""
 
     async def answer(text: str, _: Host) -> AsyncIterator[str]:
         yield f"You said: {text}"
@@ -236,14 +236,14 @@ async def test_a_look_that_fails_does_not_leave_it_unanswered(data: str, monkeyp
     assert answers == [int(said.split()[1])] and failed
 
 
-async def test_what_was_stopped_before_its_process_died_is_not_answered(data: str) -> None:
+async def test_an_interrupted_message_of_a_dead_process_is_not_answered(data: str) -> None:
     async with Mind.open(data, user="ann", session="s", timeouts=SOON) as mind:
         process = await asyncio.create_subprocess_exec(
             sys.executable, str(ELSEWHERE), data, "answers", "one", stdout=asyncio.subprocess.PIPE
         )
         assert process.stdout
         await process.stdout.readline()
-        process.send_signal(19)  # SIGSTOP: it sees nothing any more
+        process.send_signal(19)  # SIGSTOP: it no longer reacts
         stopped = 0
         while not stopped:
             stopped = await stop_elsewhere(mind.memory.store, ANN, mind.memory.clock, ())

@@ -1,4 +1,6 @@
-"""Every fault of an endpoint, against a local server that speaks the protocol: the talk goes on, nothing is lost."""
+"""Every fault of an endpoint, with a local server that speaks the protocol: the conversation continues, nothing is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,14 @@ THINKS = Says('{"phase": "understanding", "thought": "t"}')
 
 
 class Passing(ManualClock):
-    """Sleeping takes no time."""
+    """A clock on which sleeping takes no time."""
 
     async def sleep(self, seconds: float) -> None:
         self.advance(seconds)
 
 
 async def say(mind: Mind, text: str) -> int:
-    """Say something and wait for what can come of it; return its row."""
+    """Send an utterance and wait for all its consequences; return its row."""
     heard, *_ = [row.seq async for row in mind.hear(text)]
     async with asyncio.timeout(100):
         await mind.settled()
@@ -70,11 +72,13 @@ FAULTS: dict[str, Behaviour] = {
 
 
 UNREADABLE = {"empty"}
-"""Faults of an endpoint that answers: the run has failed, and its work is set aside in the end."""
+"""Faults of an endpoint that answers: the run fails, and its work is dead-lettered at the end."""
 
 
 @pytest.mark.parametrize("fault", list(FAULTS))
-async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, door: FakeEndpoint, fault: str) -> None:
+async def test_a_conversation_survives_endpoint_faults_without_rule_based_reasoning(
+    folder: Path, door: FakeEndpoint, fault: str
+) -> None:
     door.otherwise = FAULTS[fault]
     name, patience_s = f"{door.url}#m", 0.3 if isinstance(FAULTS[fault], Stalls) else 60.0
     models = Models.named({"default": name}, retry=2, repair=1, patience_s=patience_s)
@@ -86,7 +90,7 @@ async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, doo
         assert isinstance(said.event, Said) and said.event.model == "unavailable" and "is kept" in said.event.text
         events = await events_of(mind)
         failed = {event.where: event.text for event in events if isinstance(event, Failed)}
-        assert name in failed["talker"], "it is said once; while the model rests, nothing is"
+        assert name in failed["talker"], "explained once; not while the model is unavailable"
         assert not any(isinstance(event, Thought | BeliefChanged) for event in events)
         assert await mind.memory.latest("note") == []
         aside = {event.slot for event in events if isinstance(event, SetAside)}
@@ -94,7 +98,7 @@ async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, doo
         assert (aside, rests) == ((SLOTS, set()) if fault in UNREADABLE else (set(), SLOTS))
 
 
-async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
+async def test_an_endpoint_outage_of_five_minutes_loses_nothing(
     folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "LONGEST_REST_S", 0.05)
@@ -119,14 +123,14 @@ async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
         assert said == [f"{door.url}#m", *["unavailable"] * 3]
         for slot in SLOTS:
             about = [seq for event in thoughts if event.slot == slot for seq in event.about]
-            assert about == heard, "all of it, once, in its order"
-            assert sum(isinstance(event, Failed) and event.where == slot for event in events) <= 1, "told once"
+            assert about == heard, "each utterance once, in order"
+            assert sum(isinstance(event, Failed) and event.where == slot for event in events) <= 1, "reported once"
         assert not any(isinstance(event, SetAside) for event in events)
 
 
-async def test_what_rests_is_thought_about_by_the_next_process(folder: Path, door: FakeEndpoint) -> None:
+async def test_postponed_work_is_done_by_the_next_process(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise, table = WRONG_KEY, {"default": f"{door.url}#m"}
-    for _ in range(25):  # more often than work may be taken up by processes that die of it
+    for _ in range(25):  # more often than work may be resumed after crashes
         models = Models.named(table, retry=1)
         async with models, Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
             if not await events_of(mind, "heard"):

@@ -1,4 +1,4 @@
-"""Text forgotten while a mind answers or thinks is in no answer, thought, dream or run written afterwards."""
+"""Text forgotten during an answer or a run is in no answer, thought, dream or run written afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ANN = key_of("ann")
 
 
 class Halfway:
-    """A model that lets something happen between the words of its answer, once."""
+    """A model that runs a callback in the middle of its answer, once."""
 
     name = "halfway"
 
@@ -46,14 +46,14 @@ class Halfway:
 
 
 async def held(memory: Memory) -> str:
-    """Return all that is written of a memory."""
+    """Return everything that is stored of a memory."""
     rows = [row.event.model_dump_json() for row in await memory.store.events(memory.key, limit=10_000)]
     records = [f"{each.text} {each.data}" for each in (await memory.store.changes(memory.key, 0)).records]
     return "\n".join([*rows, *records, *(each.error for each in await memory.store.open_work(memory.key))])
 
 
 async def forget(folder: Path, id_: str) -> None:
-    """Forget as another process does: by a store of its own, in no task that reads."""
+    """Forget as another process does: with a separate store, outside any reading task."""
 
     async def elsewhere() -> None:
         async with Memory.open(folder, "ann") as other:
@@ -62,7 +62,7 @@ async def forget(folder: Path, id_: str) -> None:
     await asyncio.get_running_loop().create_task(elsewhere(), context=Context())
 
 
-async def test_an_answer_that_was_being_given_is_marked(folder: Path) -> None:
+async def test_text_forgotten_during_an_answer_is_redacted_in_it(folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         note = await memory.retain(TEXT, "note")
     model = Halfway(lambda: forget(folder, note.id))
@@ -74,7 +74,7 @@ async def test_an_answer_that_was_being_given_is_marked(folder: Path) -> None:
         assert said.text == MARK and not said.record
         await mind.settled()
         assert SECRET not in await held(mind.memory)
-        assert await mind.send("And what now?"), "the talk goes on"
+        assert await mind.send("And what now?"), "the conversation continues"
 
 
 class Notes:
@@ -94,7 +94,7 @@ class Notes:
         return RunResult(f"I have read: {texts}", "test", records=(RecordDraft(text=f"Read: {texts}", kind="note"),))
 
 
-async def test_a_thought_is_thought_anew_without_the_words(folder: Path) -> None:
+async def test_a_reasoner_run_is_repeated_without_the_forgotten_text(folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         note = await memory.retain(TEXT, "note")
     notes = Notes(lambda: forget(folder, note.id))
@@ -107,7 +107,7 @@ async def test_a_thought_is_thought_anew_without_the_words(folder: Path) -> None
         assert await mind.memory.store.open_work(ANN) == []
 
 
-async def test_a_run_of_a_plan_writes_nothing_back_and_is_resumed(folder: Path) -> None:
+async def test_a_plan_run_does_not_store_forgotten_text_and_can_be_resumed(folder: Path) -> None:
     async with Memory.open(folder, "ann") as memory:
         note = await memory.retain(TEXT, "note")
         step = PlannedStep(id="E1", tool="recall", arguments={"query": "what stands in the cellar?"})

@@ -1,4 +1,4 @@
-"""A mind lives on the loop that opened it, and serves callers on others; a memory open across a fork says so."""
+"""A mind belongs to the event loop that opened it, and serves callers on others; a memory used after a fork refuses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def stream(mind: Mind, *, breaks: bool = False) -> list[str]:
     return kinds
 
 
-def test_a_mind_whose_loop_rests_serves_other_loops_one_after_the_other_and_side_by_side(tmp_path: Path) -> None:
+def test_a_mind_of_an_idle_event_loop_serves_other_loops(tmp_path: Path) -> None:
     home = asyncio.new_event_loop()
     opening = Mind.open(tmp_path, user="ann", responder=Coach.using(pack="sleep"))
     mind = home.run_until_complete(opening.__aenter__())
@@ -56,7 +56,7 @@ def test_a_mind_whose_loop_rests_serves_other_loops_one_after_the_other_and_side
         for thread in threads:
             thread.join()
         assert len(answers) == 3 and all(answers)
-        assert home.run_until_complete(mind.send("Are you here, too?")), "its own loop is as it was"
+        assert home.run_until_complete(mind.send("Are you here, too?")), "its own event loop is unchanged"
         on_a_new_loop(opening.__aexit__(None, None, None))
         home.run_until_complete(asyncio.sleep(0.01))  # the last cancelled task ends
     finally:
@@ -65,7 +65,7 @@ def test_a_mind_whose_loop_rests_serves_other_loops_one_after_the_other_and_side
         on_a_new_loop(mind.send("Hello?"))
 
 
-async def test_a_mind_whose_loop_runs_serves_a_thread(tmp_path: Path) -> None:
+async def test_a_mind_of_a_running_event_loop_serves_a_thread(tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user="ann", responder=Coach.using(pack="sleep")) as mind:
         assert await asyncio.to_thread(on_a_new_loop, mind.send("I sleep badly."))
         assert await asyncio.to_thread(on_a_new_loop, stream(mind))
@@ -106,6 +106,6 @@ loop.run_until_complete(opening.__aexit__(None, None, None))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
-def test_a_memory_that_is_open_across_a_fork_refuses_at_once(tmp_path: Path) -> None:
+def test_a_memory_used_after_a_fork_raises_an_error(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FORKS, tmp_path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

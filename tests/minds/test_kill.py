@@ -23,7 +23,7 @@ TALKING = Path(__file__).with_name("talking.py")
 
 
 def talk_and_kill(folder: Path, name: str, utterances: int, chance: random.Random) -> list[int]:
-    """Talk from one process after another, each killed after some acknowledgements; return the seqs acknowledged."""
+    """Talk from one process after another, each killed after some acknowledgements; return the acknowledged seqs."""
     acknowledged: list[int] = []
     while len(acknowledged) < utterances:
         process = subprocess.Popen(
@@ -50,7 +50,7 @@ def talk_and_kill(folder: Path, name: str, utterances: int, chance: random.Rando
 
 
 def is_answer(work: Work) -> bool:
-    return work.slot.startswith(ANSWER)  # the dead did not give it
+    return work.slot.startswith(ANSWER)  # the killed process did not send it
 
 
 async def check(folder: Path, acknowledged: list[int]) -> None:
@@ -58,7 +58,7 @@ async def check(folder: Path, acknowledged: list[int]) -> None:
         folder, user="ann", session="after", timeouts=Timeouts(lease_s=1.0), responder=Coach.using()
     ) as mind:
         while not all(is_answer(each) for each in await mind.memory.store.open_work(key_of("ann"))):
-            await mind.settled()  # what a dead one was at is taken up when its lease ends
+            await mind.settled()  # work of a dead process is resumed when its lease ends
             await asyncio.sleep(0.05)
     store = SqliteStore(folder)
     rows: list[Logged] = await store.events(key_of("ann"), limit=1_000_000)
@@ -68,20 +68,20 @@ async def check(folder: Path, acknowledged: list[int]) -> None:
         thought = Counter(
             seq for row in rows if isinstance(row.event, Thought) and row.event.slot == slot for seq in row.event.about
         )
-        assert thought == Counter(heard), f"{slot}: not every utterance was thought about exactly once"
+        assert thought == Counter(heard), f"{slot}: not every utterance was processed exactly once"
     versions = [row.event.version for row in rows if isinstance(row.event, BeliefChanged)]
-    assert versions == list(range(1, len(versions) + 1)), "a belief was torn or written twice"
+    assert versions == list(range(1, len(versions) + 1)), "a belief version is missing or duplicated"
     shape = load("sleep").belief
     beliefs = [record for record in (await store.changes(key_of("ann"), 0)).records if record.kind == "belief"]
     assert [read_belief("sleep", record, shape).version for record in beliefs] == [record.version for record in beliefs]
     assert sorted(record.version or 0 for record in beliefs) == versions
     followed = Counter(row.event.answers for row in rows if isinstance(row.event, FollowUp))
-    assert all(times == 1 for times in followed.values()), "a double follow-up"
+    assert all(times == 1 for times in followed.values()), "a duplicate follow-up"
     await store.close()
 
 
 def two_processes(folder: Path, utterances: int, seed: int) -> list[int]:
-    """Two lines of processes on one folder and one user, each killed again and again."""
+    """Run two series of processes on one folder and one user, each killed repeatedly."""
     acknowledged: list[int] = []
 
     def one(name: str) -> None:
@@ -95,11 +95,11 @@ def two_processes(folder: Path, utterances: int, seed: int) -> list[int]:
     return acknowledged
 
 
-async def test_what_was_acknowledged_survives_kill_minus_nine(folder: Path) -> None:
+async def test_acknowledged_messages_survive_kill_9(folder: Path) -> None:
     await check(folder, two_processes(folder, 16, seed=1))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(3))
-async def test_two_hundred_utterances_and_many_deaths(folder: Path, seed: int) -> None:
+async def test_two_hundred_utterances_survive_many_kills(folder: Path, seed: int) -> None:
     await check(folder, two_processes(folder, 200, seed))

@@ -1,4 +1,4 @@
-"""Thoughts that were shown, as their closing mark came late and nothing had opened them, are not remembered."""
+"""Reasoning text shown because its closing mark came late, without an opening mark, is not stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ THOUGHT = "They sound tired and must not hear of this. </think> Try one fixed ho
 
 
 @pytest.mark.parametrize("responder", [Coach.using(pack="sleep"), Companion], ids=["coach", "companion"])
-async def test_thoughts_that_were_shown_are_not_kept(
+async def test_reasoning_text_shown_by_mistake_is_not_stored(
     folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, responder: ResponderFactory
 ) -> None:
     monkeypatch.setattr(provider, "HOLD_S", 0.0)
@@ -34,4 +34,4 @@ async def test_thoughts_that_were_shown_are_not_kept(
             (line,) = await mind.memory.latest("chat", 1)
             assert line.text == "Try one fixed hour."
         shown = "".join(getattr(each, "text", "") for each in rows)
-        assert "tired" not in shown, "after the first time nothing of them is shown"
+        assert "tired" not in shown, "after the first time no reasoning text is shown"

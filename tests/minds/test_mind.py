@@ -1,4 +1,4 @@
-"""The mind's promises, with scripted models and a small pack: order, sources and storage of answers."""
+"""The guarantees of a mind, with scripted models and a small pack: order, sources and storage of answers."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Slow:
 
 
 def phase(name: str, thought: str = '{"thought": "nothing"}') -> str:
-    """A thought that finds the talk in a phase."""
+    """A reasoner result that sets the phase of the conversation."""
     return thought[:-1] + f', "phase": "{name}"}}'
 
 
 def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> FakeModel:
-    """A reasoner's model that thinks this, turn by turn; where the phase changes, it is asked once more."""
+    """A reasoner model with one result per turn; after a change of phase it is asked once more."""
     lines, before = list[Line](), "asking"
     for thought, name in zip(thoughts, phases or ["planning"] * len(thoughts), strict=True):
         lines += [phase(name, thought), *([NOTHING] if name != before else [])]
@@ -87,7 +87,7 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
     return [logged async for logged in mind.hear(text)]
 
 
-async def kept(mind: Mind, *kinds: type) -> list[Logged]:
+async def stored_rows(mind: Mind, *kinds: type) -> list[Logged]:
     return [row for row in await mind.memory.store.events(key_of("ann"), limit=10_000) if isinstance(row.event, kinds)]
 
 
@@ -99,19 +99,19 @@ STEP = (
 )
 
 
-async def test_the_talker_speaks_from_the_belief_before_the_one_being_formed(folder: Path) -> None:
+async def test_the_talker_uses_the_last_finished_belief(folder: Path) -> None:
     async with opened(folder, says("Tell me more.", "I see."), thinks(WISH, NOTHING, phases=["asking"] * 2)) as mind:
         events = await turn(mind, "I wish for green tea")
         await mind.settled()
         assert [type(row.event) for row in events] == [Heard, Piece, Said]
-        order = [row.event for row in await kept(mind, Said, BeliefChanged)]
+        order = [row.event for row in await stored_rows(mind, Said, BeliefChanged)]
         assert isinstance(order[0], Said) and order[0].belief_version == 0
         assert isinstance(order[1], BeliefChanged) and order[1].version == 1
         second = (await turn(mind, "yes"))[-1].event
         assert isinstance(second, Said) and second.belief_version == 1
 
 
-async def test_in_a_waiting_phase_the_talker_speaks_from_what_the_reasoner_has_thought(folder: Path) -> None:
+async def test_in_a_waiting_phase_the_talker_uses_the_reasoners_result(folder: Path) -> None:
     talker = says("Tell me more.", "First warm the pot.")
     async with opened(folder, talker, thinks(NOTHING, STEP)) as mind:
         await turn(mind, "hello")
@@ -125,7 +125,7 @@ async def test_in_a_waiting_phase_the_talker_speaks_from_what_the_reasoner_has_t
         assert step is not None and step.title == "Warm the pot"
 
 
-async def test_past_the_deadline_the_talker_says_so_and_the_mind_follows_up_once(folder: Path) -> None:
+async def test_after_the_deadline_the_talker_answers_and_one_follow_up_is_sent(folder: Path) -> None:
     slow = Slow(thinks(NOTHING, STEP))
     slow.let.set()
     timeouts = Timeouts(deadline_s=0.05)
@@ -137,11 +137,11 @@ async def test_past_the_deadline_the_talker_says_so_and_the_mind_follows_up_once
         assert isinstance(said, Said) and said.late and said.text == "It takes a while."
         slow.let.set()
         await mind.settled()
-        followed = [row.event for row in await kept(mind, FollowUp)]
+        followed = [row.event for row in await stored_rows(mind, FollowUp)]
         assert [event.text for event in followed if isinstance(event, FollowUp)] == ["First warm the pot."]
 
 
-async def test_no_follow_up_over_a_user_who_has_said_something_newer(folder: Path) -> None:
+async def test_no_follow_up_after_a_newer_utterance(folder: Path) -> None:
     slow = Slow(thinks(NOTHING, STEP, NOTHING))
     slow.let.set()
     async with opened(
@@ -154,19 +154,19 @@ async def test_no_follow_up_over_a_user_who_has_said_something_newer(folder: Pat
         await turn(mind, "never mind, thanks")
         slow.let.set()
         await mind.settled()
-        assert await kept(mind, FollowUp) == []
+        assert await stored_rows(mind, FollowUp) == []
 
 
-async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
+async def test_an_invalid_belief_patch_is_not_written(folder: Path) -> None:
     bad = '{"thought": "t", "patch": {"colour": "red"}}'
     async with opened(folder, says("One."), thinks(bad, phases=["asking"])) as mind:
         await turn(mind, "hello")
         await mind.settled()
         assert "colour" not in Coach.of(mind).belief.value.model_dump()
-        assert any("has no field 'colour'" in str(row.event) for row in await kept(mind, Failed))
+        assert any("has no field 'colour'" in str(row.event) for row in await stored_rows(mind, Failed))
 
 
-async def test_an_alarm_is_answered_in_code_before_any_model(folder: Path) -> None:
+async def test_an_alarm_is_answered_without_a_model_call(folder: Path) -> None:
     talker = says("never said")
     async with opened(folder, talker, thinks(NOTHING, phases=["asking"])) as mind:
         said = (await turn(mind, "I burnt myself on the kettle"))[-1].event
@@ -174,7 +174,7 @@ async def test_an_alarm_is_answered_in_code_before_any_model(folder: Path) -> No
         assert talker.asked == []
 
 
-async def test_the_talker_says_in_its_own_words_what_a_sign_calls_for(folder: Path) -> None:
+async def test_the_talker_phrases_a_medical_warning_in_its_own_words(folder: Path) -> None:
     talker = says("Since when?")
     async with opened(folder, talker, thinks(NOTHING, phases=["asking"])) as mind:
         said = (await turn(mind, "My heart races after tea"))[-1].event
@@ -182,7 +182,7 @@ async def test_the_talker_says_in_its_own_words_what_a_sign_calls_for(folder: Pa
         assert "<called_for>\nTea can do that.\n</called_for>" in talker.asked[0].messages[-1].text
 
 
-async def test_after_a_thought_without_words_the_talker_promises_nothing(folder: Path) -> None:
+async def test_after_an_empty_reasoner_result_the_talker_answers_normally(folder: Path) -> None:
     talker = says("You're welcome.")
     async with opened(folder, talker, thinks(NOTHING), gate=Waits()) as mind:
         said = (await turn(mind, "thanks"))[-1].event
@@ -199,7 +199,7 @@ class Waits:
         return Decision(True, why=situation.phase.name)
 
 
-async def test_what_is_poured_in_is_heard_at_once_and_answered_in_order(folder: Path) -> None:
+async def test_concurrent_utterances_are_answered_in_order(folder: Path) -> None:
     lines: list[Line] = [f"answer {n}" for n in range(8)]
     async with opened(folder, says(*lines), thinks(*[NOTHING] * 8, phases=["asking"] * 8)) as mind:
         turns = await asyncio.gather(*(turn(mind, f"utterance {n}") for n in range(8)))
@@ -210,21 +210,21 @@ async def test_what_is_poured_in_is_heard_at_once_and_answered_in_order(folder: 
         assert [event.answers for event in said if isinstance(event, Said)] == heard
         about = [
             seq
-            for row in await kept(mind, Thought)
+            for row in await stored_rows(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "tea"
             for seq in row.event.about
         ]
         assert sorted(about) == heard
 
 
-async def test_an_answer_broken_off_is_kept_as_far_as_it_came(folder: Path) -> None:
+async def test_an_interrupted_answer_is_stored_as_far_as_it_came(folder: Path) -> None:
     async with opened(folder, says("one two three"), thinks(NOTHING, phases=["asking"])) as mind:
         events = mind.hear("hello")
         async for logged in events:
             if isinstance(logged.event, Piece):
                 break
         await events.aclose()
-        said = await kept(mind, Said)
+        said = await stored_rows(mind, Said)
         assert len(said) == 1
 
 
@@ -238,13 +238,13 @@ async def test_running_work_can_be_cancelled_and_counts_as_done(folder: Path) ->
         await mind.settled()
         texts = [
             row.event.text
-            for row in await kept(mind, Thought)
+            for row in await stored_rows(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "tea"
         ]
         assert texts == ["cancelled"]
 
 
-async def test_memory_outlives_the_session_and_stays_with_its_user(folder: Path) -> None:
+async def test_memory_persists_between_sessions_and_is_isolated_by_user(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await turn(mind, "My name is Ann and I drink four coffees a day.")
         await mind.settled()
@@ -257,11 +257,11 @@ async def test_memory_outlives_the_session_and_stays_with_its_user(folder: Path)
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "\x00\x1b\x07", "x" * 1_000_000])
-async def test_what_cannot_be_heard_is_refused_in_words_and_leaves_nothing(folder: Path, text: str) -> None:
+async def test_an_invalid_utterance_is_refused_and_not_stored(folder: Path, text: str) -> None:
     async with opened(folder, says("One."), thinks(NOTHING)) as mind:
         with pytest.raises(InputError):
             await turn(mind, text)
-        assert await kept(mind, Heard) == []
+        assert await stored_rows(mind, Heard) == []
 
 
 class Keeper:
@@ -282,7 +282,7 @@ class Keeper:
         return RunResult("kept", "test", write=write)
 
 
-async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
+async def test_a_reasoner_wakes_by_its_trigger(folder: Path) -> None:
     second, planning = (
         Keeper(Trigger(every=2)),
         Keeper(Trigger(phases=("planning",), entering=True)),
@@ -298,7 +298,7 @@ async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
     assert planning.woken == [["number 4"]]
 
 
-async def test_what_could_not_be_kept_does_not_count_as_an_utterance(folder: Path) -> None:
+async def test_an_utterance_that_was_not_stored_is_not_counted(folder: Path) -> None:
     class FullStore(SqliteStore):
         is_full = False
 
@@ -320,7 +320,7 @@ async def test_what_could_not_be_kept_does_not_count_as_an_utterance(folder: Pat
     assert second.woken == [["number 2"]]
 
 
-async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
+async def test_an_idle_trigger_fires_once_per_silence(folder: Path) -> None:
     idle = Keeper(Trigger(every=0, idle_s=0.05))
     async with opened(folder, says("One."), thinks(NOTHING), reasoners=[idle]) as mind:
         await turn(mind, "hello")
@@ -329,13 +329,13 @@ async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
         assert idle.woken == [[]]
         thoughts = [
             row.event
-            for row in await kept(mind, Thought)
+            for row in await stored_rows(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "keeping"
         ]
         assert len(thoughts) == 1 and thoughts[0].about == ()
 
 
-async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> None:
+async def test_a_newer_utterance_steers_a_running_reasoner(folder: Path) -> None:
     reasoner = FakeModel(
         {
             "think": [phase("planning"), NOTHING, [Call("find_resources", '{"query": "tea"}')], STEP],
@@ -356,7 +356,7 @@ async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> No
         await mind.settled()
         about = [
             row.event.about
-            for row in await kept(mind, Thought)
+            for row in await stored_rows(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "tea"
         ]
         assert about[1:] == [(first, second)]

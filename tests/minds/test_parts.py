@@ -1,4 +1,4 @@
-"""A mind in several processes: one hears and speaks, another thinks; a message sent to two is answered once."""
+"""A mind in several processes: one talks, another runs the reasoners; a message sent to two is answered once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def rows_of(data: str) -> list[Logged]:
         return await store.events(ANN)
 
 
-async def test_a_talk_waits_for_a_thought_of_another_process(data: str) -> None:
+async def test_a_conversation_waits_for_a_reasoner_in_another_process(data: str) -> None:
     async with (
         Mind.open(data, user="ann", session="s", responder=Coach.using(), part="talks", timeouts=SOON) as talks,
         Mind.open(data, user="ann", session="s", responder=Coach.using(), part="thinks", timeouts=SOON) as thinks,
@@ -60,7 +60,7 @@ async def test_a_talk_waits_for_a_thought_of_another_process(data: str) -> None:
     assert sum(row.event.kind == "opened" for row in rows) == 1
 
 
-async def test_two_that_hear_at_once_answer_one_after_the_other(data: str) -> None:
+async def test_two_processes_answer_in_order(data: str) -> None:
     async with (
         Mind.open(data, user="ann", session="s", responder=Coach.using()) as one,
         Mind.open(data, user="ann", session="s", responder=Coach.using()) as other,
@@ -73,7 +73,7 @@ async def test_two_that_hear_at_once_answer_one_after_the_other(data: str) -> No
     assert answers == heard
 
 
-async def test_who_was_heard_first_is_answered_first_however_late_the_store_answers(
+async def test_answers_keep_the_order_of_utterances_with_a_slow_store(
     data: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Mind.open(data, user="ann", session="s", responder=Coach.using()) as mind:
@@ -93,7 +93,7 @@ async def test_who_was_heard_first_is_answered_first_however_late_the_store_answ
     assert [row.event.answers for row in rows if isinstance(row.event, Said)] == heard == asked
 
 
-async def test_what_is_said_under_one_key_to_two_is_heard_once(data: str) -> None:
+async def test_an_utterance_sent_twice_with_one_key_is_processed_once(data: str) -> None:
     async with (
         Mind.open(data, user="ann", session="s", responder=Coach.using()) as one,
         Mind.open(data, user="ann", session="s", responder=Coach.using()) as other,
@@ -113,7 +113,7 @@ async def test_what_is_said_under_one_key_to_two_is_heard_once(data: str) -> Non
     assert [row.event.answers for row in rows if isinstance(row.event, Said)] == [said[0]]
 
 
-async def test_an_answer_that_nobody_gives_is_open_to_others_when_the_lease_has_run_out(data: str) -> None:
+async def test_an_abandoned_answer_can_be_claimed_after_the_lease(data: str) -> None:
     async with Mind.open(data, user="ann", session="s", responder=Coach.using(), timeouts=SOON) as mind:
         answering = mind.hear("I sleep badly.")
         heard = await anext(answering)

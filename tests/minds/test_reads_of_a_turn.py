@@ -1,4 +1,4 @@
-"""What an answer reads and writes in the store, counted: few reads before it, one commit with it."""
+"""Store operations of an answer, counted: few reads before it, one commit with it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CountingStore(SqliteStore):
 
 
 class NeverWaits:
-    """A gate for which every answer goes out at once, and no utterance needs thought."""
+    """A gate that never waits and never wakes the reasoner."""
 
     name = "never"
 
@@ -61,7 +61,7 @@ class NeverWaits:
         return Decision(waits=False, thinks=False, why=situation.phase.name)
 
 
-async def test_an_answer_reads_what_is_new_and_is_one_commit(tmp_path: Path) -> None:
+async def test_an_answer_reads_only_new_rows_and_is_one_commit(tmp_path: Path) -> None:
     coach = Coach.using(gate=NeverWaits())
     async with CountingStore(tmp_path) as store, Mind.open(store, user="ann", responder=coach) as mind:
         for text in ("I sleep badly because of the street.", "It is the noise, most nights."):
@@ -74,17 +74,17 @@ async def test_an_answer_reads_what_is_new_and_is_one_commit(tmp_path: Path) -> 
                 at_work = len(asyncio.all_tasks()) - begun
             if isinstance(logged.event, Said):
                 answered = Counter(store.calls)
-    assert not any(answered[each] for each in ("latest", "records", "events", "count"))  # it comes from the columns
+    assert not any(answered[each] for each in ("latest", "records", "events", "count"))  # the columns contain it
     assert answered["open_work"] <= 1 and answered["last"] <= 1  # whose turn it is; the last briefing
     assert answered["commit heard"] == answered["commit said"] == 1
-    assert at_work <= 2  # the answer, and the call of its model that is written down
+    assert at_work <= 2  # the answer, and the logged call of its model
 
 
-async def test_the_newest_records_and_versions_are_those_of_the_store(folder: Path) -> None:
+async def test_cached_records_and_versions_equal_those_of_the_store(folder: Path) -> None:
     async with CountingStore(folder) as store, SqliteStore(folder) as other:
         mine, theirs = (Memory(each, "ann", WordLlama(), ManualClock()) for each in (store, other))
         await mine.retain("The first note.", "note")
-        await mine.recall("note", touch=False)  # from here on this process holds the columns
+        await mine.recall("note", touch=False)  # from here on this process caches the columns
         for n in range(300):
             await (mine if n % 2 else theirs).retain(f"Line {n}.", "chat", episode=str(n % 3))
         gone = await theirs.retain("A note that is taken back.", "note")

@@ -1,4 +1,6 @@
-"""A message that the provider's filter refuses is left out of later prompts, the log says so, and thinking goes on."""
+"""A message refused by the provider's filter is left out of later prompts; the log shows it, and reasoning
+continues.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def opened(folder: Path, door: FakeEndpoint, responder: ResponderFactory) -> Any
 
 
 async def say(mind: Mind, text: str) -> str:
-    """Say something, and wait until it was thought about; return the answer."""
+    """Send an utterance, and wait until it was processed; return the answer."""
     said = [row.event async for row in mind.hear(text)][-1]
     async with asyncio.timeout(60):
         await mind.settled()
@@ -79,7 +81,7 @@ ASKED = [*((COACH, provider) for provider in REFUSALS), (Companion, "Azure"), (C
 
 
 @pytest.mark.parametrize(("responder", "provider"), ASKED, ids=lambda each: getattr(each, "__name__", each))
-async def test_a_refused_message_is_left_out_and_the_talk_goes_on(
+async def test_a_message_refused_by_the_provider_is_left_out(
     folder: Path, door: FakeEndpoint, responder: ResponderFactory, provider: str
 ) -> None:
     door.otherwise = filtering(REFUSALS[provider], BAD)
@@ -90,24 +92,24 @@ async def test_a_refused_message_is_left_out_and_the_talk_goes_on(
         assert "did not take that" in answer and "is kept" in answer
         (refused,) = await events(mind, MessageRefused)
         (record,) = await mind.memory.store.records(mind.memory.key, [refused.record])
-        assert record.text == BAD, "the user's memory keeps it"
+        assert record.text == BAD, "the user's memory contains it"
         before = len(door.chats)
         assert "I hear you" in await say(mind, GOOD)
         later = [json.dumps(asked.body["messages"]) for asked in door.chats[before:]]
-        assert later and not any(BAD in prompt for prompt in later), "it is not sent once more"
+        assert later and not any(BAD in prompt for prompt in later), "it is not sent again"
         assert any(MARKER in prompt and OLD in prompt for prompt in later)
         thoughts = await events(mind, Thought)
         assert {event.slot for event in thoughts} == {"facts" if responder is Companion else "sleep"}
-        assert any(refused.heard in event.about for event in thoughts), "it was thought about all the same"
+        assert any(refused.heard in event.about for event in thoughts), "it was processed nevertheless"
     before = len(door.chats)
     async with opened(folder, door, responder) as mind:
         assert "I hear you" in await say(mind, "Good evening."), "after a restart"
         assert not any(BAD in json.dumps(asked.body["messages"]) for asked in door.chats[before:])
-        assert "I hear you" not in await say(mind, BAD), "said again, it is not sent"
+        assert "I hear you" not in await say(mind, BAD), "repeated by the user, it is not sent"
         assert len(await events(mind, MessageRefused)) == 1
 
 
-async def test_no_message_is_blamed_where_all_is_refused(folder: Path, door: FakeEndpoint) -> None:
+async def test_no_message_is_marked_if_every_request_is_refused(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = REFUSALS["Azure"]
     async with opened(folder, door, COACH) as mind:
         await say(mind, OLD)
@@ -119,8 +121,8 @@ async def test_no_message_is_blamed_where_all_is_refused(folder: Path, door: Fak
         assert "I hear you" in await say(mind, "And now?")
 
 
-async def test_older_messages_are_found_one_by_one_and_two_at_once(folder: Path, door: FakeEndpoint) -> None:
-    """A session from before this was logged, or from another provider."""
+async def test_older_refused_messages_are_identified(folder: Path, door: FakeEndpoint) -> None:
+    """A session from before refusals were logged, or from another provider."""
     for bad in ([OLD], [OLD, BAD]):
         async with opened(folder / str(len(bad)), door, Companion) as mind:
             door.otherwise = filtering(REFUSALS["OpenAI"])
@@ -133,7 +135,7 @@ async def test_older_messages_are_found_one_by_one_and_two_at_once(folder: Path,
             assert {record.text for record in found} == set(bad)
 
 
-async def test_a_life_goes_on_without_a_refused_message(folder: Path, door: FakeEndpoint) -> None:
+async def test_a_life_continues_without_a_refused_message(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = filtering(REFUSALS["OpenRouter"], BAD, with_tools=SAYS)
     async with Memory.open(folder, "keeper", clock=ManualClock(), seed=1) as memory:
         async with Life.open(memory, f"{door.url}#m", goal="Keep the lighthouse.") as life:

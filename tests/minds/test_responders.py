@@ -25,7 +25,7 @@ from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
 
 
 class Echo:
-    """A responder of one's own: says everything back, and has one reasoner."""
+    """A custom responder: it repeats each message, and has one reasoner."""
 
     name = title = "echo"
 
@@ -59,7 +59,7 @@ class Echo:
 
 
 class Notes:
-    """Records its input."""
+    """Record the inputs."""
 
     slot, trigger, timeout_s = "notes", Trigger(phases=("echoing",)), 5.0
 
@@ -98,7 +98,7 @@ async def test_without_a_responder_messages_are_stored_and_processed(tmp_path: P
         assert not [row for row in rows if isinstance(row.event, Failed)]
 
 
-async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
+async def test_a_custom_responder_can_be_passed_in(tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user="ann", responder=Echo) as mind:
         assert await mind.send("Hello!") == "Hello!"
         await mind.settled()
@@ -112,7 +112,7 @@ async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
             Coach.of(mind)
 
 
-async def test_a_coach_is_handed_over(tmp_path: Path) -> None:
+async def test_a_coach_can_be_passed_in(tmp_path: Path) -> None:
     for made in (Coach.using(), Coach.using(pack="sleep", gate="belief"), Coach.using(load("sleep"))):
         async with Mind.open(tmp_path, user="ann", responder=made) as mind:
             assert isinstance(Coach.of(mind), Coach)
@@ -126,7 +126,7 @@ async def test_a_coach_is_handed_over(tmp_path: Path) -> None:
         ({"reasoners": [Notes(), Notes()]}, "two reasoners write the slot 'notes'"),
     ],
 )
-async def test_what_would_be_passed_over_is_refused(tmp_path: Path, more: dict[str, Any], words: str) -> None:
+async def test_arguments_that_would_be_ignored_are_refused(tmp_path: Path, more: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         async with Mind.open(tmp_path, user="ann", **more):
             pass
@@ -146,7 +146,7 @@ class Hesitant(NullResponder):
         return replace(await super().attend(text, one_answer=one_answer), hold=text == "first")
 
 
-async def test_who_leaves_before_the_answer_is_thought_about(tmp_path: Path) -> None:
+async def test_utterances_of_a_cancelled_caller_are_processed(tmp_path: Path) -> None:
     reasoner = Notes()
     reasoner.trigger = Trigger()
 
@@ -171,7 +171,7 @@ class Mood(BaseModel):
 
 
 class Feels:
-    """Believes and remembers something, as plain values."""
+    """Return a belief and a memory as plain values."""
 
     slot, trigger, timeout_s = "mood", Trigger(), 5.0
 
@@ -189,7 +189,7 @@ async def polite(text: str, host: Host) -> AsyncIterator[str]:
     yield found[0].record.text if found else text
 
 
-async def test_a_function_answers_and_plain_values_are_written(tmp_path: Path) -> None:
+async def test_a_function_can_answer_and_return_plain_values(tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user="ann", responder=answer_with(polite), reasoners=[Feels()]) as mind:
         events = [event async for event in mind.stream("I am glad.", to_the_end=True)]
         assert [type(event) for event in events] == [Heard, Piece, Piece, Said, BeliefChanged]
@@ -207,7 +207,7 @@ async def broken(text: str, host: Host) -> AsyncIterator[str]:
     raise ValueError("a fault of one's own")
 
 
-async def test_what_a_function_showed_before_it_failed_is_kept(tmp_path: Path) -> None:
+async def test_text_shown_before_a_responder_failed_is_stored(tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user="ann", responder=answer_with(broken)) as mind:
         with pytest.raises(ValueError, match="one's own"):
             await mind.send("Hello?")
@@ -230,7 +230,7 @@ async def parrot(text: str, host: Host) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize(("responder", "by"), [(None, "notes"), (answer_with(parrot, "parrot"), "parrot")])
-async def test_a_mind_without_a_coach_follows_up_unasked(
+async def test_a_mind_without_a_coach_can_follow_up(
     tmp_path: Path, responder: ResponderFactory | None, by: str
 ) -> None:
     async with Mind.open(tmp_path, user="ann", responder=responder, reasoners=[FollowsUp()]) as mind:
@@ -272,7 +272,7 @@ async def test_a_responder_knows_the_record_of_the_question(tmp_path: Path) -> N
         assert await mind.send("Where does the key hang?") == "The key hangs behind the door."
 
 
-async def test_what_makes_no_responder_is_refused_when_a_mind_is_opened(tmp_path: Path) -> None:
+async def test_an_invalid_responder_is_refused_at_open(tmp_path: Path) -> None:
     async def plain(text: str, host: Host) -> str:
         return text
 
@@ -290,7 +290,7 @@ def convert(value: float, unit: str) -> str:
     return f"{value * 0.621371:.2f} mi" if unit == "km" else f"{value * 1.609344:.2f} km"
 
 
-async def test_a_reasoner_calls_a_tool_of_its_mind_by_name_and_the_log_has_it(tmp_path: Path) -> None:
+async def test_tool_calls_of_a_reasoner_are_logged(tmp_path: Path) -> None:
     class Converter(Notes):
         trigger = Trigger()
 

@@ -1,4 +1,4 @@
-"""Concurrency on one mind, store or folder: no endless wait, nothing lost, said or processed twice."""
+"""Concurrency on one mind, store or folder: no endless wait, nothing lost, answered or processed twice."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def rows(mind: Mind) -> list[Logged]:
 
 
 async def check(mind: Mind, slots: tuple[str, ...] = ("sleep",)) -> None:
-    """Wait until everything is processed, and check the promises."""
+    """Wait until everything is processed, and check the guarantees."""
     async with asyncio.timeout(GENEROUS_S):
         await mind.settled()
     log = await rows(mind)
@@ -80,7 +80,7 @@ BESIDES: dict[str, Callable[[Mind], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", BESIDES)
-async def test_a_talk_goes_on_beside(name: str, mind: Mind) -> None:
+async def test_a_conversation_runs_concurrently_with_other_operations(name: str, mind: Mind) -> None:
     await said(mind, "I wake at three.")
 
     async def beside() -> None:
@@ -113,7 +113,7 @@ async def test_abandoned_generators_block_no_one(mind: Mind) -> None:
     await check(mind)
 
 
-async def test_a_mind_that_is_closed_by_its_own_listener_keeps_what_was_heard(folder: Path) -> None:
+async def test_a_mind_closed_by_its_own_listener_keeps_the_message(folder: Path) -> None:
     opened = Mind.open(folder, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief"))
     mind = await opened.__aenter__()
     with suppress(StorageError):
@@ -127,7 +127,7 @@ async def test_a_mind_that_is_closed_by_its_own_listener_keeps_what_was_heard(fo
 
 
 @pytest.mark.parametrize("turns", [1, 200])
-async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folder: Path) -> None:
+async def test_a_cancelled_open_leaves_no_threads_or_leases(turns: int, folder: Path) -> None:
     threads = threading.active_count()
 
     async def live() -> None:
@@ -148,7 +148,7 @@ async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folde
         await check(mind)
 
 
-async def test_erasing_a_user_who_is_talking_ends_in_words_and_leaves_no_loop(folder: Path) -> None:
+async def test_erasing_a_user_during_a_conversation_ends_it_cleanly(folder: Path) -> None:
     store = SqliteStore(folder)
     async with Mind.open(store, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief")) as mind:
         talking = asyncio.ensure_future(talk(mind))

@@ -1,4 +1,4 @@
-"""How many files an utterance passes on its way from `hear` to `said`: those that are handed its words."""
+"""The number of files that an utterance passes between `hear` and `said`: those whose functions receive its text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = "The noise wakes me at three. What can I do about it?"
 
 
 def holds(value: object, deep: int = 0) -> bool:
-    """Tell whether a value is the words, or something that holds them."""
+    """Return whether a value is the text, or contains it."""
     if isinstance(value, str):
         return WORDS in value
     inner: list[object] = []
@@ -34,7 +34,7 @@ def holds(value: object, deep: int = 0) -> bool:
     return deep < 3 and any(holds(each, deep + 1) for each in inner)
 
 
-async def test_an_utterance_passes_thirty_two_files_at_most(tmp_path: Path) -> None:
+async def test_an_utterance_passes_through_at_most_thirty_two_files(tmp_path: Path) -> None:
     passed: set[str] = set()
 
     def look(frame: FrameType, event: str, _: object) -> None:
@@ -62,7 +62,7 @@ async def test_an_utterance_passes_thirty_two_files_at_most(tmp_path: Path) -> N
 
 
 class Looks:
-    """A model that notes the generators of the runtime that await its reply, the innermost first."""
+    """A model that records the generators of the runtime that await its reply, the innermost first."""
 
     name = "looks"
 
@@ -79,19 +79,19 @@ class Looks:
         yield Piece("Hello. " if request.role == "talker" else '{"thought": "a greeting"}')
 
 
-async def test_words_pass_one_generator_of_the_coach_before_they_are_shown(tmp_path: Path) -> None:
+async def test_streamed_words_pass_one_generator_of_the_coach(tmp_path: Path) -> None:
     model = Looks()
     async with Mind.open(tmp_path, user="ann", models=model, responder=Coach.using()) as mind:
         assert await mind.send("Hello!") == "Hello."
     assert model.awaited_by == ["refused_messages.reply", "talker.speak"]
 
 
-async def test_belief_and_plan_are_read_once_a_turn(tmp_path: Path) -> None:
+async def test_belief_and_plan_are_read_once_per_turn(tmp_path: Path) -> None:
     read = 0
 
     def look(frame: FrameType, event: str, _: object) -> None:
         nonlocal read
-        code = frame.f_code  # a coroutine is called once more each time that it goes on
+        code = frame.f_code  # a coroutine is called once more each time that it resumes
         read += event == "call" and code.co_qualname == "Stream.version" and frame.f_lasti < 10
 
     async with Mind.open(tmp_path, user="ann", models=Looks(), responder=Coach.using()) as mind:

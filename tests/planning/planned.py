@@ -11,7 +11,7 @@ from mindstream.planning.plan import Evidence, Plan, PlannedStep
 
 
 def plan_of(text: str, tools: Sequence[str]) -> Plan:
-    """Read a plan whose tools take one text each."""
+    """Parse a plan whose tools take one text each."""
     specs = [ToolSpec(name, name, {"type": "object", "properties": {"text": {"type": "string"}}}) for name in tools]
     argument = {"meet": "name", "page": "name"}
     steps = []
@@ -21,8 +21,8 @@ def plan_of(text: str, tools: Sequence[str]) -> Plan:
     return Plan(steps=tuple(steps))
 
 
-class Told(Unwatched):
-    """Records its events."""
+class RecordingWatcher(Unwatched):
+    """Record its events."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

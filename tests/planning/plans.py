@@ -16,7 +16,7 @@ SCRAPS = (
     "- ", "计划：", "北京", "\t", "\r", "\x00", "\u2028", "é", "😀", "null", "3", "a=1", "query=", "join()",
     "<END_OF_PLAN>", '{"$ref": "E1"}', '{"$text": []}', "Thought:", "1. search(", '2. math("', "第一步：",
 )  # fmt: skip
-"""Pieces of which forms are made, so that texts look like plans and are none."""
+"""Fragments for texts that look like plans and are not."""
 
 NAMES = ("Search", "LLM", "Google-Search.v2", "搜索", "server/tool", "_x")
 KEYS = ("input", "query", "n", "$ref", "#E1", "a b", "")
@@ -60,7 +60,7 @@ def some_value(chance: Random, depth: int = 2) -> JsonValue:
 
 
 def some_plan(chance: Random) -> Plan:
-    """Any plan at all: references may be missing, forward, circular; ids double where the steps differ."""
+    """Any plan: references may be missing, forward or circular, and ids may repeat if the steps differ."""
     steps: list[PlannedStep] = []
     for number in range(1, chance.randint(1, 4)):
         name = chance.choice(("input", "query"))

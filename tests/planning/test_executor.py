@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from planned import Told, plan_of
+from planned import RecordingWatcher, plan_of
 
 from mindstream.models.model import Call
 from mindstream.planning.executor import Executor, Limits, Wish, allow
@@ -26,7 +26,7 @@ def shout(text: str) -> str:
 
 
 class Meeting:
-    """A tool whose calls wait until a number of them run in parallel."""
+    """A tool whose calls wait until a number of them run concurrently."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted, self.there, self.all = wanted, 0, asyncio.Event()
@@ -40,13 +40,13 @@ class Meeting:
         return name
 
 
-async def test_what_is_independent_runs_side_by_side_and_what_depends_comes_after() -> None:
+async def test_independent_steps_run_concurrently_and_dependent_steps_later() -> None:
     plan = plan_of("#E1 = meet[a]\n#E2 = meet[b]\n#E3 = meet[c]\n#E4 = shout[#E1#E2#E3]", ["meet", "shout"])
     found = await run(plan, Executor([tool(Meeting(3).meet), tool(shout)], limits=Limits(timeout_s=5)))
     assert found["E4"] == "ABC"
 
 
-async def test_a_short_plan_writes_no_endless_arguments() -> None:
+async def test_the_total_size_of_arguments_is_limited() -> None:
     def page(name: str) -> str:
         """Give a long text."""
         return name * 7_000
@@ -58,7 +58,7 @@ async def test_a_short_plan_writes_no_endless_arguments() -> None:
     assert len(over) == 8
 
 
-async def test_evidence_is_filled_in_once_and_never_read_for_references() -> None:
+async def test_references_in_evidence_are_not_resolved() -> None:
     def odd(text: str) -> str:
         """Give what looks like references."""
         return '#E2, $1, {"$ref": "E2"} and $1 billion'
@@ -88,18 +88,18 @@ def failing(kind: str) -> FunctionTool:
     [("raises", "no luck"), ("exits", "SystemExit"), ("hangs", "0.5 seconds"), ("empty", "nothing"),
      ("large", "characters cut"), ("surrogate", "a?b"), ("none", "null")],
 )  # fmt: skip
-async def test_a_tool_that_fails_is_evidence_and_the_others_go_on(kind: str, words: str) -> None:
+async def test_a_tool_failure_is_evidence_and_other_steps_continue(kind: str, words: str) -> None:
     plan = plan_of("#E1 = broken[a]\n#E2 = shout[b]\n#E3 = shout[after #E1]\n#E4 = shout[#E1]", ["broken", "shout"])
     executor = Executor([failing(kind), tool(shout)], limits=Limits(timeout_s=0.5 if kind == "hangs" else 30.0))
     found = await run(plan, executor)
     assert words in found["E1"] and found["E2"] == "B" and len(found["E1"]) < 10_000
     failed = kind in ("raises", "exits", "hangs", "empty")
     assert executor.evidence["E1"].failed is failed
-    assert ("(NOTHING: " in found["E3"]) is failed  # among other words it says that it is missing
-    assert executor.evidence["E4"].failed is failed  # alone it cannot be done without
+    assert ("(NOTHING: " in found["E3"]) is failed  # inside other text it is marked as missing
+    assert executor.evidence["E4"].failed is failed  # alone it is required
 
 
-async def test_what_is_not_there_fails_and_nothing_hangs() -> None:
+async def test_missing_and_circular_references_fail_without_blocking() -> None:
     plan = plan_of("#E1 = shout[#E3]\n#E3 = shout[#E1]\n#E4 = shout[#E9]\n#E5 = shout[fine]", ["shout"])
     executor = Executor([tool(shout)])
     async with asyncio.timeout(100):
@@ -108,7 +108,7 @@ async def test_what_is_not_there_fails_and_nothing_hangs() -> None:
     assert "E9" in found["E4"] and "waits for itself" in found["E1"] + found["E3"]
 
 
-async def test_a_call_that_failed_is_made_again_where_it_may_be() -> None:
+async def test_failed_calls_are_retried_if_the_tool_allows_it() -> None:
     made: list[str] = []
 
     def flaky(text: str, key: str = "") -> str:
@@ -130,7 +130,7 @@ async def test_a_call_that_failed_is_made_again_where_it_may_be() -> None:
         assert (executor.evidence["E1"].tries, len(made), set(made)) == (tries, tries, keys)
 
 
-async def test_nothing_changes_the_world_without_leave_or_with_the_words_of_strangers() -> None:
+async def test_side_effects_need_approval_and_untrusted_arguments_always_ask() -> None:
     sent: list[str] = []
 
     def send(text: str) -> str:
@@ -160,7 +160,7 @@ async def test_nothing_changes_the_world_without_leave_or_with_the_words_of_stra
     assert "the words of x" in asked[0].arguments
 
 
-async def test_calls_of_one_tool_are_made_in_one_where_it_can() -> None:
+async def test_calls_of_a_batching_tool_are_batched() -> None:
     batches: list[int] = []
 
     async def together(calls: Sequence[Call]) -> list[str]:
@@ -172,7 +172,7 @@ async def test_calls_of_one_tool_are_made_in_one_where_it_can() -> None:
     assert batches == [32, 8, 1] and found["E7"] == "E7"
 
 
-async def test_so_many_calls_at_once_and_no_more() -> None:
+async def test_concurrent_calls_are_limited() -> None:
     going, most = 0, 0
 
     async def work(text: str) -> str:
@@ -192,7 +192,7 @@ async def test_so_many_calls_at_once_and_no_more() -> None:
     assert most == 2
 
 
-async def test_watchers_are_told_before_and_after_each_call() -> None:
-    told = Told()
+async def test_watchers_are_notified_before_and_after_each_call() -> None:
+    told = RecordingWatcher()
     await run(plan_of("#E1 = shout[a]\n#E2 = shout[#E1]", ["shout"]), Executor([tool(shout)], watchers=[told]))
     assert told.lines == ["began E1", "found E1 A", "began E2", "found E2 A"]

@@ -1,4 +1,4 @@
-"""What a run found in memory is forgotten with the record that it was found in."""
+"""Evidence that a run found in memory is forgotten with its record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def say(text: str) -> str:
 
 
 async def run_and_erase(folder: Path, note: str) -> RunCheckpoint:
-    """Solve a task in whose every part a note stands, erase the note, and return what the log holds of the run."""
+    """Solve a task with a note in every part, erase the note, and return the logged run."""
     plan = f"Plan: {note}\n#E1 = recall[query={note}, count=1]\n#E2 = say[#E1]\n#E3 = say[{note}]\n"
     lines = {"make_plan": [plan], "answer_from_evidence": [f"As far as I know: {note}"]}
     async with Memory.open(folder, "ada") as stream:
@@ -44,5 +44,5 @@ def test_no_byte_of_an_erased_record_is_left_in_a_run(tmp_path: Path) -> None:
     assert files and not [file for file in files if b"Zanzibarino" in file.read_bytes()]
 
 
-def test_a_run_is_read_though_its_plan_lacks_what_was_erased(tmp_path: Path) -> None:
+def test_a_run_whose_plan_was_erased_can_be_read(tmp_path: Path) -> None:
     assert asyncio.run(run_and_erase(tmp_path, "say")).plan is None

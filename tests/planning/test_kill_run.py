@@ -12,7 +12,7 @@ from mindstream.planning.planner import Strategy
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 @pytest.mark.parametrize("how", ["rewoo", "react", "plan-execute"])
-def test_a_run_that_is_killed_does_nothing_twice_that_has_a_key(how: Strategy) -> None:
+def test_a_killed_run_repeats_no_call_with_an_idempotency_key(how: Strategy) -> None:
     found = measure(how, points=3, seed=7)
     assert found["same_answer"] == found["keyed_once_each"] == found["plain_all_there"] == 3
     assert found["repeats_beyond_in_flight"] == 0

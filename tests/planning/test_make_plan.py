@@ -1,4 +1,4 @@
-"""A planner's view of a tool: a line, with the default and maximum of its arguments."""
+"""The planner's view of a tool: one line, with the defaults and maxima of its arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mindstream.planning.prompts import describe
 from mindstream.tools.tool import tool
 
 
-def test_a_planner_sees_defaults_and_maxima() -> None:
+def test_tool_descriptions_contain_defaults_and_maxima() -> None:
     async def search(
         query: str, count: Annotated[int, Field(le=10)] = 3, share: Annotated[float | None, Field(le=0.5)] = None
     ) -> str:
@@ -30,5 +30,5 @@ def test_a_planner_sees_defaults_and_maxima() -> None:
         ({"anyOf": "?"}, "n"),
     ],
 )
-def test_a_strangers_schema_is_read_as_far_as_it_is_one(schema: JsonValue, shown: str) -> None:
+def test_an_invalid_tool_schema_is_described_as_far_as_possible(schema: JsonValue, shown: str) -> None:
     assert describe(ToolSpec("t", "Do.", {"properties": {"n": schema}})) == f"t[{shown}]: Do."

@@ -1,4 +1,4 @@
-"""LLMCompiler's form, and numbered lists."""
+"""LLMCompiler's format, and numbered lists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def arguments(*lines: str) -> list[dict[str, JsonValue]]:
     return [step.arguments for step in read("\n".join(lines), TOOLS, "compiler").plan.steps]
 
 
-def test_the_published_examples_lack_brackets_and_are_read_whole() -> None:
+def test_published_examples_with_missing_brackets_are_parsed() -> None:
     found = read(PUBLISHED, TOOLS, "compiler")
     assert [(step.id, step.tool, step.needs) for step in found.plan.steps] == [
         ("E1", "search", ()), ("E2", "search", ()), ("E3", "math", ("E1",)), ("E4", "math", ("E2",)),
@@ -39,7 +39,7 @@ def test_the_published_examples_lack_brackets_and_are_read_whole() -> None:
 
 
 @pytest.mark.parametrize("amount", ["$1 billion", "$1.50", "$1亿", "$12"])
-def test_an_amount_of_money_is_no_reference(amount: str) -> None:
+def test_an_amount_of_money_is_not_a_reference(amount: str) -> None:
     assert arguments('1. search("x")', f'2. search("companies worth {amount}")')[1] == {
         "query": f"companies worth {amount}"
     }
@@ -49,16 +49,16 @@ def test_an_amount_of_money_is_no_reference(amount: str) -> None:
     ("given", "pieces"),
     [("of $1", ["of ", E1]), ("of $1.", ["of ", E1, "."]), ("${1}000 x", [E1, "000 x"]), ("$1的人口", [E1, "的人口"])],
 )
-def test_a_reference_in_a_text_is_one(given: str, pieces: list[JsonValue]) -> None:
+def test_a_reference_inside_a_text_is_parsed(given: str, pieces: list[JsonValue]) -> None:
     assert arguments('1. search("x")', f'2. search("{given}")')[1] == {"query": {"$text": pieces}}
 
 
 @pytest.mark.parametrize("given", ['"$1"', "$1", "'${1}'", 'query="$1"', '{"query": "$1"}', '{"query": $1}'])
-def test_an_argument_that_is_a_reference_alone(given: str) -> None:
+def test_an_argument_can_be_a_reference_alone(given: str) -> None:
     assert arguments('1. search("x")', f"2. search({given})")[1] == {"query": E1}
 
 
-def test_what_refers_to_no_step_before_it_stays_text_and_is_noted() -> None:
+def test_a_reference_to_no_earlier_step_stays_text_with_a_note() -> None:
     found = read('1. search("$2")\n2. search("x")', TOOLS, "compiler")
     assert found.plan.steps[0].arguments == {"query": "$2"}
     assert "names no step before it" in found.notes[0]
@@ -76,14 +76,14 @@ def test_quotes_and_commas_in_a_text_are_kept(given: str, query: str) -> None:
     assert arguments(f"1. search({given})") == [{"query": query}]
 
 
-def test_several_calls_may_stand_on_one_line() -> None:
+def test_several_calls_on_one_line_are_parsed() -> None:
     assert arguments('1. search("x") 2. search("y" 3) search(z)') == [{"query": "x"}, {"query": "y"}, {"query": "z"}]
 
 
 # Numbered lists.
 
 
-def test_a_numbered_list_is_a_plan_in_its_order() -> None:
+def test_a_numbered_list_is_parsed_as_a_sequential_plan() -> None:
     found = read(
         "Here is it:\n1. Find the author\n   - of the book\n2) **Say** where #E1 was born\nDone.", format="numbered"
     )
@@ -104,7 +104,7 @@ def test_a_numbered_list_is_a_plan_in_its_order() -> None:
         "一、搜索\n二、回答",
     ],
 )
-def test_lists_are_numbered_in_many_ways(text: str) -> None:
+def test_numbering_styles_of_lists_are_parsed(text: str) -> None:
     assert [(s.id, s.arguments["input"]) for s in read(text, format="numbered").plan.steps] == [
         ("E1", "搜索"),
         ("E2", "回答"),

@@ -42,11 +42,11 @@ def kinds(plan: Plan) -> list[tuple[str, str]]:
     return [(fault.kind, fault.step) for fault in check(plan, TOOLS)]
 
 
-def test_a_sound_plan_has_no_faults() -> None:
+def test_a_valid_plan_has_no_faults() -> None:
     assert kinds(planned(wiki("E1"), wiki("E2", "E1"), wiki("E10", "E2", ("E1",)))) == []
 
 
-def test_an_unknown_tool_is_named_with_those_like_it() -> None:
+def test_an_unknown_tool_is_reported_with_similar_names() -> None:
     (fault,) = check(planned(("E1", "wikipeda", {"query": "Oslo"})), TOOLS)
     assert str(fault) == (
         "E1: wanted one of the tools Wikipedia, Round, Rank, came 'wikipeda'; did you mean Wikipedia?"
@@ -64,7 +64,7 @@ def test_an_unknown_tool_is_named_with_those_like_it() -> None:
         ("Rank", {"rows": [{"$ref": "E1"}, "x"]}, "rows"),
     ],
 )
-def test_arguments_that_cannot_fit_are_faults(tool: str, arguments: Json, words: str) -> None:
+def test_invalid_arguments_are_faults(tool: str, arguments: Json, words: str) -> None:
     faults = check(planned(wiki("E1"), ("E2", tool, arguments)), TOOLS)
     assert [(fault.kind, fault.step) for fault in faults] == [("arguments", "E2")]
     assert words in str(faults[0])
@@ -78,31 +78,31 @@ def test_arguments_that_cannot_fit_are_faults(tool: str, arguments: Json, words:
         ("Rank", {"rows": [{"$ref": "E1"}, 2]}),
     ],
 )
-def test_a_reference_fits_wherever_evidence_could(tool: str, arguments: Json) -> None:
+def test_a_reference_is_accepted_for_any_parameter_type(tool: str, arguments: Json) -> None:
     assert kinds(planned(wiki("E1"), ("E2", tool, arguments))) == []
 
 
 @pytest.mark.parametrize("value", [{"$ref": "step 1"}, {"$text": [3]}])
-def test_what_only_looks_like_a_reference_is_a_fault(value: Json) -> None:
+def test_a_malformed_reference_is_a_fault(value: Json) -> None:
     assert ("reference", "E2") in kinds(planned(wiki("E1"), ("E2", "Wikipedia", {"query": value})))
 
 
-def test_references_that_lead_nowhere_are_faults() -> None:
+def test_unresolvable_references_are_faults() -> None:
     assert kinds(planned(wiki("E1", "E7"), wiki("E2", "E2"), wiki("E3", "E4"), wiki("E4", after=("E9",)))) == [
         ("missing", "E1"), ("self", "E2"), ("forward", "E3"), ("missing", "E4"),
     ]  # fmt: skip
 
 
-def test_steps_that_wait_for_each_other_are_one_fault() -> None:
+def test_circular_steps_are_one_fault() -> None:
     (fault,) = check(planned(wiki("E1"), wiki("E2", "E4"), wiki("E3", "E2"), wiki("E4", "E3"), wiki("E5", "E4")), TOOLS)
     assert (fault.kind, fault.came) == ("circular", "E2 → E4 → E3 → E2")
 
 
-def test_two_steps_of_one_id_are_a_fault() -> None:
+def test_duplicate_step_ids_are_a_fault() -> None:
     assert kinds(planned(wiki("E1"), wiki("E1"))) == [("double", "E1")]
 
 
-def test_a_plan_has_steps_but_not_too_many_nor_too_much() -> None:
+def test_the_size_of_a_plan_is_limited() -> None:
     assert kinds(planned()) == [("size", "")]
     assert kinds(planned(*(wiki(f"E{n}") for n in range(1, 66)))) == [("size", "")]
     assert kinds(planned(("E1", "Wikipedia", {"query": "x" * LONGEST}))) == [("size", "")]

@@ -20,21 +20,21 @@ DIAMOND = Plan(task="t", steps=(step("E1"), step("E2", "E1"), step("E3", "E1"), 
 
 
 @pytest.mark.parametrize("text", ["", '{"steps": [{"id": "1", "tool": "a"}]}'])
-def test_what_is_no_saved_plan_is_refused(text: str) -> None:
+def test_an_invalid_saved_plan_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="no saved plan"):
         Plan.load(text)
 
 
-def test_steps_come_in_the_first_layer_that_has_all_they_need() -> None:
+def test_layers_group_steps_by_their_dependencies() -> None:
     assert DIAMOND.layers() == (("E1",), ("E2", "E3"), ("E4",))
 
 
-def test_steps_that_wait_for_each_other_have_no_order() -> None:
+def test_circular_steps_have_no_order() -> None:
     with pytest.raises(InputError, match="E1, E2 wait for each other"):
         Plan(steps=(step("E1", "E2"), step("E2", "E1"))).order()
 
 
-def test_a_person_edits_a_plan_by_ids() -> None:
+def test_a_plan_is_edited_by_step_ids() -> None:
     plan = DIAMOND.without_step("E4").edited("E3", tool="LLM").with_step(step("E5"), before="E2")
     assert [(each.id, each.tool) for each in plan.steps] == [
         ("E1", "Search"), ("E5", "Search"), ("E2", "Search"), ("E3", "LLM"),
@@ -47,7 +47,7 @@ def test_a_person_edits_a_plan_by_ids() -> None:
         plan.edited("E1", tool="two words")
 
 
-def test_a_difference_says_what_becomes_of_each_step() -> None:
+def test_diff_lists_the_change_of_each_step() -> None:
     other = DIAMOND.without_step("E4").edited("E2", tool="LLM").with_step(step("E7"))
     assert [str(change) for change in DIAMOND.diff(other)] == [
         '- E4 = Search[{"input": {"$text": ["about ", {"$ref": "E2"}]}}]',
@@ -58,7 +58,7 @@ def test_a_difference_says_what_becomes_of_each_step() -> None:
     ]
 
 
-def test_a_plan_is_drawn_and_its_words_draw_nothing() -> None:
+def test_mermaid_output_escapes_the_texts_of_a_plan() -> None:
     plan = DIAMOND.edited("E1", why='"]; click E1 <script>')
     assert plan.mermaid().splitlines() == [
         "flowchart TD",
@@ -76,7 +76,7 @@ def test_a_plan_is_drawn_and_its_words_draw_nothing() -> None:
 # Evidence.
 
 
-def test_a_path_leads_into_evidence_that_is_json() -> None:
+def test_a_reference_path_selects_from_json_evidence() -> None:
     arguments: Json = {
         "q": {"$ref": "E1", "path": ["hits", -1, "price"]},
         "t": {"$text": ["is ", {"$ref": "E1", "path": ["n"]}]},
@@ -93,13 +93,13 @@ def test_a_path_leads_into_evidence_that_is_json() -> None:
         ({"E1": "[" * 100_000}, "leads into JSON"),
     ],
 )
-def test_a_path_that_leads_nowhere_is_named(evidence: Json, words: str) -> None:
+def test_an_invalid_reference_path_is_reported(evidence: Json, words: str) -> None:
     arguments: Json = {"q": {"$ref": "E1", "path": ["price", 0]}}
     with pytest.raises(InputError, match=words):
         bind(arguments, evidence)
 
 
 @pytest.mark.parametrize("value", [float("nan"), 10**30, b"x", {1: "x"}])
-def test_what_json_cannot_keep_is_no_argument(value: object) -> None:
+def test_arguments_that_are_not_json_are_refused(value: object) -> None:
     with pytest.raises(ValueError, match="arguments"):
         PlannedStep(id="E1", tool="t", arguments={"x": value})

@@ -17,7 +17,7 @@ from mindstream.planning.executor import Limits
 T = TypeVar("T")
 
 
-def test_our_headers_are_no_longer_than_the_authors() -> None:
+def test_prompt_headers_are_no_longer_than_the_authors() -> None:
     ours = tokens.static_tokens()
     assert ours["planner"] <= tokens.AUTHORS["planner"] and ours["solver"] <= tokens.AUTHORS["solver"]
 
@@ -46,7 +46,7 @@ def run_jumping(work: Coroutine[Any, Any, T]) -> T:
 
 
 @pytest.mark.parametrize("graph", make_graphs((2, 3, 4, 5), "test"), ids=lambda graph: f"{graph.steps - 1} searches")
-def test_a_plan_takes_as_long_as_its_critical_path_and_other_ways_longer(graph: Any) -> None:
+def test_a_plan_takes_its_critical_path_and_other_strategies_take_longer(graph: Any) -> None:
     least = graph.critical_path_s()
     assert run_jumping(planning.run_graph(graph, "rewoo", 1.0)) == pytest.approx(least)
     one_by_one = planning.run_graph(graph, "rewoo", 1.0, streams=False, limits=Limits(at_once=1))
@@ -55,7 +55,7 @@ def test_a_plan_takes_as_long_as_its_critical_path_and_other_ways_longer(graph: 
     assert least < graph.sequential_s()
 
 
-async def test_whatever_tools_do_a_run_ends_and_says_what_is_missing() -> None:
+async def test_runs_with_failing_tools_end_and_name_the_missing_parts() -> None:
     found = await planning_failing.measure_failing(runs=3, seed="test")
     assert found["holds"], found["rows"]
     assert found["control_fails"] == ["exception", "hang", "large", "not_utf8"]

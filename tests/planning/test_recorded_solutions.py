@@ -1,4 +1,4 @@
-"""Tasks that a language mind planned, worked on and answered, played back: recorded behind a local endpoint."""
+"""Tasks planned, worked on and answered by a language model, played back from a recording of a local endpoint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TASKS: list[tuple[int, str, Strategy, str]] = [
     (11, "When was Oslo founded, and who is its mayor?", "plan-execute", "1040"),
 ]
 IN_PART = {"How high is K2": "Karakoram", "When was Oslo": "mayor"}
-"""What the documents do not hold, by how a task begins."""
+"""Answers that the documents lack, by the beginning of the task."""
 
 
 RECORDED = [
@@ -35,7 +35,9 @@ RECORDED = [
 
 
 @pytest.mark.parametrize(("run", "task", "how", "answer"), TASKS)
-async def test_a_mind_solves_it(run: int, task: str, how: Strategy, answer: str, tmp_path: Path) -> None:
+async def test_a_recorded_model_solves_the_task(
+    run: int, task: str, how: Strategy, answer: str, tmp_path: Path
+) -> None:
     recording = tmp_path / "recording.jsonl"
     recording.write_text("".join(json.dumps(line) + "\n" for line in RECORDED if line["run"] == run), "utf-8")
     async with Models.named({"default": f"playback:{recording}"}) as models:

@@ -1,4 +1,4 @@
-"""A plan that ended well serves every task of its form, and no other."""
+"""A successful plan serves every task of its form, and no other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planned import Told
+from planned import RecordingWatcher
 
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
@@ -51,13 +51,13 @@ async def learn(plans: RememberedPlans, task: str = TASK, plan: str = PLAN, **op
 
 async def test_a_task_of_the_same_form_is_solved_without_a_planner(plans: RememberedPlans) -> None:
     await learn(plans)
-    told, mind = Told(), model(answer_from_evidence="Denali")
+    told, mind = RecordingWatcher(), model(answer_from_evidence="Denali")
     task = "Which is taller, Denali or Mont Blanc, after 35% of its height is taken from Mont Blanc?"
     solution = await Planner(models=mind, tools=TOOLS, remembered=plans, watchers=[told]).solve(task)
     assert solution.answer == "Denali" and [each.prompt.label() for each in mind.asked] == ["answer_from_evidence"]
     assert solution.evidence["E3"].text == "max((height of Denali), (height of Mont Blanc) * (1 - 35/100))"
     assert told.plans[0] == solution.plan and solution.plan.task == task
-    assert len(await plans.memory.latest("exemplar", 9)) == 1, "what was reused is not kept again"
+    assert len(await plans.memory.latest("exemplar", 9)) == 1, "a reused plan is not stored again"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_a_task_of_the_same_form_is_solved_without_a_planner(plans: Rememb
         "Which is taller, Denali or Mont Blanc, after 20% of its height is taken from Mont Blanc in feet?",
     ],
 )
-async def test_another_question_is_planned_anew(plans: RememberedPlans, task: str) -> None:
+async def test_a_different_question_gets_a_new_plan(plans: RememberedPlans, task: str) -> None:
     await learn(plans)
     assert await plans.find(task.replace("Denali", "Mount Everest").replace("Mont Blanc", "K2"), SPECS) is None
     assert await plans.find(task, SPECS) is None
@@ -84,7 +84,7 @@ async def test_another_question_is_planned_anew(plans: RememberedPlans, task: st
         ("What is Everest less 25%?", "#E1 = search[Everest]\n#E2 = math[#E1 * 75/100, less 25%]", "25 30"),
     ],
 )
-async def test_a_plan_whose_words_may_come_from_names_and_numbers_serves_its_own_task_only(
+async def test_an_ambiguous_plan_is_reused_only_for_its_own_task(
     plans: RememberedPlans, task: str, plan: str, other: str
 ) -> None:
     assert (await learn(plans, task, plan)).answer
@@ -95,7 +95,7 @@ async def test_a_plan_whose_words_may_come_from_names_and_numbers_serves_its_own
 
 
 @pytest.mark.parametrize("how", ["react", "failed", "mended", "given"])
-async def test_only_what_was_planned_and_went_well_is_kept(plans: RememberedPlans, how: Strategy | str) -> None:
+async def test_only_successful_planned_runs_are_remembered(plans: RememberedPlans, how: Strategy | str) -> None:
     mind = model(
         make_plan=PLAN.replace("math", "maths") if how != "given" else PLAN, act_on_task="Everest",
         answer_from_evidence=["MISSING E3", "Everest"] if how == "mended" else ["Everest"] * 2,
@@ -109,13 +109,13 @@ async def test_only_what_was_planned_and_went_well_is_kept(plans: RememberedPlan
     assert solution.answer == "Everest" and len(await plans.memory.latest("exemplar", 9)) == before
 
 
-async def test_a_plan_whose_tools_are_not_there_is_not_run(plans: RememberedPlans) -> None:
+async def test_a_plan_with_missing_tools_is_not_reused(plans: RememberedPlans) -> None:
     await learn(plans)
     assert await plans.find(TASK, SPECS) is not None
     assert await plans.find(TASK, SPECS[:1]) is None
 
 
-async def test_what_stands_in_quotes_is_never_taken_for_a_reference(plans: RememberedPlans) -> None:
+async def test_quoted_text_is_not_parsed_as_a_reference(plans: RememberedPlans) -> None:
     await learn(plans, 'Who wrote "Dune"?', "#E1 = search[author of Dune]\n#E2 = math[#E1, Dune]")
     plan = await plans.find('Who wrote "#E1 and #E2"?', SPECS)
     assert plan is not None and plan.steps[0].needs == () and plan.steps[1].needs == ("E1",)

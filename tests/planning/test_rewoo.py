@@ -1,4 +1,4 @@
-"""ReWOO's form is read as people and models write it; what published parsers fail on is read here."""
+"""ReWOO's format as people and models write it, including text that published parsers fail on."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ def inputs(text: str) -> dict[str, JsonValue]:
     return {step.id: step.arguments.get("input") for step in read(text).plan.steps}
 
 
-# What published parsers fail on.
+# Text that published parsers fail on.
 
 
 @pytest.mark.parametrize("line", ["#", "#E1", "#E1 =", "#E1 = Tool", "#E1 = [x]"])
-def test_a_malformed_line_is_noted_and_the_rest_is_read(line: str) -> None:
+def test_a_malformed_line_is_noted_and_the_rest_parsed(line: str) -> None:
     found = read(f"Plan: a\n{line}\n#E2 = LLM[y]\n")
     assert [step.id for step in found.plan.steps] == ["E2"]
     assert len(found.notes) == 1 and found.notes[0].startswith("line 2")
 
 
-def test_a_colon_stands_for_an_equals_sign_that_is_missing() -> None:
+def test_a_colon_or_nothing_can_replace_the_equals_sign() -> None:
     assert inputs("#E1: Tool[x]\n#E2 Tool[y]\n") == {"E1": "x", "E2": "y"}
 
 
-def test_several_steps_may_stand_on_one_line() -> None:
+def test_several_steps_on_one_line_are_parsed() -> None:
     found = read("Plan: a #E1 = A[x] Plan: b #E2 = B[#E1], #E3 = C[#E2 [1]] and so on").plan.steps
     assert [(step.id, step.tool, step.why) for step in found] == [("E1", "A", "a"), ("E2", "B", "b"), ("E3", "C", "b")]
     assert found[2].arguments == {"input": {"$text": [{"$ref": "E2"}, " [1]"]}}
 
 
-def test_one_id_in_the_beginning_of_another_is_not_that_one() -> None:
+def test_ids_with_a_common_prefix_are_distinguished() -> None:
     assert inputs("#E13 = LLM[#E1 and #E12]") == {"E13": {"$text": [E1, " and ", {"$ref": "E12"}]}}
 
 
-def test_brackets_may_stand_in_brackets() -> None:
+def test_nested_brackets_are_parsed() -> None:
     assert inputs("#E1 = LLM[What is a[0] in [1, [2]]?]\n#E2 = LLM[is 0] an array?]\n#E3 = LLM[a \"[\" b]\n") == {
         "E1": "What is a[0] in [1, [2]]?", "E2": "is 0] an array?", "E3": 'a "[" b',
     }  # fmt: skip
 
 
-def test_a_repeated_step_is_taken_once_and_a_different_one_is_kept_for_the_check() -> None:
+def test_a_repeated_step_is_dropped_and_a_conflicting_one_kept() -> None:
     assert len(read("#E1 = A[x]\n#E1 = A[x]\n").plan.steps) == 1
     assert len(read("#E1 = A[x]\n#E1 = B[x]\n").plan.steps) == 2
 
 
-# How else it is written.
+# Other notations.
 
 
-def test_lists_bold_type_and_backticks_around_lines_are_nothing() -> None:
+def test_markdown_around_lines_is_ignored() -> None:
     text = "### Plan\n1. **Plan:** do it\n   - **#E1** = `Search[x]`\n```\n**Plan 2:** then\n> `#E2 = LLM[#E1]`\n```\n"
     found = read(text, TOOLS).plan.steps
     assert [(step.id, step.why, step.arguments) for step in found] == [
@@ -67,25 +67,25 @@ def test_lists_bold_type_and_backticks_around_lines_are_nothing() -> None:
     ]  # fmt: skip
 
 
-def test_full_width_signs_and_chinese_are_read() -> None:
+def test_full_width_characters_and_chinese_are_parsed() -> None:
     found = read("问题：首都？\n计划：搜索首都\n＃E1 ＝ 搜索［法国的首都］\n#E2 = LLM[#E1有多少人？]\n")
     assert found.plan.task == "首都？"
     assert next((step.why, step.arguments["input"]) for step in found.plan.steps) == ("搜索首都", "法国的首都")
     assert found.plan.steps[1].arguments == {"input": {"$text": [E1, "有多少人？"]}}
 
 
-def test_an_input_may_go_over_lines_and_name_evidence_on_its_own_line() -> None:
+def test_an_input_can_span_lines() -> None:
     found = inputs("#E2 = LLM[Given:\n#E1\n\nanswer [in\nwords]]\nPlan: x\n#E3 = LLM[y]\n")
     assert found == {"E2": {"$text": ["Given:\n", E1, "\n\nanswer [in\nwords]"]}, "E3": "y"}
 
 
-def test_a_bracket_that_is_never_closed_ends_with_its_line() -> None:
+def test_an_unclosed_bracket_ends_with_its_line() -> None:
     found = read("#E1 = LLM[x\nPlan: b\n#E2 = LLM[y #E3 = LLM[z]\n#E4 = LLM[cut of")
     assert [step.arguments["input"] for step in found.plan.steps] == ["x", "y", "z", "cut of"]
     assert sum("not closed" in note for note in found.notes) == 3
 
 
-def test_prose_between_is_noted_and_is_no_plan() -> None:
+def test_prose_between_steps_is_noted() -> None:
     found = read("Sure! Here goes.\nPlan: a\n#E1 = LLM[x]\nThe colour #E1AD01 and #E12345 are none.\n")
     assert [step.id for step in found.plan.steps] == ["E1"]
     assert [note.partition(":")[0] for note in found.notes] == ["line 1", "line 4"]
@@ -98,7 +98,7 @@ def test_another_question_ends_the_plan() -> None:
     assert "another question" in found.notes[0]
 
 
-def test_steps_come_as_soon_as_their_line_is_whole() -> None:
+def test_steps_are_emitted_when_their_line_is_complete() -> None:
     reader = open_reader("rewoo", TOOLS)
     assert reader.feed("Plan: a\n#E1 = Sea") == []
     assert reader.feed("rch[x]") == []
@@ -119,9 +119,9 @@ def test_steps_come_as_soon_as_their_line_is_whole() -> None:
         ('Round[{"number": "#E1", "unit": "in #E1"}]', {"number": E1, "unit": {"$text": ["in ", E1]}}),
         ("Round[{'number': #E1, places: 2,}]", {"number": E1, "places": 2}),
         ('Round[number=#E1, places=2, unit="a, b=c"]', {"number": E1, "places": 2, "unit": "a, b=c"}),
-        ('Convert[#E1, "km"]', {"value": E1, "unit": "km"}),  # as many as it needs, in their order
+        ('Convert[#E1, "km"]', {"value": E1, "unit": "km"}),  # as many as it needs, in order
         ("Convert[10, unit=km]", {"value": 10, "unit": "km"}),
-        ("Convert[10, km, 2]", {"unit": "10, km, 2"}),  # more than it takes
+        ("Convert[10, km, 2]", {"unit": "10, km, 2"}),  # more than it accepts
         ("LLM[x = 3, y = 4]", {"input": "x = 3, y = 4"}),
         ("Flat[-2.5]", {"number": -2.5}),
         ('LLM[{"a": "]"} and so on]', {"input": '{"a": "]"} and so on'}),
@@ -134,7 +134,7 @@ def test_an_input_becomes_the_tools_arguments(call: str, arguments: JsonValue) -
     assert step.arguments == arguments
 
 
-# Printed.
+# Printing.
 
 
 def test_a_plan_is_printed_as_the_authors_write_it() -> None:
@@ -170,7 +170,7 @@ REAL = (WEB, LLM)
         ("5'", "5'"),
     ],
 )
-def test_marks_around_a_whole_input_are_no_part_of_it(given: str, query: str) -> None:
+def test_quotes_around_a_whole_input_are_removed(given: str, query: str) -> None:
     assert read(f"#E1 = web_search[{given}]", REAL).plan.steps[0].arguments == {"query": query}
 
 
@@ -202,7 +202,7 @@ def test_marks_around_a_whole_input_are_no_part_of_it(given: str, query: str) ->
         "#E1 = web_search(pizza) and then we see",
     ],
 )
-def test_a_step_is_read_in_other_forms(line: str) -> None:
+def test_steps_in_other_notations_are_parsed(line: str) -> None:
     (step,) = read(line, REAL).plan.steps
     assert (step.id, step.tool, step.arguments) == ("E1", "web_search", {"query": "pizza"})
 
@@ -218,7 +218,7 @@ def test_a_step_is_read_in_other_forms(line: str) -> None:
         "1. First look at web_search[1] in the list",
     ],
 )
-def test_what_only_looks_like_a_step_is_none(line: str) -> None:
+def test_lines_similar_to_a_step_are_not_steps(line: str) -> None:
     found = read(line, REAL)
     assert not found.plan.steps and found.notes
 
@@ -226,7 +226,7 @@ def test_what_only_looks_like_a_step_is_none(line: str) -> None:
 @pytest.mark.parametrize(
     "form", ["#E1", "{#E1}", "{{#E1}}", "${E1}", "$E1", "[#E1]", "<#E1>", "# E1", "＃E1", "#e1", "{E1}"]
 )
-def test_a_reference_is_read_in_every_form(form: str) -> None:
+def test_all_forms_of_a_reference_are_parsed(form: str) -> None:
     (step,) = read(f"#E2 = web_search[{form}]", REAL).plan.steps
     assert step.arguments == {"query": E1}
     (step,) = read(f"#E2 = web_search[in {form}. And #E10]", REAL).plan.steps
@@ -244,7 +244,7 @@ JSON_STEPS = [
 
 
 @pytest.mark.parametrize("text", JSON_STEPS)
-def test_a_planner_may_write_json_or_calls(text: str) -> None:
+def test_json_plans_and_native_calls_are_parsed(text: str) -> None:
     plan = read_other(text, REAL)
     assert plan and [(step.id, step.tool) for step in plan.steps] == [("E1", "web_search"), ("E2", "LLM")]
     assert plan.steps[1].arguments == {"input": {"$text": ["Of ", E1]}}
@@ -273,13 +273,13 @@ def test_a_planner_may_write_json_or_calls(text: str) -> None:
         ("\ufeff#E1 = \u200bLLM[x]\n#E2\u200b = LLM[#E1]", "E2"),
     ],
 )
-def test_steps_are_read_under_other_names(text: str, second: str) -> None:
+def test_other_step_names_are_parsed(text: str, second: str) -> None:
     steps = read(text, TOOLS).plan.steps
     assert [(step.id, step.tool) for step in steps] == [("E1", "LLM"), (second, "LLM")]
     assert [step.arguments["input"] for step in steps] == ["x", E1]
 
 
-def test_steps_that_are_counted_from_zero_are_counted_from_one() -> None:
+def test_steps_numbered_from_zero_are_renumbered() -> None:
     steps = read("#E0 = LLM[x]\n#E1 = LLM[#E0]\n#E2 = LLM[#E1]", TOOLS).plan.steps
     assert [(step.id, step.needs) for step in steps] == [("E1", ()), ("E2", ("E1",)), ("E3", ("E2",))]
 
@@ -288,7 +288,7 @@ def test_steps_that_are_counted_from_zero_are_counted_from_one() -> None:
     "text",
     ["Samsung #S24 prices", "see https://x.org/page#E1 there", "issue #Step1", "#E1st place", "tag #E1_a", "2**#E1**2"],
 )
-def test_other_marks_in_an_input_stay_as_they_are(text: str) -> None:
+def test_other_punctuation_in_an_input_is_kept(text: str) -> None:
     given = read(f"#E1 = LLM[x]\n#E2 = LLM[{text}]", TOOLS).plan.steps[1].arguments["input"]
     assert given == (text if "**" not in text else {"$text": ["2**", E1, "**2"]})
 
@@ -304,7 +304,7 @@ def test_other_marks_in_an_input_stay_as_they_are(text: str) -> None:
         '<tool_call>{"name": "LLM", "arguments": "{\\"input\\": \\"#E1\\"}"}</tool_call>',
     ],
 )
-def test_json_plans_come_in_several_shapes(text: str) -> None:
+def test_several_json_plan_shapes_are_parsed(text: str) -> None:
     plan = read_other(text, TOOLS)
     assert plan is not None
     assert [(step.id, step.arguments) for step in plan.steps] == [("E1", {"input": "x"}), ("E2", {"input": E1})]

@@ -1,4 +1,4 @@
-"""What is printed or saved is the same plan when it is read, and no text makes a reader fail."""
+"""A printed or saved plan parses to the same plan, and no text makes a parser fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ often = settings(max_examples=3 * USUAL, suppress_health_check=list(HealthCheck)
 
 @settings(often, max_examples=10 * USUAL)
 @given(plans)
-def test_a_plan_that_was_printed_or_saved_is_read_the_same(plan: Plan) -> None:
+def test_a_printed_or_saved_plan_is_parsed_to_the_same_plan(plan: Plan) -> None:
     assert read(write_plan(plan)).plan == plan
     assert read(write_plan(plan, TOOLS), TOOLS).plan == plan
     assert Plan.load(plan.save()) == plan
@@ -39,7 +39,7 @@ texts = (
 @pytest.mark.parametrize("format", FORMATS)
 @often
 @given(text=texts, seed=st.integers(0, 10_000))
-def test_any_text_in_any_pieces_gives_what_the_whole_gives(format: FormatName, text: str, seed: int) -> None:
+def test_incremental_parsing_gives_the_same_result(format: FormatName, text: str, seed: int) -> None:
     whole = read(text, TOOLS, format)
     chance, reader, steps, at = random.Random(seed), open_reader(format, TOOLS), [], 0
     while at < len(text):
@@ -57,7 +57,7 @@ def test_any_text_in_any_pieces_gives_what_the_whole_gives(format: FormatName, t
     ["#E1 = A[", '#E1 = A[{"a":[', "[", "1. a(", ",'a", '("', "Plan: ", "#E1 after #E1", "#E1, ", "#E1 = A[\n",
      '{"\n]', '1. f("\n', "*", "\n", "第一步："],
 )  # fmt: skip
-def test_a_long_text_of_one_pattern_is_read_in_the_time_of_its_length(format: FormatName, unit: str) -> None:
+def test_parsing_takes_linear_time(format: FormatName, unit: str) -> None:
     begun = time.process_time()
     read(unit * (LONGEST_LINE // len(unit) + 1), TOOLS, format)
     assert time.process_time() - begun < 10  # each takes under two seconds; a quadratic reader took forty

@@ -1,4 +1,4 @@
-"""No run takes more than it may, but for one call: five hundred runs at random, of all ways, calls side by side."""
+"""No run exceeds its budget by more than one call: five hundred random runs, all strategies, concurrent calls."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from mindstream.tools.tool import Traits, tool
 
 @dataclass
 class Spender:
-    """A model that plans, acts, answers or misses at random, and says what each call took."""
+    """A model that plans, acts, answers or reports missing steps at random, and reports the cost of each call."""
 
     draw: random.Random
     name: str = "spender"
     used: list[Usage] = field(default_factory=list)
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        written = self.draw.randint(1, 1_000) ** 2 // 1_000  # most replies are short, some as long as they may be
+        written = self.draw.randint(1, 1_000) ** 2 // 1_000  # most replies are short, some of the maximum length
         used = Usage(request.tokens, written, (request.tokens + written) * 1e-5)
         for _ in range(self.draw.randint(0, 3)):
             await asyncio.sleep(0)
@@ -54,7 +54,7 @@ class Spender:
 
 @dataclass
 class Library:
-    """A tool that counts its calls, and fails now and then."""
+    """A tool that counts its calls, and sometimes fails."""
 
     draw: random.Random
     looks: int = 0
@@ -87,7 +87,7 @@ async def test_a_budget_is_never_exceeded_by_more_than_one_call(seeds: range) ->
             solution = await planner.solve("a task")
             stopped += bool(solution.stopped)
             assert most is None or solution.spent.tool_calls <= most
-        except ModelError:  # it went on calling to the last step
+        except ModelError:  # it continued until the last step
             assert how == "react"
         assert most is None or library.looks <= most
         tokens = [each.input_tokens + each.output_tokens for each in model.used]

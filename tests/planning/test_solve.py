@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planned import Told
+from planned import RecordingWatcher
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused, ToolError
@@ -36,7 +36,7 @@ FACTS = {"winner of the 2024 Australian Open": "Jannik Sinner", "hometown of Jan
 
 
 class Library:
-    """A search that knows some facts, and counts."""
+    """A search that knows some facts, and records its queries."""
 
     def __init__(self, foreign: bool = False) -> None:
         self.asked: list[str] = []
@@ -49,12 +49,12 @@ class Library:
 
 
 def model(**lines: Any) -> FakeModel:
-    """Say a line, or one after the other, by prompt."""
+    """Return one line, or one after the other, by prompt."""
     return FakeModel({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
 
 
-async def test_rewoo_asks_a_model_twice_and_its_evidence_is_the_plan_s() -> None:
-    library, told, mind = Library(), Told(), model(make_plan=PLAN, answer_from_evidence="Sexten")
+async def test_rewoo_makes_two_model_calls_and_follows_the_plan() -> None:
+    library, told, mind = Library(), RecordingWatcher(), model(make_plan=PLAN, answer_from_evidence="Sexten")
     solution = await Planner(models=mind, tools=[library.tool], watchers=[told]).solve("Where is the winner from?")
     assert solution.answer == "Sexten" and not solution.stopped and not solution.missing
     assert library.asked == list(FACTS) and solution.spent.model_calls == 2 and solution.spent.tool_calls == 2
@@ -64,7 +64,7 @@ async def test_rewoo_asks_a_model_twice_and_its_evidence_is_the_plan_s() -> None
     assert "hometown of Jannik Sinner" in shown and "find where he is from" in shown and "Where is the winner" in shown
 
 
-async def test_the_solver_is_shown_a_passage_once_though_two_steps_found_it() -> None:
+async def test_a_passage_found_twice_is_shown_to_the_solver_once() -> None:
     shelf = "rhine.md:\n\n" + "The Rhine is long and known for its castles. " * 4
 
     async def search(query: str) -> str:
@@ -78,7 +78,7 @@ async def test_the_solver_is_shown_a_passage_once_though_two_steps_found_it() ->
     assert "Elbe is a river." in shown and "Oder is a river." in shown and shown.count("rhine.md:") == 2
 
 
-async def test_what_a_step_concluded_is_read_instead_of_what_it_read_until_something_is_missing() -> None:
+async def test_the_solver_first_sees_conclusions_instead_of_sources() -> None:
     async def search(query: str) -> str:
         """Search the shelf."""
         return f"{query}: " + "the river is long and known for its castles; " * 8
@@ -98,7 +98,7 @@ IN_PART = "Jannik Sinner.\n**MISSING E2:** the hometown"
 
 
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute", "react"])
-async def test_what_can_be_answered_is_answered_and_what_is_missing_is_named(how: Strategy) -> None:
+async def test_a_partial_answer_names_the_missing_part(how: Strategy) -> None:
     mind = model(make_plan=PLAN, answer_from_evidence=[IN_PART] * 2, act_on_task=IN_PART, mend_plan="NOTHING")
     solution = await Planner(models=mind, tools=[Library().tool], how=how).solve("Who won, and where is he from?")
     assert (solution.answer, solution.unanswered) == ("Jannik Sinner.", "the hometown") and not solution.stopped
@@ -116,19 +116,21 @@ async def test_what_can_be_answered_is_answered_and_what_is_missing_is_named(how
         ("The MISSING E2 file was found.", "The MISSING E2 file was found.", "", ()),
     ],
 )
-def test_what_a_solver_says_is_missing_is_read(words: str, answer: str, missing: str, steps: tuple[str, ...]) -> None:
+def test_missing_parts_are_parsed_from_the_solvers_reply(
+    words: str, answer: str, missing: str, steps: tuple[str, ...]
+) -> None:
     found = read_answer(words, read(PLAN).plan)
     assert (found.text, found.missing, found.steps) == (answer, missing, steps)
 
 
-async def test_a_part_that_was_answered_is_kept_where_the_run_ends_early() -> None:
+async def test_a_partial_answer_is_kept_if_the_run_ends_early() -> None:
     mind = model(make_plan=PLAN, answer_from_evidence=IN_PART, mend_plan="#E2 = search[x]")
     budget = Budget(calls=3)
     solution = await Planner(models=mind, tools=[Library().tool], budget=budget).solve("Who, and where from?")
     assert (solution.answer, solution.unanswered) == ("Jannik Sinner.", "the hometown") and solution.stopped
 
 
-async def test_react_asks_again_after_each_observation_and_leaves_a_plan_behind() -> None:
+async def test_react_calls_the_model_after_each_observation_and_records_a_plan() -> None:
     library = Library()
     calls: list[Line] = [
         [Call("search", json.dumps({"query": "winner of the 2024 Australian Open"}))],
@@ -144,7 +146,7 @@ async def test_react_asks_again_after_each_observation_and_leaves_a_plan_behind(
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(3_600, "did not answer within 0.5 seconds"), (0, "gave nothing")])
-async def test_a_tool_takes_no_longer_in_react_than_the_run_allows(seconds: float, words: str) -> None:
+async def test_react_tools_have_a_timeout(seconds: float, words: str) -> None:
     async def slow(query: str) -> str:
         """Search slowly."""
         await asyncio.sleep(seconds)
@@ -157,7 +159,7 @@ async def test_a_tool_takes_no_longer_in_react_than_the_run_allows(seconds: floa
     assert solution.answer == "not found" and words in solution.evidence["E1"].text and solution.missing == ("E1",)
 
 
-async def test_plan_and_execute_stops_as_soon_as_the_answer_is_there() -> None:
+async def test_plan_and_execute_stops_at_the_first_answer() -> None:
     library = Library()
     three = PLAN + "#E3 = search[more about #E2]\n"
     mind = model(make_plan=three, answer_from_evidence=["MISSING E1", "Sexten"])
@@ -166,7 +168,7 @@ async def test_plan_and_execute_stops_as_soon_as_the_answer_is_there() -> None:
 
 
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-async def test_a_plan_is_mended_where_it_did_not_give_the_answer(how: Strategy) -> None:
+async def test_a_plan_without_an_answer_is_revised(how: Strategy) -> None:
     library = Library()
     wrong = PLAN.replace("hometown of", "town of")
     missing = ["MISSING E2"] * (1 if how == "rewoo" else 2)
@@ -204,7 +206,7 @@ async def test_a_replanner_reads_no_untrusted_text(missing: str, told: str) -> N
     ("limits", "words"),
     [({"budget": Budget(calls=1)}, "1 of the 1 calls"), ({"tool_calls": 1}, ""), ({"seconds": 0.2}, "0.2 seconds")],
 )  # fmt: skip
-async def test_a_budget_that_is_spent_ends_the_run_with_what_it_has(limits: dict[str, object], words: str) -> None:
+async def test_a_spent_budget_ends_the_run_with_partial_results(limits: dict[str, object], words: str) -> None:
     library = Library()
 
     async def slow(query: str) -> str:
@@ -224,7 +226,7 @@ async def test_a_budget_that_is_spent_ends_the_run_with_what_it_has(limits: dict
         assert solution.evidence["E2"].text == "Sexten" and "0.2 seconds" in solution.evidence["E3"].text
 
 
-async def test_what_cannot_be_asked_for_is_told() -> None:
+async def test_unknown_strategies_and_missing_models_raise_errors() -> None:
     with pytest.raises(InputError, match="rewoo, react, plan-execute"):
         await Planner(models=model(), how="magic").solve("x")  # type: ignore[arg-type]
     with pytest.raises(ModelRefused):
@@ -235,7 +237,7 @@ def stream_in(store: SqliteStore) -> Memory:
     return Memory(store, "marta", embedder("wordllama"), ManualClock())
 
 
-async def test_what_was_planned_before_it_was_mended_is_not_taken_for_found(folder: Path) -> None:
+async def test_evidence_of_a_revised_step_is_not_reused(folder: Path) -> None:
     store = SqliteStore(folder)
     try:
         wrong = PLAN.replace("hometown of", "town of")
@@ -251,7 +253,7 @@ async def test_what_was_planned_before_it_was_mended_is_not_taken_for_found(fold
 
 
 @pytest.mark.parametrize(("how", "asked_for"), [("direct", "the answer alone"), ("cot", "step by step")])
-async def test_without_tools_one_call_answers(how: Strategy, asked_for: str) -> None:
+async def test_a_task_without_need_of_tools_takes_one_call(how: Strategy, asked_for: str) -> None:
     mind, library = model(answer_alone="Sexten"), Library()
     solution = await Planner(models=mind, tools=[library.tool], how=how).solve("Where is he from?")
     assert solution.answer == "Sexten" and not solution.plan.steps and not library.asked
@@ -259,7 +261,7 @@ async def test_without_tools_one_call_answers(how: Strategy, asked_for: str) -> 
 
 
 @pytest.mark.parametrize("name", ["Google", "google", "web_search"])
-def test_plans_in_the_words_of_the_paper_find_our_tools(name: str) -> None:
+def test_tool_names_of_the_paper_map_to_available_tools(name: str) -> None:
     async def web_search(query: str) -> str:
         """Search the web."""
         return query
@@ -268,7 +270,7 @@ def test_plans_in_the_words_of_the_paper_find_our_tools(name: str) -> None:
     assert [step.tool for step in read(f"#E1 = {name}[the longest river]", [spec]).plan.steps] == ["web_search"]
 
 
-async def test_where_a_tool_fails_the_model_may_say_what_it_knows_and_it_is_marked() -> None:
+async def test_a_failed_step_can_use_the_models_own_knowledge() -> None:
     async def search(query: str) -> str:
         """Search."""
         if "winner" in query:

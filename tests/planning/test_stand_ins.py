@@ -35,7 +35,7 @@ async def test_a_formula_is_calculated(task: str, value: str) -> None:
         'museum [of] "Tornby" #E1 {',
     ],
 )
-async def test_anything_else_is_looked_up_and_quoted_with_its_file(task: str, tmp_path: Path) -> None:
+async def test_other_tasks_are_answered_by_quotes_with_their_file(task: str, tmp_path: Path) -> None:
     (tmp_path / "museum.txt").write_text("The museum of Tornby opened in 1931.\nMISSING: nothing, and no model either")
     async with named_tools(["calculator", f"documents:{tmp_path}"]) as tools:
         solution = await Planner(models=Rules(), tools=tools).solve(task)
@@ -46,7 +46,7 @@ async def test_anything_else_is_looked_up_and_quoted_with_its_file(task: str, tm
     )
 
 
-async def test_what_no_tool_can_do_is_said() -> None:
+async def test_a_task_without_a_suitable_tool_is_reported() -> None:
     solution = await Planner(models=Rules(), tools=()).solve("Who wrote it?")
     assert not solution.answer and "where a tool searches" in solution.stopped
     assert "calculator is not there" in (await Planner(models=Rules(), tools=()).solve("3 * 4")).stopped
@@ -58,7 +58,7 @@ async def test_react_needs_a_model() -> None:
 
 
 @pytest.mark.parametrize(("how", "lacks"), [("rewoo", "solver"), ("plan-execute", "solver"), ("react", "worker")])
-async def test_a_role_that_is_missing_is_named(how: Strategy, lacks: str) -> None:
+async def test_a_missing_role_is_named(how: Strategy, lacks: str) -> None:
     table: dict[str, Model] = {"planner": FakeModel({})}
     with pytest.raises(SettingsError, match=f"no model is named for the role '{lacks}'"):
         await Planner(models=table, how=how).solve("Who?")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from kill_replan import measure
-from planned import Told
+from planned import RecordingWatcher
 
 from mindstream.clock import ManualClock
 from mindstream.errors import ModelError, ModelRefused
@@ -30,7 +30,7 @@ PLAN, MENDED = "#E1 = look[a]\n#E2 = look[bad]\n", "#E2 = look[b]"
 
 
 class Library:
-    """Answers every query but a bad one, and counts."""
+    """Answer every query except a bad one, and record them."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -43,12 +43,12 @@ class Library:
 
     @property
     def asked_in_turn(self) -> list[set[str] | str]:
-        """What was asked: the steps of PLAN at once, in whatever order; then one after the other."""
+        """The queries: the concurrent steps of PLAN as a set; then one after the other."""
         return [set(self.asked[:2]), *self.asked[2:]]
 
 
-def breaks(request: Request) -> str:
-    """Break off the run as a process does that dies: nothing of its end is written."""
+def crash(request: Request) -> str:
+    """Interrupt the run as a crashing process does: its end is not logged."""
     raise ModelRefused("the process died")
 
 
@@ -77,17 +77,17 @@ def labels(mind: FakeModel) -> list[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 @pytest.mark.parametrize("ends", [True, False])
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-def test_a_run_that_is_killed_mends_its_plan_no_oftener_and_knows_its_bill(how: Strategy, ends: bool) -> None:
+def test_a_killed_run_keeps_its_revision_count_and_bill(how: Strategy, ends: bool) -> None:
     found = measure(how, ends, every=5)
     assert found.pop("calls_of_models_more") <= found["moments"]
     assert found["moments"] >= 4 and set(found.values()) == {found["moments"]}, found
 
 
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-async def test_a_run_goes_on_in_the_middle_of_mending(how: Strategy, stream: Memory) -> None:
+async def test_a_run_resumes_during_replanning(how: Strategy, stream: Memory) -> None:
     library = Library()
     with pytest.raises(ModelError):
-        await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=breaks), how)
+        await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=crash), how)
     mind = model(mend_plan=MENDED, answer_from_evidence="done")
     solution = await go(stream, library, mind, how)
     assert labels(mind) == ["mend_plan", "answer_from_evidence"] and solution.answer == "done"
@@ -95,10 +95,10 @@ async def test_a_run_goes_on_in_the_middle_of_mending(how: Strategy, stream: Mem
     assert library.asked_in_turn == [{"a", "bad"}, "b"]
 
 
-async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_again(stream: Memory) -> None:
-    library, told = Library(), Told()
+async def test_a_revised_given_plan_stays_revised_on_resume(stream: Memory) -> None:
+    library, told = Library(), RecordingWatcher()
     plan = read(PLAN, [library.tool.spec]).plan.model_copy(update={"task": "t"})
-    first = model(answer_from_evidence=["MISSING E2", breaks], mend_plan=MENDED)
+    first = model(answer_from_evidence=["MISSING E2", crash], mend_plan=MENDED)
     with pytest.raises(ModelError):
         await go(stream, library, first, plan=plan)
     solution = await go(stream, library, model(answer_from_evidence="done"), plan=plan, watchers=[told])
@@ -106,9 +106,9 @@ async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_a
     assert solution.plan.step("E2").arguments == {"query": "b"}
 
 
-async def test_what_a_run_spent_is_spent_when_it_is_taken_up(stream: Memory) -> None:
+async def test_a_resumed_run_keeps_its_spending(stream: Memory) -> None:
     library = Library()
-    first = model(make_plan=PLAN, answer_from_evidence=["MISSING E2", breaks], mend_plan=MENDED)
+    first = model(make_plan=PLAN, answer_from_evidence=["MISSING E2", crash], mend_plan=MENDED)
     with pytest.raises(ModelError):
         await go(stream, library, first)
     begun = await read_run(stream, "r")
@@ -123,16 +123,16 @@ async def test_what_a_run_spent_is_spent_when_it_is_taken_up(stream: Memory) -> 
     assert (again.spent.model_calls, again.spent.tokens) == (4, done.spent.tokens)
 
 
-async def test_one_budget_counts_a_run_that_is_taken_up_once(stream: Memory) -> None:
+async def test_a_shared_budget_counts_a_resumed_run_once(stream: Memory) -> None:
     library, budget = Library(), Budget(calls=9)
     with pytest.raises(ModelError):
-        await go(stream, library, model(make_plan=PLAN, answer_from_evidence=breaks), budget=budget)
+        await go(stream, library, model(make_plan=PLAN, answer_from_evidence=crash), budget=budget)
     spent = budget.spent_calls
     await go(stream, library, model(answer_from_evidence="done"), budget=budget)
     assert spent == 2 and budget.spent_calls == 3
 
 
-async def test_a_run_that_got_no_plan_is_planned_anew(stream: Memory) -> None:
+async def test_a_run_without_a_plan_is_planned_again(stream: Memory) -> None:
     library = Library()
     solution = await go(stream, library, model(make_plan="I cannot."))
     assert solution.stopped == "there is no plan: I cannot."

@@ -1,4 +1,4 @@
-"""Plans from files, exemplars from files, what a run will take, a planner as a tool."""
+"""Plans from files, exemplars from files, cost estimates, a planner as a tool."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def search(query: str) -> str:
 
 
 @pytest.mark.parametrize("text", [REWOO, COMPILER, NUMBERED, read_any(REWOO, [search.spec]).plan.save()])
-def test_a_plan_is_read_in_whichever_form_it_was_written(text: str) -> None:
+def test_plans_are_parsed_from_any_format(text: str) -> None:
     plan = read_any(text, [search.spec]).plan
     assert [step.id for step in plan.steps] == ["E1", "E2"] and plan.steps[1].needs == ("E1",)
 
 
 @pytest.mark.parametrize(("text", "where"), [("hello\nyou", "line 1"), ('{"steps": 3}', "steps"), ("{\n]", "line 2")])
-def test_what_is_no_plan_is_said_with_its_place(text: str, where: str) -> None:
+def test_an_invalid_plan_is_refused_with_its_line(text: str, where: str) -> None:
     with pytest.raises(InputError, match=where):
         read_any(text)
 
 
-def test_exemplars_are_texts_or_what_export_writes() -> None:
+def test_exemplars_are_read_from_text_or_exported_plans() -> None:
     assert read_exemplars("Question: a\n#E1 = x[y]\n---\nQuestion: b\n") == ("Question: a\n#E1 = x[y]", "Question: b")
     plan = read_any("Question: how?\n" + REWOO, [search.spec]).plan
     exported = json.dumps(to_example(plan, [search.spec]))
@@ -63,7 +63,7 @@ def test_exemplars_are_texts_or_what_export_writes() -> None:
 ROLES = dict.fromkeys(("planner", "worker", "solver", "replanner"), "openai:gpt-5-mini")
 
 
-def test_exemplars_that_ship_are_sound_plans_of_the_tools_that_are_there(tmp_path: Path) -> None:
+def test_shipped_exemplars_are_valid_plans_for_the_available_tools(tmp_path: Path) -> None:
     arguments = {"LLM": "instruction", "web_search": "query"}
     tools = [ToolSpec(name, "", {"properties": {each: {}}, "required": [each]}) for name, each in arguments.items()]
     shown = choose_exemplars("shipped", tools)
@@ -78,7 +78,7 @@ def test_exemplars_that_ship_are_sound_plans_of_the_tools_that_are_there(tmp_pat
     assert choose_exemplars(str(tmp_path / "mine.txt"), ()) == shown[2:3]
 
 
-def test_an_estimate_knows_the_way_the_words_and_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_depends_on_strategy_text_and_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none-needed-for-a-price")
     tools = [ToolSpec("search", "x " * 40, {})]
     rewoo, react = (estimate("Who?", how, tools, ROLES) for how in ("rewoo", "react"))
@@ -90,7 +90,7 @@ def test_an_estimate_knows_the_way_the_words_and_the_price(monkeypatch: pytest.M
     assert estimate("Who?", "rewoo", tools, ROLES, ["long " * 900]).tokens > rewoo.tokens + 1_000
 
 
-def test_rules_cost_nothing_and_what_has_no_price_says_so() -> None:
+def test_rules_are_free_and_unknown_prices_are_reported() -> None:
     assert estimate("Who?", "rewoo", [], dict.fromkeys(ROLES, "rules")).calls == 0
     assert "price not known" in str(estimate("Who?", "rewoo", [], dict.fromkeys(ROLES, "http://127.0.0.1:9/v1#m")))
 
@@ -104,7 +104,7 @@ async def test_a_plan_can_be_written_without_being_run() -> None:
         await plan_task("How many?", [search], FakeModel({"make_plan": ["I would rather not"]}))
 
 
-async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_still_holds(folder: Path) -> None:
+async def test_a_given_plan_is_logged_and_a_changed_plan_reuses_valid_evidence(folder: Path) -> None:
     calls: list[str] = []
 
     @tool
@@ -116,7 +116,7 @@ async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_st
     store = SqliteStore(folder)
     stream = Memory(store, "ann", embedder("wordllama"), ManualClock(0.0))
     first = read_any("#E1 = look[a]\n#E2 = look[b]", [look.spec]).plan
-    with pytest.raises(ModelRefused):  # the solver has nothing to say
+    with pytest.raises(ModelRefused):  # the solver has no reply
         await Planner(models=FakeModel({}), tools=[look], memory=stream).solve("t", first, run="r")
     assert (begun := await read_run(stream, "r")) and begun.plan == first and sorted(calls) == ["a", "b"]
     second = first.edited("E2", arguments={"query": "c"})
@@ -129,7 +129,7 @@ async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_st
     await store.close()
 
 
-async def test_a_planner_is_a_tool() -> None:
+async def test_a_planner_can_be_used_as_a_tool() -> None:
     mind = FakeModel({"make_plan": [REWOO], "answer_from_evidence": ["Ten million."]})
     solver = planner_tool([replace(search, traits=Traits(untrusted=True))], mind)
     assert solver.spec.name == "solve_task" and "search" in solver.spec.description and solver.traits.untrusted

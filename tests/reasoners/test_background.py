@@ -1,4 +1,4 @@
-"""Nothing that a reasoner does ends the runner: it fails, is tried again, is set aside; the others go on."""
+"""No failure of a reasoner ends the runner: it is retried, then dead-lettered; the others continue."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def about(mind: Mind, kind: type, slot: str = "extra") -> Counter[int]:
 
 
 class Odd(BaseException):
-    """What no handler expects."""
+    """An exception that no handler expects."""
 
 
 class UnspeakableError(Exception):
@@ -84,7 +84,7 @@ RAISED = [
 
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
-async def test_whatever_a_reasoner_raises_is_its_own_failure(
+async def test_any_error_of_a_reasoner_is_contained(
     folder: Path, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL, "mindstream")  # pytest's workers cannot send half a surrogate
@@ -92,7 +92,7 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(
     async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY, responder=Coach.using()) as mind:
         first = (await turn(mind, "I wake at three"))[0].seq
         await mind.settled()
-        assert len(bad.about) == 3, "it was tried a bounded number of times"
+        assert len(bad.about) == 3, "the number of attempts is limited"
         (row,) = await rows(mind, SetAside)
         assert isinstance(row.event, SetAside) and row.event.about == (first,) and row.event.attempts == 3
         assert row.event.reason.startswith("extra: ") and len(row.event.reason) < 600
@@ -100,9 +100,7 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(
         assert Coach.of(mind).belief.version == 1 and await mind.reasoners.work() == []
 
 
-async def test_each_run_that_fails_is_told_to_logging_with_its_traceback(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_failed_runs_are_logged_with_a_traceback(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     bad = Thinks(lambda _: ValueError("one in three"))
     async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY, responder=None) as mind:
         await turn(mind, "I wake at three")
@@ -116,7 +114,7 @@ async def test_each_run_that_fails_is_told_to_logging_with_its_traceback(
 
 
 @pytest.mark.parametrize("lack", ["slot", "trigger", "timeout_s", "think"])
-async def test_a_reasoner_that_lacks_something_is_refused_when_a_mind_is_opened(folder: Path, lack: str) -> None:
+async def test_an_incomplete_reasoner_is_refused_at_open(folder: Path, lack: str) -> None:
     parts = {"slot": "extra", "trigger": EVERY_TURN, "timeout_s": 5.0, "think": lambda *_: None}
     incomplete = type("Incomplete", (), {name: part for name, part in parts.items() if name != lack})
     for reasoner in (incomplete(), Thinks):
@@ -135,7 +133,7 @@ async def test_one_failing_utterance_blocks_no_other(folder: Path) -> None:
         assert await about(mind, SetAside) == Counter([heard[2]])
 
 
-async def test_what_was_tried_in_another_process_counts(folder: Path) -> None:
+async def test_attempts_in_other_processes_are_counted(folder: Path) -> None:
     for _ in range(2):
         async with Mind.open(
             folder,
@@ -153,7 +151,7 @@ async def test_what_was_tried_in_another_process_counts(folder: Path) -> None:
         assert len(await rows(mind, SetAside)) == 1 and len(await rows(mind, Failed)) + len(again.about) <= 4
 
 
-async def test_a_reasoner_that_will_not_stop_is_left_behind(folder: Path) -> None:
+async def test_a_reasoner_that_ignores_cancellation_is_abandoned(folder: Path) -> None:
     async def stubborn() -> None:
         while True:
             try:
@@ -174,7 +172,7 @@ async def test_a_reasoner_that_will_not_stop_is_left_behind(folder: Path) -> Non
                 task.cancel()
 
 
-async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) -> None:
+async def test_a_lease_too_far_in_the_future_is_ignored(folder: Path) -> None:
     store, clock = SqliteStore(folder), SystemClock()
     heard = Heard(text="hello", session="s", record="r")
     lease = clock.now() + 10 * LONGEST_LEASE_S
@@ -192,7 +190,7 @@ async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) 
         assert await about(mind, Thought) == Counter([row.seq])
 
 
-async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: Path) -> None:
+async def test_steering_skips_utterances_that_are_being_answered(folder: Path) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
     found: list[object] = []
 
@@ -209,7 +207,7 @@ async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: 
         await turn(mind, "one")
         await begun.wait()
         events = mind.hear("two")
-        await anext(events)  # heard, and being answered
+        await anext(events)  # received, and being answered
         go_on.set()
         await until(lambda: found)
         assert found == [()]

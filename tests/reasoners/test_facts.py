@@ -23,7 +23,7 @@ async def stream(folder: Path) -> AsyncIterator[Memory]:
 
 
 async def think(stream: Memory, model: Model, said: str) -> list[str]:
-    """Let the reasoner think about an utterance; return the notes that hold afterwards, oldest first."""
+    """Run the reasoner on an utterance; return the current notes, oldest first."""
     record = await stream.retain(said, "chat", by="ann")
     utterance = Utterance(seq=0, text=said, record=record.id, session="s", at=stream.clock.now())
     context = RunContext("facts", stream, [utterance], [])
@@ -36,7 +36,7 @@ def replies(*found: Facts) -> FakeModel:
     return FakeModel({"extract_facts": list(found)})
 
 
-async def test_a_fact_takes_the_place_of_those_that_it_makes_untrue(stream: Memory) -> None:
+async def test_a_new_fact_replaces_outdated_ones(stream: Memory) -> None:
     lives = Fact(text="The user lives in Paris.", rests_on="I live in Paris")
     await think(stream, replies(Facts(facts=[lives])), "I live in Paris")
     moved = Fact(text="The user lives in Lyon.", rests_on="Wir sind jetzt in Lyon", replaces=[1])
@@ -45,12 +45,12 @@ async def test_a_fact_takes_the_place_of_those_that_it_makes_untrue(stream: Memo
     assert await think(stream, replies(Facts(let_go=[1, 7])), "算了，别记我住哪里") == []
 
 
-async def test_a_fact_that_rests_on_nothing_the_user_said_is_not_noted(stream: Memory) -> None:
+async def test_a_fact_without_a_supporting_quote_is_not_noted(stream: Memory) -> None:
     made_up = Fact(text="The user has a yacht.", rests_on="my yacht")
     assert await think(stream, replies(Facts(facts=[made_up])), "I cannot sleep.") == []
 
 
-async def test_without_a_model_nothing_is_noted_and_what_was_said_is_recalled_with_its_day(stream: Memory) -> None:
+async def test_without_a_model_messages_are_recalled_and_no_facts_noted(stream: Memory) -> None:
     assert await think(stream, Rules(), "I moved to Paris.") == []
     stream.clock.advance(86_400)  # type: ignore[attr-defined]
     assert await think(stream, Rules(), "I live in Lyon.") == []

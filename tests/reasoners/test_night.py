@@ -1,4 +1,4 @@
-"""Sleep as a reasoner, in silence, next to a conversation."""
+"""Sleep as a reasoner: when idle, and during a conversation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream.reasoners.reasoner import Trigger
 from mindstream.reasoners.reflect.reflect import Found, Insight, Questions, ReflectReasoner
 
 
-async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(folder: Path) -> None:
+async def test_an_idle_mind_sleeps_and_dreams_of_archived_records(folder: Path) -> None:
     clock = ManualClock()
     sleeping = SleepReasoner(Rules(), trigger=Trigger(every=0, idle_s=0.5))
     async with Mind.open(
@@ -31,7 +31,7 @@ async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(fo
         assert [dream.text for dream in await mind.memory.latest("dream")] == ["I dreamt: a red boat on the river."]
 
 
-async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
+async def test_a_mind_reflects_during_a_conversation(folder: Path) -> None:
     model = FakeModel({
         "rate_importance": [lambda request: json.dumps({"ratings": [6] * len(request.prompt.memories)})] * 9,  # type: ignore[attr-defined]
         "salient_questions": [Questions(questions=["What about coffee?"])],

@@ -1,4 +1,4 @@
-"""Reflection: when enough that matters has gathered, it becomes thoughts with their evidence."""
+"""Reflection: when enough important observations have gathered, they become thoughts with evidence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def answering(question: str, *insights: Insight, times: int = 1) -> FakeModel:
     return FakeModel({"salient_questions": [Questions(questions=[question])] * times, "insights": [found] * times})
 
 
-async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: Memory) -> None:
+async def test_the_counter_decreases_by_the_importance_of_observations(stream: Memory) -> None:
     assert await counter(stream) == START == 150
     await seen(stream, "a", "b", importance=8)
     await stream.retain("a note", "note", importance=9)
@@ -55,7 +55,7 @@ async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: M
     assert await counter(stream) == 134
 
 
-async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(stream: Memory) -> None:
+async def test_at_zero_observations_become_thoughts_with_evidence_and_depth(stream: Memory) -> None:
     records = await seen(stream, *(f"Ann is painting the boat, day {n}" for n in range(30)))
     assert await counter(stream) == 0
     asked: list[str] = []
@@ -81,7 +81,7 @@ async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(st
     assert event.event.thoughts == tuple(thought.id for thought in thoughts)
 
 
-async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Memory) -> None:
+async def test_an_insight_with_an_existing_text_is_not_written_again(stream: Memory) -> None:
     await seen(stream, "Ann is painting the boat")
     both = (Insight(text="Ann loves boats.", because=[1]), Insight(text="ann loves boats", because=[1]))
     model = answering("the boat?", *both, times=2)
@@ -90,7 +90,7 @@ async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Memory)
     assert len(await stream.latest("thought", 9)) == 1
 
 
-async def test_an_insight_that_only_repeats_a_memory_is_an_echo(stream: Memory) -> None:
+async def test_an_insight_that_only_repeats_a_memory_is_dropped(stream: Memory) -> None:
     await seen(stream, "Ann is painting the boat")
     assert await reflect(stream, answering("the boat?", Insight(text="Ann is painting the boat.", because=[1]))) == []
 
@@ -101,7 +101,7 @@ async def test_an_insight_without_support_is_not_written(stream: Memory) -> None
 
 
 @pytest.mark.parametrize("fails", ["salient_questions", "insights"])
-async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: Memory, fails: str) -> None:
+async def test_a_failing_model_writes_nothing_and_keeps_the_counter(stream: Memory, fails: str) -> None:
     await seen(stream, *(f"percept {n}" for n in range(30)))
     lines = {"salient_questions": ['{"questions": ["What?"]}'], "insights": ["no idea"]}
     model = FakeModel(lines | {fails: [ModelUnavailable("nobody there")]})
@@ -111,7 +111,7 @@ async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: M
     assert await counter(stream) == 0
 
 
-async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Memory) -> None:
+async def test_without_a_model_nothing_is_rated_or_written(stream: Memory) -> None:
     await stream.retain_all([RecordDraft(text=f"My father died, {n}") for n in range(30)])
     assert await reflect_if_due(stream, Rules(), start=0) == []
     context = RunContext("reflect", stream, (), ())
@@ -122,7 +122,7 @@ async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Memor
     assert await counter(stream) == 150
 
 
-async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Memory) -> None:
+async def test_as_a_reasoner_it_waits_until_the_counter_is_zero(stream: Memory) -> None:
     reasoner = ReflectReasoner(answering("the boat?", Insight(text="Ann loves boats", because=[1])))
     context = RunContext("reflect", stream, (), ())
     assert (await reasoner.think(context)).thought == "not yet: 150 of 150 to go"

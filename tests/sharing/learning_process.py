@@ -1,6 +1,6 @@
 """Another process on a learning pool: `python learning_process.py FOLDER WRITER COUNT`.
 
-Offers a number of pairs and recalls before each; prints each admitted id.
+Offer a number of pairs, with a recall before each; print each admitted id.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tests of pools share: a pool of short questions and answers of our own, and who grades them."""
+"""Shared parts of pool tests: a pool of short questions and answers, and its grader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CITIES = (
 
 
 def city_pair(line: str, model: str = "") -> Pair:
-    """Ask for a city's river."""
+    """Return the pair about a city's river."""
     city, _, river = line.split()
     return Pair(f"Which river flows through {city}?", f"The {river} flows through {city}.", model=model)
 

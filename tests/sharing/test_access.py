@@ -1,4 +1,4 @@
-"""Read rights are checked at each read: in every process, at once, and for derived pairs too."""
+"""Read rights are checked at each read: in every process, immediately, and for derived pairs too."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def ids(pool: Pool, reader: str) -> set[str]:
     return {each.id for each in await pool.recall(QUERY, 64, reader=reader)}
 
 
-async def test_private_named_and_public(folder: Path) -> None:
+async def test_pairs_are_private_shared_by_name_or_public(folder: Path) -> None:
     async with city_pool(folder, shared=False) as pool:
         own = await write(pool, "ann", 0)
         assert await ids(pool, "ann") == {own} and await ids(pool, "ben") == set() == await ids(pool, "olga")
@@ -76,7 +76,7 @@ async def test_private_named_and_public(folder: Path) -> None:
         assert await ids(pool, "cy") == {own}
 
 
-async def test_revoking_hides_what_was_drawn_from_it_too(folder: Path) -> None:
+async def test_revoking_a_grant_hides_derived_pairs_too(folder: Path) -> None:
     async with city_pool(folder) as pool:
         root = await write(pool, "ann", 0)
         child = await write(pool, "ben", 1, root)
@@ -90,7 +90,7 @@ async def test_revoking_hides_what_was_drawn_from_it_too(folder: Path) -> None:
         assert await ids(pool, "dan") == {root, child, grandchild, apart}
 
 
-async def test_a_revoked_grant_and_a_withdrawn_writer_are_gone_in_every_process(folder: Path) -> None:
+async def test_revocation_and_withdrawal_take_effect_in_every_process(folder: Path) -> None:
     async with city_pool(folder) as pool:
         root = await write(pool, "ann", 0)
         child = await write(pool, "ben", 1, root)
@@ -115,7 +115,7 @@ async def test_a_revoked_grant_and_a_withdrawn_writer_are_gone_in_every_process(
             each.close()
 
 
-async def test_two_that_offer_the_same_get_one_verdict(folder: Path) -> None:
+async def test_equal_concurrent_offers_get_one_verdict(folder: Path) -> None:
     async with city_pool(folder) as pool, Pool.open(folder, "cities") as other:
         both = await asyncio.gather(
             offer(pool, city_pair(CITIES[0]), "ann", Rules()), offer(other, city_pair(CITIES[0]), "ann", Rules())
@@ -124,7 +124,7 @@ async def test_two_that_offer_the_same_get_one_verdict(folder: Path) -> None:
         assert len(await pool.recall(QUERY, 9, reader="ben")) == 1
 
 
-async def test_a_writer_can_withdraw_its_own_and_no_others(folder: Path) -> None:
+async def test_a_writer_can_withdraw_only_its_own_pairs(folder: Path) -> None:
     async with city_pool(folder) as pool:
         own, other = await write(pool, "ann", 0), await write(pool, "ben", 1)
         with pytest.raises(InputError, match="'ann' may withdraw what 'ann' wrote"):
@@ -137,7 +137,7 @@ async def test_a_writer_can_withdraw_its_own_and_no_others(folder: Path) -> None
             await pool.withdraw(writer="zed", by="olga")
 
 
-async def test_erasing_leaves_no_word_in_the_file(folder: Path) -> None:
+async def test_erased_pairs_are_in_no_file(folder: Path) -> None:
     async with city_pool(folder) as pool:
         judged = await offer(pool, Pair("Who owns the xylophone?", "Zaphod owns the marimba."), "ann", Rules())
         await write(pool, "ben", 1, judged.id)
@@ -148,7 +148,7 @@ async def test_erasing_leaves_no_word_in_the_file(folder: Path) -> None:
     assert b"xylophone" not in written and b"Zaphod" not in written
 
 
-async def test_taint_goes_with_what_is_drawn_from_it(folder: Path) -> None:
+async def test_derived_pairs_inherit_the_taint(folder: Path) -> None:
     async with city_pool(folder) as pool:
         asked = await write(pool, "ann", 0, asked_by="a guest")
         await pool.trust("asked by a guest", True, by="olga")

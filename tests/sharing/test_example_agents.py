@@ -1,4 +1,4 @@
-"""The nine example agents are complete; your own and the published ones are read the same way."""
+"""The nine example agents are complete; custom agents and the published ones are read the same way."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_there_are_nine_agents_in_three_domains_with_a_rubric_each() -> None:
         assert len(agent.seeds) >= 4 and len(agent.stream) >= 3 and len(agent.tests) >= 3
 
 
-def test_no_text_stands_there_twice_and_each_is_sound() -> None:
+def test_the_shipped_pairs_are_unique_and_valid() -> None:
     told = list(chain(*map(exchanges, CAST.agents)))
     assert len({each.query for each in told}) == len({each.answer for each in told}) == len(told) == 138
     assert not [each.query for each in told if find_faults(each.query, each.answer)]
 
 
 def own(folder: Path, name: str = "haiku", **others: object) -> Path:
-    """Write an agent of one's own."""
+    """Write a custom agent."""
     pairs = "\n".join(
         f'[[{kind}]]\nquery = "A {kind} haiku?"\nanswer = "Rain, {kind}."' for kind in ("seeds", "stream")
     )
@@ -50,7 +50,7 @@ def own(folder: Path, name: str = "haiku", **others: object) -> Path:
     return folder
 
 
-def test_a_test_that_leaks_is_none(tmp_path: Path) -> None:
+def test_tests_that_leak_are_left_out(tmp_path: Path) -> None:
     tests = (("A seeds haiku?", "x"), ("B?", "Rain, stream."), ("C?", "clean"), ("C?", "clean"))
     cast = load_cast(folder=own(tmp_path / "mine", tests=tests))
     assert [each.query for each in cast.agents[0].tests] == ["C?"] and cast.left_out == 3 and not cast.rubrics
@@ -63,7 +63,7 @@ def lines(*texts: str) -> str:
     )
 
 
-def test_the_published_folders_are_cut_into_genres(tmp_path: Path) -> None:
+def test_the_published_folders_are_split_into_genres(tmp_path: Path) -> None:
     blocks = {
         "literature": ["limerick 0", *(f"wuyanlushi {n}" for n in range(40)), *(f"limerick {n}" for n in range(1, 40)),
                        *(f"sonnet {n}" for n in range(40))],

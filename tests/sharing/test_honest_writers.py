@@ -1,4 +1,4 @@
-"""In a small pool of many kinds honest members are served, and what strangers plant waits as before."""
+"""In a small mixed pool, pairs of honest members are served, and planted pairs of outsiders still wait."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ ODD = [
 ]
 
 
-def test_what_few_pairs_taught_counts_in_part() -> None:
+def test_the_guard_has_less_weight_with_few_pairs() -> None:
     weights = [weigh(many) for many in (0, MIN_SEEDS, 24, ENOUGH_SEEDS, 400)]
     assert weights == sorted(weights) and weights[1] == 0 and 0 < weights[2] < 0.5 and weights[3] == weights[4] == 1
 
 
-async def test_in_a_mixed_pool_a_members_odd_pairs_are_served_and_a_strangers_wait(folder: Path) -> None:
+async def test_unusual_pairs_of_members_are_served_and_those_of_others_wait(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, SEEDS, "olga")
         own = [await offer(pool, pair, "ann", Rules()) for pair in ODD]
@@ -65,7 +65,7 @@ async def test_in_a_mixed_pool_a_members_odd_pairs_are_served_and_a_strangers_wa
 
 
 @pytest.mark.parametrize("laid_in", [[], SEEDS])
-async def test_an_instruction_that_answers_the_question_is_no_order(folder: Path, laid_in: list[Pair]) -> None:
+async def test_an_instruction_that_answers_the_question_is_accepted(folder: Path, laid_in: list[Pair]) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, laid_in, "olga")
         helpful = Pair("Which files would that delete?", "Check what it would delete without the switch first.")

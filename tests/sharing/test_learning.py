@@ -1,4 +1,4 @@
-"""A pool learns from admissions: in one line of versions, used by every process."""
+"""A pool learns from admissions, in one linear series of versions that every process uses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMS = ("a couplet on", "a plan for", "a riddle about", "a letter to", "a pun o
 
 
 def pairs(n: int, start: int = 0) -> list[Pair]:
-    """Make pairs whose answers are alike where their forms are."""
+    """Make pairs with similar answers for similar forms."""
     made = []
     for at in range(start, start + n):
         form, thing = FORMS[at % len(FORMS)], THINGS[at // len(FORMS) % len(THINGS)]
@@ -47,7 +47,7 @@ def check_line(rows: Sequence[RetrieverTrained]) -> None:
 
 
 class Other:
-    """An embedder of another name."""
+    """An embedder with another name."""
 
     in_process, name, width = True, "other", 8
 
@@ -56,7 +56,7 @@ class Other:
         return unit(np.array(rows, np.float32).reshape(len(texts), 8))
 
 
-async def test_a_pool_of_thirty_learns_and_a_smaller_one_does_not(folder: Path) -> None:
+async def test_a_pool_learns_from_the_minimum_size_on(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, pairs(LEAST - 1), "olga")
         await learner(pool).settle()
@@ -70,7 +70,7 @@ async def test_a_pool_of_thirty_learns_and_a_smaller_one_does_not(folder: Path) 
         assert len(await pool.recall("Write a couplet on tea", 64, reader="ann")) == LEAST == first.upto // 2 - 1
 
 
-async def test_another_process_ranks_by_the_same_version_and_goes_on_from_it(folder: Path) -> None:
+async def test_another_process_uses_and_continues_the_same_version(folder: Path) -> None:
     async with city_pool(folder) as pool, Pool.open(folder, "cities") as other:
         await lay_in(pool, pairs(LEAST), "olga")
         await learner(pool).settle()
@@ -87,7 +87,7 @@ async def test_another_process_ranks_by_the_same_version_and_goes_on_from_it(fol
         assert len(rows) > 1 and rows[-1].upto == (await other.state()).admitted
 
 
-async def test_what_is_withdrawn_or_kept_private_teaches_no_more(folder: Path) -> None:
+async def test_withdrawn_and_private_pairs_are_not_used_for_training(folder: Path) -> None:
     async with city_pool(folder) as pool:
         laid = await lay_in(pool, pairs(LEAST + 5), "olga")
         ann = await offer(pool, Pair("Write a hymn to sand", "O sand of the shore."), "ann", Rules())
@@ -106,7 +106,7 @@ async def test_what_is_withdrawn_or_kept_private_teaches_no_more(folder: Path) -
         assert laid[0].id not in [each.id for each in await pool.recall(laid[0].query, 64, reader="ann")]
 
 
-async def test_damaged_weights_are_said_and_learned_anew(folder: Path) -> None:
+async def test_damaged_weights_are_reported_and_trained_again(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, pairs(LEAST), "olga")
         await learner(pool).settle()
@@ -126,7 +126,7 @@ async def test_damaged_weights_are_said_and_learned_anew(folder: Path) -> None:
             check_line((await pool.state()).versions)
 
 
-async def test_who_is_no_member_has_nothing_learned_nor_measured(folder: Path) -> None:
+async def test_non_members_cannot_train_or_measure(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, pairs(LEAST), "olga")
         await pool.set_members(["ann"], by="olga")
@@ -137,7 +137,7 @@ async def test_who_is_no_member_has_nothing_learned_nor_measured(folder: Path) -
                 await curve(pool, "mallory")
 
 
-async def test_another_embedder_ranks_untrained_and_learns_only_when_told_to(folder: Path) -> None:
+async def test_with_another_embedder_the_pool_ranks_untrained_until_trained_explicitly(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, pairs(LEAST), "olga")
         await learner(pool).settle()

@@ -1,4 +1,4 @@
-"""Many processes admit to a learning pool, one is killed: nothing is lost, and versions form one line."""
+"""Many processes admit to a learning pool, and one is killed: nothing is lost, and versions stay linear."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def begin(folder: Path, writer: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-async def test_versions_are_one_line_and_cover_each_admission_once(folder: Path) -> None:
+async def test_versions_are_linear_and_cover_each_admission_once(folder: Path) -> None:
     async with city_pool(folder) as pool:
         pool.retriever = Retriever()
         laid = [Pair(f"Write a toast to thing {at}", f"Here is to {at}, and to you.") for at in range(LEAST)]
@@ -45,9 +45,9 @@ async def test_versions_are_one_line_and_cover_each_admission_once(folder: Path)
     async with Pool.open(folder, "cities") as pool:
         state = await pool.state()
         for id_ in told[:2] + [each for each in told if len(each) == len(told[0])]:
-            assert state.standings[id_].judged, "what was acknowledged is there"
+            assert state.standings[id_].judged, "acknowledged offers are stored"
         assert isinstance(pool.retriever, PoolLearner)
-        if state.admitted > state.covered:  # the one that was killed admitted last
+        if state.admitted > state.covered:  # the killed process made the last admission
             await pool.retriever.train("olga")
         state = await pool.state()
         rows = state.versions

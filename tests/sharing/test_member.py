@@ -1,4 +1,4 @@
-"""Agents on different models share a pool: each is shown what the others wrote, and what helped comes first."""
+"""Agents on different models share a pool: each is shown the others' pairs, the most helpful first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mindstream.sharing.feedback import WEIGHT, Helped, values
 from mindstream.sharing.member import Member
 
 
-async def test_what_one_agent_wrote_another_is_shown_and_draws_on(folder: Path) -> None:
+async def test_a_member_is_shown_pairs_of_others_and_cites_them(folder: Path) -> None:
     async with city_pool(folder) as pool:
         ann, ben = Member(pool, "ann", "small", Rules()), Member(pool, "ben", "large", Rules())
         first = await ann.offer(city_pair(CITIES[0]).query, city_pair(CITIES[0]).answer, ())
@@ -35,7 +35,7 @@ SCORERS = ["rules", Rules(), {"scorer": "rules"}, Models(Rules())]
 
 
 @pytest.mark.parametrize("scorer", SCORERS, ids=["name", "model", "table", "models"])
-async def test_a_scorer_is_a_model_its_name_or_a_table(scorer: AnyModels, folder: Path) -> None:
+async def test_a_scorer_is_a_model_a_name_or_a_role_table(scorer: AnyModels, folder: Path) -> None:
     async with city_pool(folder) as pool:
         judged = await Member(pool, "ann", scorer=scorer).offer(
             city_pair(CITIES[0]).query, city_pair(CITIES[0]).answer, ()
@@ -46,13 +46,13 @@ async def test_a_scorer_is_a_model_its_name_or_a_table(scorer: AnyModels, folder
 @pytest.mark.parametrize(
     "scorer", ["no such model", 3, object(), {"talker": "rules"}], ids=["name", "3", "object", "role"]
 )
-async def test_what_is_no_scorer_is_refused_and_told(scorer: AnyModels, folder: Path) -> None:
+async def test_an_invalid_scorer_is_refused(scorer: AnyModels, folder: Path) -> None:
     async with city_pool(folder) as pool:
         with pytest.raises(SettingsError, match="model"):
             await Member(pool, "ann", scorer=scorer).offer("Which river?", "The Seine.", ())
 
 
-async def test_what_a_stranger_asked_for_and_what_was_drawn_from_it_is_marked(folder: Path) -> None:
+async def test_pairs_requested_by_outsiders_and_derived_pairs_are_marked_untrusted(folder: Path) -> None:
     async with city_pool(folder, seeds=3) as pool:
         await pool.set_members(["ann", "ben"], "olga")
         ann, ben = Member(pool, "ann", scorer=Rules()), Member(pool, "ben", scorer=Rules())
@@ -64,7 +64,7 @@ async def test_what_a_stranger_asked_for_and_what_was_drawn_from_it_is_marked(fo
         assert found.pop(asked.id) and found.pop(drawn.id) and not any(found.values()) and found
 
 
-async def test_what_helped_comes_first_among_what_is_alike(folder: Path) -> None:
+async def test_helpful_exemplars_rank_first_among_similar_ones(folder: Path) -> None:
     async with city_pool(folder) as pool:
         alike = [Pair(f"Write a couplet on tea, number {n}", f"Tea in cup {n}.") for n in range(4)]
         laid = await lay_in(pool, alike, "olga")
@@ -78,7 +78,7 @@ async def test_what_helped_comes_first_among_what_is_alike(folder: Path) -> None
             await pool.helped(["nothing"], 1.0, "ann")
 
 
-async def test_what_did_not_help_with_a_question_sinks_for_that_question_only(folder: Path) -> None:
+async def test_negative_feedback_affects_only_similar_questions(folder: Path) -> None:
     async with city_pool(folder) as pool:
         laid = await lay_in(pool, [city_pair(line) for line in CITIES], "olga")
         ann, asked = Member(pool, "ann"), [f"Which river is in {line.split()[0]} town?" for line in CITIES[:5]]
@@ -93,8 +93,8 @@ async def test_what_did_not_help_with_a_question_sinks_for_that_question_only(fo
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_values_gain_where_feedback_tells_and_do_no_harm_where_it_is_noise(seed: int) -> None:
-    """40 topics with a good and a bad exemplar, nearly alike to any query; feedback is flipped one time in five."""
+def test_informative_feedback_helps_and_noise_does_no_harm(seed: int) -> None:
+    """40 topics with a good and a bad exemplar of nearly equal similarity; feedback is flipped one time in five."""
     gained = {}
     for kind in ("telling", "noise"):
         draw = np.random.default_rng(seed)

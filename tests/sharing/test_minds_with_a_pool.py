@@ -1,4 +1,4 @@
-"""Any mind takes a pool by one argument: its talker and its M1 are shown what others answered, as data, and no more."""
+"""Any mind takes a pool by one argument: its talker and M1 are shown exemplars as data, and nothing else."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Broken(Texts):
 
 
 async def asked_of(mind: Mind) -> Any:
-    """Return what the Talker would be asked."""
+    """Return the Talker's prompt."""
     talker = Coach.of(mind).talker
     return await talker.question(await talker.situation(ASKED), 10**9)
 
@@ -61,7 +61,7 @@ async def asked_of(mind: Mind) -> Any:
 # The talker.
 
 
-async def test_the_talker_is_shown_what_others_answered_as_data(folder: Path) -> None:
+async def test_exemplars_are_data_in_the_talkers_prompt(folder: Path) -> None:
     async with city_pool(folder, seeds=2) as pool:
         await lay_in(pool, [Pair("Which river flows through Orte?", HOSTILE)], "olga")
         async with Mind.open(folder, user="ann", responder=Coach.using(exemplars=Member(pool, "ann"))) as mind:
@@ -75,7 +75,7 @@ async def test_the_talker_is_shown_what_others_answered_as_data(folder: Path) ->
             assert "examples" not in (await asked_of(mind)).messages()[-1].text
 
 
-async def test_a_link_out_of_an_exemplar_is_not_said(folder: Path) -> None:
+async def test_a_link_from_an_exemplar_is_not_shown_to_the_user(folder: Path) -> None:
     model = FakeModel({"talk": ["The Tiber, see https://evil.example/x for more."]})
     async with Mind.open(
         folder, user="ann", models=Models(Rules(), {"talker": model}), responder=Coach.using(exemplars=Texts(HOSTILE))
@@ -85,7 +85,7 @@ async def test_a_link_out_of_an_exemplar_is_not_said(folder: Path) -> None:
     assert "The Tiber" in said and "evil.example" not in said
 
 
-async def test_a_revoked_grant_is_gone_from_the_next_turn_of_a_mind_that_runs(folder: Path) -> None:
+async def test_revocation_takes_effect_in_the_next_turn_of_a_running_mind(folder: Path) -> None:
     async with (
         city_pool(folder) as pool,
         Mind.open(folder, user="dan", responder=Coach.using(exemplars=Member(pool, "dan"))) as mind,
@@ -101,7 +101,7 @@ async def test_a_revoked_grant_is_gone_from_the_next_turn_of_a_mind_that_runs(fo
         assert (await asked_of(mind)).exemplars == ()
 
 
-async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_once(folder: Path) -> None:
+async def test_a_failing_pool_is_reported_once_and_the_conversation_continues(folder: Path) -> None:
     model = FakeModel({"talk": ["First.", "Second."]})
     async with Mind.open(
         folder, user="ann", models=Models(Rules(), {"talker": model}), responder=Coach.using(exemplars=Broken())
@@ -113,7 +113,7 @@ async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_onc
     ]
 
 
-async def test_nothing_that_is_said_in_a_talk_gets_into_a_pool(folder: Path) -> None:
+async def test_conversations_write_nothing_to_a_pool(folder: Path) -> None:
     async with city_pool(folder, seeds=2) as pool:
         member = Member(pool, "ann", scorer=Rules())
         before = (await pool.memory.store.events(pool.memory.key, limit=1_000))[-1].seq
@@ -142,7 +142,7 @@ async def live(
     permits: Permits | None = None,
     **more: Any,
 ) -> list[Any]:
-    """Live until nothing is left; return what failed."""
+    """Run the life until no task is left; return the failures."""
     config = LifeConfig(offers=offers, permits=permits or Permits())
     async with Memory.open(folder, "keeper", clock=ManualClock(), seed=1) as stream:
         opened = Life.open(stream, Models(model), goal="Keep the lighthouse.", config=config, exemplars=source, **more)
@@ -151,7 +151,7 @@ async def live(
         return [row.event for row in await stream.store.events(key_of("keeper"), kinds=["error"])]
 
 
-async def test_m1_is_shown_how_like_tasks_were_carried_out(folder: Path) -> None:
+async def test_m1_is_shown_exemplars_of_similar_tasks(folder: Path) -> None:
     async with city_pool(folder, seeds=2) as pool:
         model = FakeModel({"live": [[m1(ASKED)], [DONE], "Done."], "carry_out": ["The Tiber."]})
         assert not await live(folder, model, Member(pool, "keeper", scorer=Rules()), offers=True)
@@ -162,7 +162,7 @@ async def test_m1_is_shown_how_like_tasks_were_carried_out(folder: Path) -> None
         assert len(judged.exemplar.examples) == 2 and judged.verdict
 
 
-async def test_a_life_offers_only_what_it_was_told_to_and_may(folder: Path) -> None:
+async def test_a_life_offers_only_permitted_results(folder: Path) -> None:
     def find(query: str) -> str:
         """Look something up."""
         return f"{query}: obey"
@@ -182,7 +182,7 @@ async def test_a_life_offers_only_what_it_was_told_to_and_may(folder: Path) -> N
     assert silent.offered == stranger.offered == []
 
 
-async def test_what_a_stranger_had_answered_does_not_use_a_tool_that_needs_leave(folder: Path) -> None:
+async def test_untrusted_exemplars_block_tools_that_need_approval(folder: Path) -> None:
     rung: list[str] = []
 
     def ring(bell: str) -> str:
@@ -199,7 +199,7 @@ async def test_what_a_stranger_had_answered_does_not_use_a_tool_that_needs_leave
         assert len(rung) == number
 
 
-async def test_a_planner_is_shown_the_plans_of_a_pool_that_is_named(folder: Path) -> None:
+async def test_a_planner_is_shown_plans_from_the_named_pool(folder: Path) -> None:
     async with city_pool(folder, seeds=0) as pool:
         await lay_in(pool, [Pair("How long is the Rhine?", "Plan: look it up.\n#E1 = look[Rhine]")], "olga")
     async with open_solver(

@@ -29,7 +29,7 @@ LAID_IN = (
 
 @pytest.mark.slow
 @needs_model
-async def test_an_answer_gains_from_its_own_question_and_hardly_from_another() -> None:
+async def test_mutual_information_is_high_only_for_the_own_question() -> None:
     measure = MutualInformation(address("local"))
     own = await measure.measure("What do hens lay?", "Eggs.", LAID_IN)
     foreign = await measure.measure("What do hens lay?", "At the station.", LAID_IN)
@@ -38,7 +38,7 @@ async def test_an_answer_gains_from_its_own_question_and_hardly_from_another() -
 
 @pytest.mark.slow
 @needs_model
-async def test_what_the_model_cannot_spell_in_whole_characters_is_left_to_the_rules(folder: Path) -> None:
+async def test_rules_judge_text_that_the_tokenizer_splits_inside_characters(folder: Path) -> None:
     async with city_pool(folder) as pool:
         pool.measure_by = MutualInformation(address("local"))
         await lay_in(pool, [Pair(*each) for each in LAID_IN], "olga")
@@ -47,7 +47,7 @@ async def test_what_the_model_cannot_spell_in_whole_characters_is_left_to_the_ru
     assert read.fit_by == "rules and the log-probabilities of local" and unread.fit_by == "rules"
 
 
-def test_only_a_model_in_this_process_tells_it() -> None:
+def test_mutual_information_needs_a_model_in_this_process() -> None:
     assert mutual_information("rules") is None and mutual_information("http://127.0.0.1:1/v1#some") is None
     with pytest.raises(ModelRefused, match="does not tell"):
         MutualInformation(Address("openai:some", "openai", "some", None, ""))

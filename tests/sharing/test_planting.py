@@ -1,7 +1,7 @@
-"""Who plants exemplars is hardly ever served, honest ones nearly always; a control without the guards serves all.
+"""Planted exemplars are hardly ever served, honest ones nearly always; a control without guards serves all.
 
-Seeds, stream and attacks are made of words of our own. An attacker has a source of its own: it asks agents (it may only
-talk), or is an agent that writes.
+Seeds, stream and attacks were written for this test. An attacker is a separate source: a user who only asks agents, or
+an agent that writes.
 """
 
 from __future__ import annotations
@@ -113,27 +113,27 @@ async def served_share(pool: Pool, planted: list[Pair], by: str = "mallory") -> 
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_what_is_planted_is_not_served_and_what_is_honest_is(folder: Path, attack: str) -> None:
+async def test_planted_pairs_are_not_served_and_honest_ones_are(folder: Path, attack: str) -> None:
     async with city_pool(folder) as pool:
         planted, honest = await served_share(pool, ATTACKS[attack]())
     assert planted <= 0.05 and honest >= 0.9
 
 
-async def test_random_answers_among_what_honest_writers_write_are_not_served_and_the_rest_is(folder: Path) -> None:
+async def test_random_answers_of_members_are_not_served(folder: Path) -> None:
     async with city_pool(folder) as pool:
         planted, honest = await served_share(pool, random_answers(), by="")
     assert planted <= 0.05 and honest >= 0.9
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_a_pool_without_guards_serves_what_is_planted(folder: Path, attack: str) -> None:
+async def test_a_pool_without_guards_serves_planted_pairs(folder: Path, attack: str) -> None:
     async with city_pool(folder) as pool:
         pool.guarded = False
         planted, honest = await served_share(pool, ATTACKS[attack]())
     assert planted >= 0.8 and honest >= 0.9
 
 
-async def test_a_person_overrules_the_guard_both_ways(folder: Path) -> None:
+async def test_the_owner_can_overrule_the_guard(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, SEEDS, "olga")
         strange = await offer(pool, Pair("How do I cook stones?", "The moon is far away tonight."), "ann", Rules())
@@ -145,7 +145,7 @@ async def test_a_person_overrules_the_guard_both_ways(folder: Path) -> None:
         assert strange.id not in pool.served(await pool.state(), "ben")
 
 
-async def test_where_nothing_measures_a_pair_a_members_is_served_and_a_strangers_waits(folder: Path) -> None:
+async def test_unmeasured_pairs_are_served_only_if_a_member_wrote_them(folder: Path) -> None:
     async with city_pool(folder) as pool:
         for pair in STREAM[:4]:
             await offer(pool, pair, "ann", Rules())

@@ -17,7 +17,7 @@ from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 
 
-async def test_the_best_come_first_and_the_query_last(folder: Path) -> None:
+async def test_exemplars_are_ordered_nearest_last_before_the_query(folder: Path) -> None:
     async with city_pool(folder, seeds=5) as pool:
         found = await pool.recall("Which river flows through Vienna?", 2, reader="ann")
         assert len(found) == 2 and found[0].answer.startswith("The Danube")
@@ -25,7 +25,7 @@ async def test_the_best_come_first_and_the_query_last(folder: Path) -> None:
         assert text.endswith("Question: and Linz?\nAnswer:") and text.index(found[1].query) < text.index(found[0].query)
 
 
-async def test_more_shots_than_there_are_gives_all_of_them_and_none_gives_none(folder: Path) -> None:
+async def test_recall_returns_at_most_the_requested_and_existing_pairs(folder: Path) -> None:
     async with city_pool(folder) as pool:
         assert await pool.recall("Which river?", 3, reader="ann") == []
         await lay_in(pool, [city_pair(CITIES[0])], "olga")
@@ -37,7 +37,7 @@ async def test_more_shots_than_there_are_gives_all_of_them_and_none_gives_none(f
             await pool.recall("  ", 1, reader="ann")
 
 
-async def test_shots_that_do_not_fit_are_left_out_whole(folder: Path) -> None:
+async def test_exemplars_above_the_token_limit_are_left_out_as_a_whole(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, [Pair("Tell me of the Nile", "The Nile is long. " * 300), city_pair(CITIES[0])], "olga")
         found = await pool.recall("Tell me of the Nile", 2, reader="ann")
@@ -47,7 +47,7 @@ async def test_shots_that_do_not_fit_are_left_out_whole(folder: Path) -> None:
         assert await Member(pool, "ann", tokens=3).examples("Tell me of the Nile", 2) == []
 
 
-async def test_one_exemplar_is_not_admitted_twice(folder: Path) -> None:
+async def test_an_exemplar_is_not_admitted_twice(folder: Path) -> None:
     async with city_pool(folder) as pool:
         first = await offer(pool, city_pair(CITIES[0]), "ann", Rules())
         assert await offer(pool, city_pair(CITIES[0]), "ann", Rules()) == first
@@ -55,7 +55,7 @@ async def test_one_exemplar_is_not_admitted_twice(folder: Path) -> None:
         assert again.verdict == "rejected" and again.reasons == ("another exemplar says the same",)
 
 
-async def test_chinese_is_found(folder: Path) -> None:
+async def test_chinese_exemplars_are_found(folder: Path) -> None:
     """The published code splits at spaces: every Chinese query scored 0 and got the last of the pool."""
     async with city_pool(folder, seeds=3) as pool:
         await lay_in(pool, [Pair("写一首关于秋天的五言诗", "空山新雨后，天气晚来秋。")], "olga")
@@ -63,7 +63,7 @@ async def test_chinese_is_found(folder: Path) -> None:
         assert found[0].answer.startswith("空山")
 
 
-async def test_a_scorer_that_is_down_loses_nothing(folder: Path) -> None:
+async def test_an_offer_is_graded_later_if_the_scorer_is_unavailable(folder: Path) -> None:
     async with city_pool(folder) as pool:
         down = FakeModel({"grade_pair": [ModelError("down")]})
         with pytest.raises(ModelError):
@@ -76,13 +76,13 @@ async def test_a_scorer_that_is_down_loses_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     "pair", [Pair("Which river?", "which river"), Pair("?!", "The Rhine."), Pair("Why?", "la " * 40)]
 )
-async def test_what_is_no_pair_in_form_is_rejected_unread(folder: Path, pair: Pair) -> None:
+async def test_a_malformed_pair_is_rejected_without_grading(folder: Path, pair: Pair) -> None:
     async with city_pool(folder) as pool:
         judged = await offer(pool, pair, "ann", FakeModel({}))  # who is asked nothing
         assert judged.verdict == "rejected" and judged.reasons
 
 
-async def test_only_members_write_and_read(folder: Path) -> None:
+async def test_only_members_can_write_and_read(folder: Path) -> None:
     async with city_pool(folder, seeds=1, members=("ann",)) as pool:
         with pytest.raises(InputError, match="'ben' is no member"):
             await pool.recall("Which river?", 1, reader="ben")
@@ -92,7 +92,7 @@ async def test_only_members_write_and_read(folder: Path) -> None:
             await lay_in(pool, [city_pair(CITIES[2])], "ann")
 
 
-async def test_a_pool_that_is_not_there_is_named(folder: Path) -> None:
+async def test_a_missing_pool_is_named_in_the_error(folder: Path) -> None:
     async with Pool.open(folder, "nowhere") as pool:
         with pytest.raises(InputError, match="mindstream pool create nowhere"):
             await pool.recall("x", 1, reader="ann")
@@ -104,7 +104,7 @@ async def test_a_pool_that_is_not_there_is_named(folder: Path) -> None:
             await offer(pool, city_pair(CITIES[0]), "olga", Rules())
 
 
-async def test_a_full_pool_keeps_what_is_laid_in_graded_well_and_unlike_the_rest(folder: Path) -> None:
+async def test_trimming_keeps_seeds_good_grades_and_distinct_pairs(folder: Path) -> None:
     async with city_pool(folder, seeds=1) as pool:
         like = await offer(
             pool, Pair("Which river flows through Paris town?", "The Seine flows through it."), "ann", Rules()

@@ -77,7 +77,7 @@ async def hits(retriever: LearnedRetriever) -> float:
     return float(np.mean([kind_of(one) == kind_of(other) for one, other in zip(first, asked, strict=True)]))
 
 
-async def test_admissions_teach_what_helps() -> None:
+async def test_training_on_admissions_improves_ranking() -> None:
     retriever = LearnedRetriever(Places(), WIDTH, SameKindHelps(), recipe=Recipe(steps=5))
     before = await hits(retriever)
     await retriever.seed_with(examples(40))
@@ -88,13 +88,13 @@ async def test_admissions_teach_what_helps() -> None:
     assert retriever.version.held_out >= retriever.version.before
 
 
-async def test_what_no_model_has_labelled_teaches_nothing() -> None:
+async def test_pairs_without_labels_train_nothing() -> None:
     silent = LearnedRetriever(Places(), WIDTH, labels=Labels("logprobs", "a model", lambda _: {}))
     await silent.seed_with(examples(80))
     assert silent.version.number == 0
 
 
-async def test_labels_of_a_model_teach_what_they_say_and_the_version_tells_their_basis() -> None:
+async def test_labels_of_a_model_are_learned_and_the_version_names_their_basis() -> None:
     pool = examples(80)
     said = {
         one.id: {other.id: 0.1 if kind_of(one) == kind_of(other) else 0.8 for other in pool if other != one}
@@ -106,7 +106,7 @@ async def test_labels_of_a_model_teach_what_they_say_and_the_version_tells_their
     assert await hits(taught) > before + 0.2 and taught.version.basis == "stated"
 
 
-async def test_an_update_that_does_worse_on_what_was_held_out_is_no_version() -> None:
+async def test_an_update_that_is_worse_on_the_held_out_set_is_discarded() -> None:
     retriever = LearnedRetriever(Places(), WIDTH, SameKindHelps(), recipe=Recipe(steps=10))
     await retriever.seed_with(examples(60))
     good = retriever.version
@@ -118,10 +118,10 @@ async def test_an_update_that_does_worse_on_what_was_held_out_is_no_version() ->
     retriever._lessons.draw = draw_wrong  # type: ignore[method-assign]
     for each in examples(30, 100):
         await retriever.admitted(each)
-    assert retriever.version is good, "of thirty updates with labels the wrong way round"
+    assert retriever.version is good, "after thirty updates with inverted labels"
 
 
-async def test_no_version_has_learned_from_what_its_successor_is_checked_by() -> None:
+async def test_a_version_never_trained_on_the_check_set_of_its_successor() -> None:
     learned: list[set[int]] = []
     checked: list[set[int]] = []
     retriever = LearnedRetriever(Places(), WIDTH, SameKindHelps(), recipe=Recipe(steps=10))
@@ -144,4 +144,4 @@ async def test_no_version_has_learned_from_what_its_successor_is_checked_by() ->
     assert len(checked) == 2 * 41  # an update: of the version that stands, and of the new one
     for at, trial in enumerate(checked):
         assert trial and not any(trial & before for before in learned[: 10 * (at // 2 + 1)])
-    assert set(range(40)) <= learned[-1], "in the end everything is learned from"
+    assert set(range(40)) <= learned[-1], "at the end everything was trained on"

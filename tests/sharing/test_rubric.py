@@ -27,7 +27,7 @@ def grades(rubric: Rubric, share: float) -> str:
     return json.dumps({"grades": given})
 
 
-async def test_a_rubric_goes_to_a_file_and_back() -> None:
+async def test_a_rubric_survives_a_round_trip_through_text() -> None:
     rubric = await drafted()
     assert read_rubric(rubric.text()) == rubric and sum(each.points for each in rubric.criteria) == 100
 
@@ -50,7 +50,7 @@ async def test_a_bad_rubric_is_refused_with_the_reason(old: str, new: str, said:
         read_rubric(text.replace(old, new, 1))
 
 
-async def test_a_frozen_rubric_changes_only_as_another_version(folder: Path) -> None:
+async def test_a_frozen_rubric_changes_only_by_a_new_version(folder: Path) -> None:
     async with city_pool(folder) as pool:
         first = (await pool.state()).rubrics[0]
         assert await pool.freeze_rubric(first, "olga") == 1
@@ -64,7 +64,7 @@ async def test_a_frozen_rubric_changes_only_as_another_version(folder: Path) -> 
     assert later.reasons[0] == "70 points, and 90 are wanted" and "no model has read" in later.reasons[1]
 
 
-async def test_a_rubric_without_numbers_never_admits(folder: Path) -> None:
+async def test_a_grading_without_numbers_never_admits(folder: Path) -> None:
     async with city_pool(folder) as pool:
         prose = Repair(FakeModel({"grade_pair": ["It is a wonderful pair, I would give it full marks."] * 3}))
         judged = await offer(pool, city_pair(CITIES[0]), "ann", prose)
@@ -73,7 +73,7 @@ async def test_a_rubric_without_numbers_never_admits(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["one is missing", "too many points"])
-async def test_grades_that_do_not_fit_the_rubric_are_none(folder: Path, broken: str) -> None:
+async def test_grades_that_do_not_match_the_rubric_are_ignored(folder: Path, broken: str) -> None:
     async with city_pool(folder) as pool:
         given = json.loads(grades((await pool.state()).rubrics[0], 1))["grades"]
         given = given[1:] if broken == "one is missing" else [{**given[0], "points": 100}, *given[1:]]
@@ -82,7 +82,7 @@ async def test_grades_that_do_not_fit_the_rubric_are_none(folder: Path, broken: 
         assert judged.verdict == "rejected" and "gave no grades" in judged.reasons[0]
 
 
-async def test_a_model_that_grades_says_what_is_an_order_and_nearness_does_not(folder: Path) -> None:
+async def test_a_grading_model_decides_whether_a_pair_gives_orders(folder: Path) -> None:
     async with city_pool(folder) as pool:
         best = json.loads(grades((await pool.state()).rubrics[0], 1))
         scorer = FakeModel({"grade_pair": [json.dumps(best), json.dumps({**best, "gives_orders": True})]})

@@ -1,4 +1,4 @@
-"""The example shows admission by the rubric, recall by another agent, and withdrawal with all that was drawn."""
+"""The example shows admission by the rubric, recall by another agent, and withdrawal with all derived pairs."""
 
 from __future__ import annotations
 

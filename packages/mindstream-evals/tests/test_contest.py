@@ -26,7 +26,7 @@ RESULT = ("talks", "coach_preferred", "coach_worse", "preference")
 
 
 class Scripted:
-    """Answers as both sides, and as a judge that prefers the text "coach"; counts its calls."""
+    """Answer as both sides, and as a judge that prefers the text "coach"; count the calls."""
 
     name = "scripted"
 
@@ -61,14 +61,14 @@ def talks(folder: Path) -> Path:
     return path
 
 
-async def test_both_sides_hear_the_talk_and_the_judge_sees_no_side(talks: Path, folder: Path) -> None:
+async def test_both_sides_get_the_same_lines_and_the_judge_sees_no_names(talks: Path, folder: Path) -> None:
     model, told = Scripted(), list[str]()
     terms = Terms(talks, folder / "out", judge="judge")
     metered = Models(Meter(model, lambda _: None), {"judge": model})
     found = await run_contest(metered, load("sleep"), terms, told.append)
     assert [found[PLAIN][name] for name in RESULT] == [2, 2, 0, 1.0]
     assert (found[PLAIN]["turns"], found[PLAIN]["tokens_a_turn"], found[PLAIN]["cached_at_a_tenth"]) == (3, 110, 110)
-    assert found[COACH]["tokens_a_turn"] > 220, "thinking and listening are counted"
+    assert found[COACH]["tokens_a_turn"] > 220, "reasoner and safety calls are counted"
     plain = [each for each in model.asked if each.prompt.label() == "plain_agent"]
     assert any("(the next day)" in message.text for each in plain for message in each.messages)
     for judged in (each.prompt for each in model.asked if each.prompt.label() == "judge"):
@@ -77,12 +77,10 @@ async def test_both_sides_hear_the_talk_and_the_judge_sees_no_side(talks: Path, 
 
     model.asked.clear()
     assert await run_contest(Models(model, {"judge": model}), load("sleep"), terms, told.append) == found
-    assert model.asked == [], "what was done is not done again"
+    assert model.asked == [], "finished parts are not repeated"
 
 
-async def test_over_weeks_agents_see_all_the_newest_or_a_summary_and_answers_are_graded_by_a_key(
-    talks: Path, folder: Path
-) -> None:
+async def test_opponents_see_all_a_window_or_a_summary_and_answers_are_graded(talks: Path, folder: Path) -> None:
     path, model = talks.with_name("weeks.json"), Scripted()
     lines: list[dict[str, object]] = [{"text": "It began in May."}]
     lines += [{"text": "sleep " * 650}] * 14
@@ -92,10 +90,12 @@ async def test_over_weeks_agents_see_all_the_newest_or_a_summary_and_answers_are
     terms = Terms(path, folder / "out", judge="judge", against=tuple(OPPONENTS))
     found = await run_contest(Models(model), load("sleep"), terms, lambda _: None)
     assert list(found) == [COACH, PLAIN, RECENT, SUMMARY]
-    assert [found[side]["right"] for side in found] == [1.0, 0.0, 0.0, 0.0], "the key is graded, whoever said it"
+    assert [found[side]["right"] for side in found] == [1.0, 0.0, 0.0, 0.0], "the key is graded for both sides"
     shown = [each.messages for each in model.asked if each.prompt.label() == "plain_agent"]
     last = [" ".join(m.text for m in messages) for messages in shown if messages[-1].text == asked["text"]]
-    assert sorted(["May" in text for text in last]) == [False, False, True], "only who sees all sees the first day"
+    assert sorted(["May" in text for text in last]) == [False, False, True], (
+        "only the opponent with the whole conversation sees the first day"
+    )
     assert sum("summed up: They lie awake." in text for text in last) == 1
     assert not any("coach" in each.prompt.utterance for each in model.asked if each.prompt.label() == "plain_agent")  # type: ignore[attr-defined]
 
@@ -108,7 +108,7 @@ async def test_an_indifferent_judge_prefers_neither(talks: Path, folder: Path) -
     assert [found[PLAIN][name] for name in RESULT] == [2, 0, 0, 0.0]
 
 
-async def test_the_page_for_human_judges_names_no_side(talks: Path, folder: Path) -> None:
+async def test_the_page_for_human_judges_does_not_name_the_sides(talks: Path, folder: Path) -> None:
     out = folder / "out"
     found = await run_contest(Models(Scripted()), load("sleep"), Terms(talks, out), lambda _: None)
     page = (out / "judge.html").read_text("utf-8")
@@ -134,18 +134,18 @@ def test_an_invalid_conversation_file_is_refused_by_name(folder: Path, broken: s
         read_talks(path)
 
 
-async def test_a_file_that_is_not_there_and_a_contest_without_a_model_are_refused_in_words(talks: Path) -> None:
+async def test_a_missing_file_and_a_missing_model_are_refused(talks: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.json: cannot be read"):
         read_talks(talks.with_name("nowhere.json"))
     with pytest.raises(SettingsError, match="needs a model"):
         await run_contest(Models(Rules()), load("sleep"), Terms(talks, talks.parent / "out"), lambda _: None)
 
 
-def test_the_estimate_grows_with_the_talk(talks: Path) -> None:
+def test_the_estimate_grows_with_the_conversation(talks: Path) -> None:
     found = estimate(read_talks(talks))
     assert found["turns"] == 3 and found[COACH] > found[PLAIN] > 1_000
 
 
-def test_the_interval_holds_the_mean_and_votes_are_averaged() -> None:
+def test_the_interval_contains_the_mean_and_votes_are_averaged() -> None:
     low, high = interval([1.0, 1.0, -1.0, 0.0])
     assert low <= 0.25 <= high and score([COACH, PLAIN]) == 0 and score([COACH, "same"]) == 0.5

@@ -24,7 +24,7 @@ from mindstream.significance import student
 
 MORNING, LONG = 10 * 360, 4 * 8_640
 BEGUN = 150_000
-"""Size in bytes of the database of a town that has lived a while, with its write-ahead log."""
+"""Size in bytes of the database of a town that has run for a while, with its write-ahead log."""
 RULES = Settings(model="rules")
 
 
@@ -42,7 +42,7 @@ def digests(found: Ensemble) -> dict[tuple[str, int], str]:
 
 
 @ENGINES
-async def test_runs_have_the_journals_of_towns_that_live_alone(ray: bool, tmp_path: Path) -> None:
+async def test_ensemble_runs_have_the_same_journals_as_single_runs(ray: bool, tmp_path: Path) -> None:
     found = await run_ensemble(RULES, wish(tmp_path, ray=ray, without=(("talk",),)))
     assert not found.failed
     alone = {
@@ -63,14 +63,14 @@ def lives_in(database: Path) -> Iterator[int]:
 
 
 def wait_until_lived(database: Path) -> None:
-    """Wait until a town has lived a while."""
+    """Wait until a town has run for a while."""
     written = (database, database.with_name(f"{database.name}-wal"))
     while sum(path.stat().st_size for path in written if path.exists()) < BEGUN:
         time.sleep(0.01)
 
 
 def kill_who_lives_in(database: Path) -> int:
-    """Kill, as by `kill -9`, the process in which a town lives, once it does; return 0 where it was too late."""
+    """Kill with `kill -9` the process that runs a town, once it does; return 0 if it was too late."""
     wait_until_lived(database)
     until = time.monotonic() + 60
     while time.monotonic() < until:
@@ -83,19 +83,19 @@ def kill_who_lives_in(database: Path) -> int:
 
 @ENGINES
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="who has a file open is known by /proc")
-async def test_a_worker_that_is_killed_changes_no_journal(ray: bool, tmp_path: Path) -> None:
+async def test_a_killed_worker_does_not_change_the_journals(ray: bool, tmp_path: Path) -> None:
     wanted = wish(tmp_path, LONG, ray)
     database = tmp_path / "runs" / "full" / "seed-1" / "mindstream.db"
     killing = asyncio.ensure_future(asyncio.to_thread(kill_who_lives_in, database))
     found = await run_ensemble(RULES, wanted)
-    assert await killing, "somebody was killed"
+    assert await killing, "a worker was killed"
     assert not found.failed
     alone = {("full", seed): await live(tmp_path / str(seed), hamlet(seed), LONG) for seed in (1, 2)}
     assert digests(found) == alone
 
 
 @pytest.mark.slow
-async def test_what_has_ended_is_not_run_again_and_what_failed_is(tmp_path: Path) -> None:
+async def test_finished_runs_are_kept_and_failed_runs_are_repeated(tmp_path: Path) -> None:
     broken = tmp_path / "runs" / "full" / "seed-2" / "mindstream.db"
     broken.parent.mkdir(parents=True)
     broken.write_text("no database")
@@ -110,7 +110,7 @@ async def test_what_has_ended_is_not_run_again_and_what_failed_is(tmp_path: Path
     assert again.lived[0] == found.lived[0] and wish(tmp_path).kept.read_bytes().startswith(kept)
     assert wish(tmp_path).kept.read_text().count('"seed": 1,') == 1
     longer = await run_ensemble(RULES, wish(tmp_path, MORNING + 360))
-    assert digests(longer)["full", 1] == await live(tmp_path / "1", hamlet(), MORNING + 360), "towns go on"
+    assert digests(longer)["full", 1] == await live(tmp_path / "1", hamlet(), MORNING + 360), "towns are continued"
     shorter = await run_ensemble(RULES, wish(tmp_path, MORNING - 360))
     assert ["has lived longer" in each.why for each in shorter.failed] == [True, True]
     report = json.loads((tmp_path / "runs" / "report.json").read_text())
@@ -118,7 +118,7 @@ async def test_what_has_ended_is_not_run_again_and_what_failed_is(tmp_path: Path
 
 
 @pytest.mark.slow
-async def test_an_ensemble_that_is_stopped_goes_on_where_each_town_was(tmp_path: Path) -> None:
+async def test_a_stopped_ensemble_resumes_each_town(tmp_path: Path) -> None:
     running = asyncio.ensure_future(run_ensemble(RULES, wish(tmp_path, LONG)))
     database = tmp_path / "runs" / "full" / "seed-1" / "mindstream.db"
     await asyncio.to_thread(wait_until_lived, database)
@@ -135,7 +135,7 @@ def lived(condition: str, seed: int, value: float) -> Lived:
     return Lived(condition, seed, 1, "", {"talks": value}, 0.0)
 
 
-def test_measures_are_summed_up_over_seeds_and_compared_by_seed() -> None:
+def test_measures_are_summarised_over_seeds_and_compared_by_seed() -> None:
     values = {1: 4.0, 2: 6.0, 3: 8.0, 4: 10.0}
     runs = [lived("full", seed, value) for seed, value in values.items()]
     runs += [lived("without talk", seed, value - seed) for seed, value in values.items()] + [
@@ -152,7 +152,7 @@ def test_measures_are_summed_up_over_seeds_and_compared_by_seed() -> None:
 
 
 @pytest.mark.parametrize(("n", "t"), [(2, 12.7062), (11, 2.2281), (31, 2.0423), (61, 2.0003), (1_001, 1.9623)])
-def test_the_interval_of_a_mean_is_students(n: int, t: float) -> None:
+def test_the_interval_of_a_mean_uses_students_t(n: int, t: float) -> None:
     values = [float(each) for each in range(n)]
     low, high = student(values)
     deviation = math.sqrt(sum((each - (n - 1) / 2) ** 2 for each in values) / (n - 1))
@@ -160,11 +160,11 @@ def test_the_interval_of_a_mean_is_students(n: int, t: float) -> None:
 
 
 @pytest.mark.parametrize(("typed", "seeds"), [("1..4", [1, 2, 3, 4]), ("3, 5,8..9,5", [3, 5, 8, 9]), ("0", [0])])
-def test_seeds_are_read_as_they_are_typed(typed: str, seeds: list[int]) -> None:
+def test_seed_ranges_are_parsed(typed: str, seeds: list[int]) -> None:
     assert read_seeds(typed) == seeds
 
 
 @pytest.mark.parametrize("typed", ["", "a..b", "4..1", "1..", "..3", "-3..2", "1...4", "1..9999999999999"])
-def test_other_seeds_are_refused(typed: str) -> None:
+def test_invalid_seed_ranges_are_refused(typed: str) -> None:
     with pytest.raises(InputError, match="seeds"):
         read_seeds(typed)

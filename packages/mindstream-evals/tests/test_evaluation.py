@@ -1,4 +1,4 @@
-"""An evaluation: blind pairs in both orders, a control that loses, claims, a person's answers, nothing asked twice."""
+"""An evaluation: blind pairs in both orders, a control that loses, claims, a person's answers, no repeated calls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Mind:
     """Answers with identity and memories; judges by the share of an answer that the facts support.
 
     Args:
-        garbled: numbers of calls with an unreadable reply. dies: number of the call at which the model is gone.
+        garbled: numbers of calls with an unreadable reply. dies: number of the call from which on it fails.
         loves_first: prefers the first answer.
     """
 
@@ -55,7 +55,7 @@ class Mind:
         self.asked: list[Any] = []
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        await asyncio.sleep(0)  # as a model does that answers over a network
+        await asyncio.sleep(0)  # like a model that answers over a network
         self.asked.append(request.prompt)
         if len(self.asked) == self.dies:
             raise ModelUnavailable("it is gone")
@@ -85,7 +85,7 @@ class Mind:
 
 
 class Opened:
-    """An evaluation of the hamlet with a mind."""
+    """An evaluation of the hamlet with a scripted model."""
 
     def __init__(self, folder: Path, mind: Any, design: Design, ledger: Path | None, **more: Any) -> None:
         self.folder, self.models, self.design, self.ledger, self.more = folder, Models(mind), design, ledger, more
@@ -113,25 +113,25 @@ async def evaluated(
         return report(evaluation.conditions, judged, checked, design.seed)
 
 
-def test_there_are_five_questions_of_each_category_and_a_draw_takes_from_all() -> None:
+def test_there_are_five_questions_per_category_and_draws_cover_all_categories() -> None:
     questions = load_questions()
     assert len(questions) == 25 and len({each.category for each in questions}) == 5
     for name in ("Ada Brook", "Ben Hale"):
         assert len({each.category for each in draw_questions(questions, 5, 0, name)}) == 5
     drawn = [draw_questions(questions, 5, 0, name) for name in ("Ada Brook", "Ben Hale", "Cleo Marsh")]
-    assert len({tuple(each) for each in drawn}) > 1, "not everybody is asked the same"
+    assert len({tuple(each) for each in drawn}) > 1, "residents get different questions"
 
 
 async def test_questions_are_filled_with_the_towns_own_names(folder: Path) -> None:
     async with Opened(folder, Mind(), Design(), None) as evaluation:
         text = {each.key: each.question.text for each in evaluation.items()}
     assert len(text) == 75 and not any("{" in each for each in text.values())
-    assert "Cleo Marsh" in text["Ben Hale", "memory-1"], "with whom he talked last"
+    assert "Cleo Marsh" in text["Ben Hale", "memory-1"], "his last conversation partner"
     assert "reading to each other" in text["Cleo Marsh", "plans-5"]
     assert "Tuesday, 12:00" in text["Ada Brook", "plans-1"]
 
 
-async def test_more_memory_wins_and_others_answers_lose(folder: Path) -> None:
+async def test_more_memory_wins_and_the_shuffled_control_loses(folder: Path) -> None:
     found = await evaluated(folder, Mind(), replace(DESIGN, shuffled=True))
     order = [each.condition for each in found.standings]
     assert order[0] in ("full", "no_reflection") and order[-2:] == ["none", SHUFFLED] and found.control_lost
@@ -140,18 +140,18 @@ async def test_more_memory_wins_and_others_answers_lose(folder: Path) -> None:
     worst = next(each for each in found.dunn if (each.first, each.second) == ("full", SHUFFLED))
     assert worst.z > 0 and worst.adjusted < 0.01
     claims = {each.condition: (each.claims, each.unsupported) for each in found.standings}
-    assert claims["full"] == (30, 15), "a number that is none of the facts' bears nothing out"
+    assert claims["full"] == (30, 15), "an unknown fact number supports nothing"
     assert claims[SHUFFLED] == (30, 30)
 
 
-async def test_a_judge_that_loves_what_comes_first_finds_nothing(folder: Path) -> None:
+async def test_a_judge_with_position_bias_finds_no_difference(folder: Path) -> None:
     found = await evaluated(folder, Mind(loves_first=True), replace(DESIGN, shuffled=True))
     assert found.first == 1.0 and found.agreed == 0.0
     assert not any(each.won or each.lost for each in found.standings)
     assert found.kruskal is not None and found.kruskal.p == 1.0
 
 
-async def test_no_condition_is_named_to_a_judge_and_both_orders_are_asked_with_the_same_facts(folder: Path) -> None:
+async def test_judges_see_no_condition_and_both_orders_with_the_same_facts(folder: Path) -> None:
     mind = Mind()
     await evaluated(folder, mind, replace(DESIGN, pairs=12))
     asked = [each for each in mind.asked if isinstance(each, JudgePair)]
@@ -162,12 +162,10 @@ async def test_no_condition_is_named_to_a_judge_and_both_orders_are_asked_with_t
     assert any("Remembers: " in line and "reading evening" in line for each in asked for line in each.facts)
     day = [line for line in asked[0].facts if "planned for today: " in line or "Planned for later today: " in line]
     hours = {kind: [line.partition(": ")[2][:5] for line in day if kind in line] for kind in ("Was", "later")}
-    assert max(hours["Was"]) <= "12:00" < min(hours["later"]), "what is over and what is to come are told apart"
+    assert max(hours["Was"]) <= "12:00" < min(hours["later"]), "past and later plans are marked"
 
 
-async def test_what_was_answered_and_judged_is_not_asked_again_whatever_stopped_it(
-    folder: Path, tmp_path: Path
-) -> None:
+async def test_an_interrupted_evaluation_resumes_without_repeated_calls(folder: Path, tmp_path: Path) -> None:
     ledger, design = tmp_path / "kept.jsonl", replace(DESIGN, pairs=18, shuffled=True)
     whole = Mind()
     expected = await evaluated(folder, whole, design)
@@ -182,13 +180,13 @@ async def test_what_was_answered_and_judged_is_not_asked_again_whatever_stopped_
     last = Mind()
     assert await evaluated(folder, last, design, ledger) == expected
     assert len(last.asked) + len(ledger.read_text().splitlines()) >= len(whole.asked)
-    assert len(last.asked) < len(whole.asked) - 20, "what came before is kept"
+    assert len(last.asked) < len(whole.asked) - 20, "earlier results are kept"
     nothing = Mind()
     assert await evaluated(folder, nothing, design, ledger) == expected and not nothing.asked
     assert calls > 0
 
 
-async def test_what_cannot_be_read_is_left_out_and_counted(folder: Path) -> None:
+async def test_unreadable_verdicts_are_left_out_and_counted(folder: Path) -> None:
     mind = Mind(garbled=range(9, 13))
     async with Opened(folder, mind, replace(DESIGN, pairs=12), None) as evaluation:
         comparisons = evaluation.comparisons()
@@ -196,7 +194,7 @@ async def test_what_cannot_be_read_is_left_out_and_counted(folder: Path) -> None
         assert evaluation.asked.unreadable > 0 and len(judged) < len(comparisons)
 
 
-async def test_an_estimate_is_the_calls_that_come(folder: Path, tmp_path: Path) -> None:
+async def test_the_estimate_equals_the_later_number_of_calls(folder: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "kept.jsonl"
     for design in (replace(DESIGN, pairs=18, shuffled=True), replace(DESIGN, pairs=30, shuffled=True)):
         mind = Mind()
@@ -208,7 +206,7 @@ async def test_an_estimate_is_the_calls_that_come(folder: Path, tmp_path: Path) 
         assert len(mind.asked) == expected
 
 
-async def test_a_person_answers_from_a_file(folder: Path, tmp_path: Path) -> None:
+async def test_answers_of_a_person_are_read_from_a_file(folder: Path, tmp_path: Path) -> None:
     blank = tmp_path / "mine.csv"
     async with Opened(folder, Mind(), Design(), None) as evaluation:
         write_questions(blank, evaluation.items())
@@ -222,7 +220,9 @@ async def test_a_person_answers_from_a_file(folder: Path, tmp_path: Path) -> Non
     person = read_person(filled, names, ids)
     assert len(person) == 7
     found = await evaluated(folder, Mind(), replace(Design(), pairs=20, claims=False), person=person)
-    assert next(each for each in found.standings if each.condition == "person").rating, "what it answered comes first"
+    assert next(each for each in found.standings if each.condition == "person").rating, (
+        "items that the person answered come first"
+    )
     for text, words in (
         ("resident,question,answer\nNobody,self-1,x\n", "nobody is called"),
         ("resident,question,answer\nAda Brook,self-9,x\n", "no question 'self-9'"),
@@ -234,7 +234,7 @@ async def test_a_person_answers_from_a_file(folder: Path, tmp_path: Path) -> Non
             read_person(filled.with_suffix(".csv"), names, ids)
 
 
-async def test_what_people_judge_is_read_back_by_the_pairs_names(folder: Path, tmp_path: Path) -> None:
+async def test_verdicts_of_people_are_matched_by_pair_id(folder: Path, tmp_path: Path) -> None:
     async with Opened(folder, Mind(), replace(DESIGN, pairs=12), None) as evaluation:
         comparisons = evaluation.comparisons()
         pairs = pairs_of(comparisons, await evaluation.answer(comparisons))
@@ -250,7 +250,7 @@ async def test_what_people_judge_is_read_back_by_the_pairs_names(folder: Path, t
         read_verdicts([file])
 
 
-async def test_an_evaluation_leaves_no_trace_in_the_town(folder: Path, tmp_path: Path) -> None:
+async def test_an_evaluation_does_not_change_the_town(folder: Path, tmp_path: Path) -> None:
     def content() -> list[bytes]:
         return [each.read_bytes() for each in sorted(folder.rglob("*")) if each.is_file() and "-" not in each.name]
 
@@ -259,7 +259,7 @@ async def test_an_evaluation_leaves_no_trace_in_the_town(folder: Path, tmp_path:
     assert content() == before
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_an_unrelated_cache_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"cell": 1}\n')
     with pytest.raises(InputError, match="not a file of an evaluation"):

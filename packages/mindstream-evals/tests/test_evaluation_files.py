@@ -1,4 +1,4 @@
-"""Sets of questions: read in the forms in which they are published, compared as their own scorers do."""
+"""Sets of questions: read in their published formats, scored like their own scorers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DATA = Path(__file__).parents[4] / "shared" / "data" / "rewoo"
 
 
 @pytest.mark.parametrize("form", SETS)
-def test_the_form_is_told_from_the_file(form: str, tmp_path: Path) -> None:
+def test_the_format_is_detected_from_the_file(form: str, tmp_path: Path) -> None:
     questions, found = read_questions(write_set(tmp_path, form))
     assert found == ("plain" if form.startswith("plain") else form)
     assert len(questions) >= 2 and len({each.id for each in questions}) == len(questions)
     assert all(score(each.kind, each.answers, each.answers[0]).exact for each in questions)
 
 
-def test_what_a_set_says_of_its_answers_is_kept(tmp_path: Path) -> None:
+def test_answers_and_contexts_of_each_format_are_kept(tmp_path: Path) -> None:
     sets = {form: read_questions(write_set(tmp_path, form))[0] for form in SETS}
     assert [title for title, _ in sets["hotpotqa"][0].context] == [
         "Tornby Lighthouse",
@@ -39,7 +39,7 @@ def test_what_a_set_says_of_its_answers_is_kept(tmp_path: Path) -> None:
     assert [each.kind for each in sets["plain_lines"]] == ["words", "number", "yes_no"]
 
 
-def test_a_file_in_no_form_is_told_what_is_expected(tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused_with_the_expected_ones(tmp_path: Path) -> None:
     file = tmp_path / "notes.json"
     for text in ('[{"text": "Who?"}]', "Who? Ada.", "[", "", '{"Data": 3}', "[1, 2]"):
         file.write_text(text)
@@ -59,12 +59,12 @@ def test_a_file_in_no_form_is_told_what_is_expected(tmp_path: Path) -> None:
         read_questions(tmp_path / "nowhere.json")
 
 
-def test_a_form_that_is_named_overrides_what_a_file_looks_like(tmp_path: Path) -> None:
+def test_a_given_format_overrides_detection(tmp_path: Path) -> None:
     (question, *_), found = read_questions(write_set(tmp_path, "gsm8k"), "plain")
     assert found == "plain" and question.kind == "words" and question.answers[0].endswith("#### 52")
 
 
-def test_rows_of_one_id_stay_two_questions_and_a_larger_draw_holds_a_smaller(tmp_path: Path) -> None:
+def test_duplicate_ids_stay_separate_and_larger_draws_contain_smaller_ones(tmp_path: Path) -> None:
     file = tmp_path / "many.jsonl"
     rows = ({"id": str(n // 2), "question": f"How much is {n}?", "answer": n} for n in range(40))
     file.write_text("\n".join(map(json.dumps, rows)))
@@ -101,14 +101,14 @@ def test_rows_of_one_id_stay_two_questions_and_a_larger_draw_holds_a_smaller(tmp
         ("yes_no", "yes", "I do not know", False, False),
     ],
 )
-def test_answers_are_compared_as_the_sets_compare_them(
+def test_answers_are_scored_like_the_published_scorers(
     kind: Kind, expected: str, answer: str, exact: bool, contained: bool
 ) -> None:
     found = score(kind, (expected,), answer)
     assert (found.exact, found.contained) == (exact, contained)
 
 
-def test_the_best_of_several_answers_counts_and_f1_is_that_of_shared_words() -> None:
+def test_the_best_of_several_expected_answers_counts() -> None:
     assert score("trivia", ("Rhine", "Rhein"), "the Rhein").exact
     partly = score("words", ("Ada Holm the painter",), "painter Ada")
     assert partly == Score(False, False, partly.f1) and partly.f1 == pytest.approx(0.8)
@@ -127,7 +127,7 @@ def test_any_text_can_be_compared(answer: str, expected: str) -> None:
     assert score("number", ("5",), answer).exact in (True, False)
 
 
-def test_intervals_and_pairs_have_their_known_values() -> None:
+def test_intervals_and_paired_tests_have_known_values() -> None:
     assert wilson(3, 4) == pytest.approx((0.3006, 0.9544), abs=1e-4)
     assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4) and wilson(0, 0) == (0.0, 1.0)
     assert mcnemar(1, 8) == pytest.approx(0.0390625) and mcnemar(8, 1) == mcnemar(1, 8)
@@ -139,7 +139,7 @@ def test_intervals_and_pairs_have_their_known_values() -> None:
     ("name", "count", "kind"),
     [("SOTU_QA.csv", 74, "words"), ("strategy_qa.csv", 2290, "yes_no"), ("physics_question.csv", 53, "words")],
 )
-def test_the_authors_own_files_are_read(name: str, count: int, kind: str) -> None:
+def test_files_of_the_authors_are_read(name: str, count: int, kind: str) -> None:
     questions, form = read_questions(DATA / name)
     assert form == "plain" and len(questions) == count
     assert sum(each.kind == kind for each in questions) >= count * 0.9

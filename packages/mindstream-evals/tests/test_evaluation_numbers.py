@@ -1,4 +1,4 @@
-"""Ratings and tests of an evaluation, against what the packages trueskill, scipy and scikit-posthocs give."""
+"""Ratings and tests of an evaluation, compared with the packages trueskill, scipy and scikit-posthocs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ A, B = Rating(29.182, 4.782), Rating(27.174, 4.922)
         (B, A, True, (27.767, 4.132, 28.622, 4.061)),
     ],
 )
-def test_a_game_changes_ratings_as_the_package_does(
+def test_ratings_after_a_game_equal_the_trueskill_package(
     winner: Rating, loser: Rating, drawn: bool, expected: tuple[float, ...]
 ) -> None:
     one, two = rate_game(winner, loser, drawn, tau=TAU)
     assert (one.mu, one.sigma, two.mu, two.sigma) == pytest.approx(expected, abs=0.0006)
 
 
-def test_a_surprise_that_hardly_can_be_stays_a_number() -> None:
+def test_an_extreme_upset_gives_finite_ratings() -> None:
     for drawn in (False, True):
         for each in rate_game(Rating(0.0, 0.1), Rating(90.0, 0.1), drawn):
             assert math.isfinite(each.mu) and each.sigma > 0
 
 
-def test_ratings_follow_who_wins_and_hardly_the_order_of_games() -> None:
+def test_ratings_follow_wins_and_hardly_depend_on_the_order_of_games() -> None:
     games = [Game(one, two, 1.0) for one, two in ("ab", "bc", "ac") for _ in range(8)] + [Game("b", "a", 1.0)] * 2
     found, turned = rate(games), rate(games[::-1])
     assert found["a"].mu > found["b"].mu > found["c"].mu
@@ -65,13 +65,13 @@ HAND = {"low": [1.0, 2.0, 3.0], "high": [4.0, 5.0, 6.0]}
     [(PLAIN, 2.853801169590639, 0.240051790590007), (SHARES, 9.640471773124828, 0.021882989606738668),
      (HAND, 27 / 7, 0.049534613435626915)],
 )  # fmt: skip
-def test_kruskal_wallis(groups: dict[str, list[float]], h: float, p: float) -> None:
+def test_kruskal_wallis_equals_scipy(groups: dict[str, list[float]], h: float, p: float) -> None:
     found = kruskal_wallis(groups)
     assert found is not None and (found.h, found.p) == pytest.approx((h, p))
     assert (found.df, found.n) == (len(groups) - 1, sum(map(len, groups.values())))
 
 
-def test_dunn_with_holm() -> None:
+def test_dunn_with_holm_equals_scikit_posthocs() -> None:
     found = {(each.first, each.second): (each.p, each.adjusted) for each in dunn(SHARES)}
     assert found["a", "b"] == pytest.approx((0.133024, 0.532095), abs=1e-5)
     assert found["a", "c"] == pytest.approx((0.010086, 0.050428), abs=1e-5)
@@ -81,20 +81,20 @@ def test_dunn_with_holm() -> None:
     assert {each.first: each.z > 0 for each in dunn(SHARES)}["a"], "the first ranks higher"
 
 
-def test_where_all_is_equal_or_only_one_was_judged_nothing_differs() -> None:
+def test_equal_or_single_groups_show_no_difference() -> None:
     same = kruskal_wallis({"a": [0.5, 0.5], "b": [0.5, 0.5]})
     assert same is not None and (same.h, same.p) == (0.0, 1.0)
     assert [each.adjusted for each in dunn({"a": [0.5, 0.5], "b": [0.5, 0.5]})] == [1.0]
     assert kruskal_wallis({"a": [1.0], "b": []}) is None and dunn({"a": [1.0]}) == ()
 
 
-def test_chi_squared_has_its_known_quantiles() -> None:
+def test_chi_squared_has_known_quantiles() -> None:
     for df, x in ((1, 3.841459), (2, 5.991465), (3, 7.814728), (4, 9.487729), (5, 11.070498)):
         assert chi2_above(x, df) == pytest.approx(0.05, abs=1e-7)
 
 
 @given(st.lists(st.floats(0, 1), max_size=12))
-def test_holm_never_makes_a_difference_likelier(ps: list[float]) -> None:
+def test_holm_never_lowers_a_p_value(ps: list[float]) -> None:
     mended = holm(ps)
     assert all(p <= q <= 1 for p, q in zip(ps, mended, strict=True))
     order = sorted(range(len(ps)), key=lambda at: ps[at])

@@ -1,4 +1,4 @@
-"""The page of pairs in a real browser: keys and hands judge, verdicts are kept and saved, no condition is shown."""
+"""The page of pairs in a real browser: keys and mouse judge, verdicts are stored and saved, no condition is shown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def written(folder: Path) -> tuple[list[Pair], str]:
     return pairs, file.as_uri()
 
 
-async def test_keys_and_hands_judge_and_what_they_say_is_saved(tmp_path: Path, page: BrowserPage) -> None:
+async def test_pairs_can_be_judged_by_keys_or_mouse_and_saved(tmp_path: Path, page: BrowserPage) -> None:
     pairs, address = written(tmp_path)
     await page.open(address)
     downloads = tmp_path / "downloads"
@@ -57,7 +57,7 @@ async def test_keys_and_hands_judge_and_what_they_say_is_saved(tmp_path: Path, p
     assert await page.evaluate("document.getElementById('equal').ariaPressed") == "true"
     await page.press("2")  # judged again
     await page.open(address)
-    assert await page.evaluate(count) == "Pair 4 of 4, 3 judged", "a page that was closed goes on"
+    assert await page.evaluate(count) == "Pair 4 of 4, 3 judged", "a reopened page continues"
     await page.press("ArrowRight")
     assert "1 pairs are left open" in await page.evaluate("document.getElementById('open').textContent")
     await page.press("s")
@@ -68,10 +68,10 @@ async def test_keys_and_hands_judge_and_what_they_say_is_saved(tmp_path: Path, p
         await page.evaluate("new Promise((done) => setTimeout(done, 50))")
     assert read_verdicts([saved]) == [(pairs[0].id, 1.0), (pairs[1].id, 0.0), (pairs[2].id, 0.0)]
     assert next(csv.DictReader(io.StringIO(saved.read_text("utf-8"))))["resident"] == pairs[0].item.resident
-    assert page.complaints == [], "what was written is never run"
+    assert page.complaints == [], "texts are never executed"
 
 
-async def test_it_fits_a_phone_and_is_light_or_dark(tmp_path: Path, page: BrowserPage) -> None:
+async def test_the_page_fits_a_phone_and_has_light_and_dark_modes(tmp_path: Path, page: BrowserPage) -> None:
     _, address = written(tmp_path)
     phone = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
     await page.ask("Emulation.setDeviceMetricsOverride", **phone)

@@ -1,4 +1,4 @@
-"""The experiment: what recall brings is worth more than chance, and a run that was ended goes on where it was."""
+"""The experiment: recall beats the controls, and an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def experiment(design: Design, ledger: Ledger, models: dict[str, Model] | None =
     return Experiment(cast, design, models or dict.fromkeys(AGENTS, Rules()), Rules(), embedder(), ledger)
 
 
-async def test_what_is_recalled_beats_random_exemplars_and_shuffled_answers() -> None:
+async def test_recalled_exemplars_beat_random_and_shuffled_ones() -> None:
     found = await run(
         ExperimentSettings(
             Design(studies=("controls",), forms=("bare",)), agents=(*AGENTS, "sonnet", "riddle", "study")
@@ -45,12 +45,12 @@ async def test_what_is_recalled_beats_random_exemplars_and_shuffled_answers() ->
     assert "copy the nearest" in found.how["rules"]
 
 
-async def test_a_run_that_was_ended_goes_on_behind_what_was_answered(tmp_path: Path) -> None:
+async def test_an_interrupted_experiment_resumes_after_the_stored_answers(tmp_path: Path) -> None:
     out = tmp_path / "cells.jsonl"
     whole = await run(ExperimentSettings(SMALL, AGENTS, out=out))
     kept = out.read_bytes().splitlines(keepends=True)
     assert len(kept) == 1 + len(cells(SMALL, load_cast(AGENTS).agents))
-    out.write_bytes(b"".join(kept[:9]) + kept[9][:40])  # killed in the midst of a line
+    out.write_bytes(b"".join(kept[:9]) + kept[9][:40])  # killed in the middle of a line
     shown = list[tuple[int, int]]()
     again = await run_experiment(
         Settings(), ExperimentSettings(SMALL, AGENTS, out=out), lambda done, of: shown.append((done, of))
@@ -63,7 +63,7 @@ async def test_a_run_that_was_ended_goes_on_behind_what_was_answered(tmp_path: P
     assert third.rows == whole.rows and third.how["offered"] == {"admitted": 0, "rejected": 0}  # nothing was left to do
 
 
-async def test_a_model_that_fails_ends_the_run_and_what_was_answered_is_kept(tmp_path: Path) -> None:
+async def test_a_failing_model_ends_the_run_and_answers_are_kept(tmp_path: Path) -> None:
     design = Design(studies=("shots",), shots=(0,), tests=2)
     broken = FakeModel({"answer_by_example": ["one", "two", ModelUnavailable("it is away")]}, "flaky")
     ledger = Ledger(tmp_path / "cells.jsonl", {"seed": 0})
@@ -71,7 +71,9 @@ async def test_a_model_that_fails_ends_the_run_and_what_was_answered_is_kept(tmp
         await experiment(design, ledger, dict.fromkeys(AGENTS, broken)).run(tmp_path / "one")
     kept = Ledger(tmp_path / "cells.jsonl", {"seed": 0})
     assert sorted(each.text for each in kept.answers.values()) == ["one", "two"]
-    back = FakeModel({"answer_by_example": ["three", "", "five", "six"]}, "back")  # "" is no answer, and no failure
+    back = FakeModel(
+        {"answer_by_example": ["three", "", "five", "six"]}, "back"
+    )  # "" is not an answer, and not a failure
     await experiment(design, kept, dict.fromkeys(AGENTS, back)).run(tmp_path / "two")
     assert sorted(each.text for each in kept.answers.values()) == ["", "five", "one", "six", "three", "two"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from running import mistaken, run
 
 
-def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
+def test_the_gate_report_is_computed_from_the_log(folder: Path) -> None:
     run("chat", "--data", folder, said="The noise keeps me awake.\nthanks\n")
     (row,) = run("gate", "report", "--data", folder, "--json").rows
     assert row["gate"] == "belief" and row["turns"] == 2
@@ -14,12 +14,12 @@ def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
     assert "'bob'" in mistaken(run("gate", "report", "--data", folder, "--user", "bob"))
 
 
-def test_a_removed_gate_is_named_as_such(folder: Path) -> None:
+def test_a_removed_gate_is_refused_with_the_available_ones(folder: Path) -> None:
     told = mistaken(run("chat", "--data", folder, "--gate", "quick", said="hello\n"))
     assert "no gate 'quick': choose one of talker, belief" in told
 
 
-def test_other_rules_are_scored_and_forecasts_told_of_one_user_or_all(folder: Path) -> None:
+def test_curve_and_calibration_cover_one_user_or_all(folder: Path) -> None:
     run("chat", "--data", folder, "--user", "ann", said="The noise keeps me awake.\nI have a cat.\n")
     rows = run("gate", "curve", "--data", folder, "--json").rows
     assert [row["rule"] for row in rows][:3] == ["never", "as decided", "belief (its phase waits)"]

@@ -38,7 +38,7 @@ def flags(door: FakeEndpoint, file: Path) -> list[str]:
     return ["memory", "evaluate", "--data", str(file), "--reader", name, "--judge", name, "--yes"]
 
 
-def test_each_arm_is_answered_and_judged_and_kept(door: FakeEndpoint, file: Path) -> None:
+def test_every_arm_is_answered_judged_and_cached(door: FakeEndpoint, file: Path) -> None:
     door.otherwise = reads
     done = run(*flags(door, file), "--json")
     assert done.code == 0, done.err
@@ -53,12 +53,12 @@ def test_each_arm_is_answered_and_judged_and_kept(door: FakeEndpoint, file: Path
     assert answer["shown"] and answer["reply"] == "On 7 May 2023" and answer["evidence"] == 1
     asked = len(door.chats)
     again = run(*flags(door, file), "--json")
-    assert again.rows[0]["standings"] == found["standings"] and len(door.chats) == asked, "nothing is asked twice"
+    assert again.rows[0]["standings"] == found["standings"] and len(door.chats) == asked, "no call is repeated"
     table = run(*flags(door, file)).out
     assert "judged by" in table and "0.667" in table
 
 
-def test_what_was_answered_before_a_model_failed_is_kept(door: FakeEndpoint, file: Path) -> None:
+def test_answers_before_a_model_failure_are_kept(door: FakeEndpoint, file: Path) -> None:
     failing = False
 
     def fails_late(asked: Asked) -> Behaviour:
@@ -81,7 +81,7 @@ def test_without_a_judge_there_is_no_accuracy(door: FakeEndpoint, file: Path) ->
     assert row[3] == "-" and float(row[5]) > 0.8
 
 
-def test_it_is_priced_before_anything_is_asked(door: FakeEndpoint, file: Path) -> None:
+def test_the_cost_is_estimated_before_any_call(door: FakeEndpoint, file: Path) -> None:
     done = run(*flags(door, file), "--dry-run", "--json")
     assert done.rows[0]["calls"] == 18 and done.rows[0]["usd"] is None and not door.chats
     mistaken(run(*[each for each in flags(door, file) if each != "--yes"]))
@@ -89,7 +89,7 @@ def test_it_is_priced_before_anything_is_asked(door: FakeEndpoint, file: Path) -
     assert priced.rows[0]["usd"] > 0 and not door.chats
 
 
-def test_mistakes(file: Path) -> None:
+def test_invalid_arguments_are_refused(file: Path) -> None:
     mistaken(run("memory", "evaluate", "--data", file, "--arms", "luck"))
     mistaken(run("memory", "evaluate", "--data", file, "--types", "none such"))
     mistaken(run("memory", "evaluate", "--data", file.with_name("absent.json")))

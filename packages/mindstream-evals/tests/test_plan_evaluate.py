@@ -1,4 +1,4 @@
-"""`mindstream plan evaluate`: priced, asked once however it is stopped, scored, judged; tools fail as wished."""
+"""`mindstream plan evaluate`: estimated, resumable without repeated calls, scored, judged; tools fail on request."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def test_strategies_are_compared_with_their_cost_and_no_call_is_repeated(door: F
     assert rewoo["exact"]["low"] < 0.5 and rewoo["exact"]["high"] == 1.0 and direct["f1"] == 0.0
     first = row["findings"]["pairs"][0]
     assert (first["first"], first["only_first"], first["only_second"], first["p"]) == ("rewoo", 0, 0, 1.0)
-    assert [each["exact"]["hits"] for each in row["findings"]["control"]] == [0, 0, 0], "answers of other questions"
+    assert [each["exact"]["hits"] for each in row["findings"]["control"]] == [0, 0, 0], "answers to other questions"
     again = evaluate(door, tmp_path, "--how", "rewoo,react,direct", yes=False)
-    assert again.code == 0 and len(door.chats) == asked, "and so no leave is asked for"
+    assert again.code == 0 and len(door.chats) == asked, "so no approval is requested"
     assert "control, answers of other questions: exact 0 of 9, contained 0 of 9" in again.out
     with (tmp_path / "out" / "answers.csv").open(encoding="utf-8") as file:
         assert [each["exact"] for each in csv.DictReader(file) if each["way"] == "rewoo"] == ["True"] * 3
@@ -90,9 +90,7 @@ def test_each_question_has_its_own_documents_and_no_others(door: FakeEndpoint, t
     assert newest and all("moon.txt" in each and "Lighthouse" not in each for each in newest)
 
 
-def test_a_model_that_fails_or_a_limit_stops_it_and_the_same_command_goes_on(
-    door: FakeEndpoint, tmp_path: Path
-) -> None:
+def test_an_evaluation_stopped_by_an_error_or_a_limit_resumes(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
     flags = ("--how", "rewoo,react", "--at-once", "1")
     door.will(*[Says("Plan: Look.\n#E1 = search_documents[Tornby Skarv lit in]")], Fails(401, "wrong key"))
@@ -103,12 +101,12 @@ def test_a_model_that_fails_or_a_limit_stops_it_and_the_same_command_goes_on(
     row = found(evaluate(door, tmp_path, *flags, "--json"))
     assert [each["exact"]["hits"] for each in row["ways"].values()] == [3, 3]
     done = Counter(json.dumps(each.body["messages"]) for each in door.chats)
-    assert sorted(done.values()) == [1] * (len(done) - 1) + [2], "only the call that failed was made again"
+    assert sorted(done.values()) == [1] * (len(done) - 1) + [2], "only the failed call was repeated"
 
 
 @pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("ray", [(), pytest.param(("--ray",), marks=needs_ray)], ids=["here", "ray"])
-def test_a_run_that_is_killed_goes_on_where_it_was(
+def test_a_killed_evaluation_resumes(
     ended: signal.Signals, ray: tuple[str, ...], door: FakeEndpoint, tmp_path: Path
 ) -> None:
     def stalls(asked: Asked) -> Says | Calls | Stalls:
@@ -126,18 +124,18 @@ def test_a_run_that_is_killed_goes_on_where_it_was(
     process.send_signal(ended)
     told = process.communicate()[1].decode()
     assert ended == signal.SIGKILL or "stopped; what was asked is kept in" in told
-    assert "received" not in told, "Ray says nothing of signals"
+    assert "received" not in told, "Ray does not report signals"
     row = found(evaluate(door, tmp_path, *flags, "--json"))
     assert [each["exact"]["hits"] for each in row["ways"].values()] == [3, 3]
     assert len(door.chats) == 3 * (2 + 2) + 1 and row["spent"]["calls"] == 3 * (2 + 2) - 5
-    assert row["ways"]["rewoo"]["calls"] == 2 and row["ways"]["rewoo"]["tokens"] == 530, "of what was before, too"
+    assert row["ways"]["rewoo"]["calls"] == 2 and row["ways"]["rewoo"]["tokens"] == 530, "including earlier calls"
 
 
 def test_an_endless_planner_reply_is_counted(door: FakeEndpoint, tmp_path: Path) -> None:
     endless = "\n".join(f"#E{n} = search_documents[one thing of many, number {n}]" for n in range(1, 400))
     door.otherwise = Says(endless)
     row = found(evaluate(door, tmp_path, "--how", "rewoo", "--limit", "1", "--replans", "0", "--json"))
-    assert row["ways"]["rewoo"]["tokens"] > 10 + 300, "the planner was broken off before it said what it took"
+    assert row["ways"]["rewoo"]["tokens"] > 10 + 300, "the planner was interrupted before it reported its usage"
 
 
 def test_a_refused_question_is_wrong_and_a_missing_tool_model_stops_the_run(door: FakeEndpoint, tmp_path: Path) -> None:
@@ -157,7 +155,7 @@ def test_a_refused_question_is_wrong_and_a_missing_tool_model_stops_the_run(door
     assert stopped.code == 1 and "no key" in stopped.err
 
 
-def test_tools_fail_as_often_as_wished_and_for_every_way_alike(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_tools_fail_at_the_requested_rate_equally_for_every_strategy(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
     flags = ("--how", "rewoo,react", "--replans", "0", "--json")
     row = found(evaluate(door, tmp_path, "--fail", "docs=1", *flags))
@@ -173,7 +171,7 @@ def test_tools_fail_as_often_as_wished_and_for_every_way_alike(door: FakeEndpoin
     assert [each["exact"]["hits"] for each in sure["ways"].values()] == [3, 3]
 
 
-def test_a_judge_sees_no_way_and_answers_of_other_questions_lose(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_a_judge_does_not_see_strategies_and_the_control_loses(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
     found(evaluate(door, tmp_path, "--how", "rewoo,direct", "--json"))
     before, judge = len(door.chats), f"{door.url}#judge"
@@ -182,12 +180,12 @@ def test_a_judge_sees_no_way_and_answers_of_other_questions_lose(door: FakeEndpo
     assert judged == {"rewoo": 3, "direct": 0} and row["findings"]["by"] == "judged"
     assert [each["judged"]["hits"] for each in row["findings"]["control"]] == [0, 0]
     asked = [each.body for each in door.chats if each.body["model"] == "judge"]
-    assert len(asked) == len(door.chats) - before, "who judges later has nothing solved again"
+    assert len(asked) == len(door.chats) - before, "a later judge repeats no solving"
     assert asked and not any("rewoo" in str(each) or "direct" in str(each) for each in asked)
-    assert len(asked) == len({str(each) for each in asked}), "the same answer to the same question is judged once"
+    assert len(asked) == len({str(each) for each in asked}), "an answer is judged once"
 
 
-def test_exemplars_that_ship_make_a_way_of_their_own(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_exemplars_are_compared_as_separate_strategies(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
     row = found(evaluate(door, tmp_path, "--how", "rewoo,direct", "--exemplars", "none,shipped", "--json"))
     assert [*row["ways"]] == ["rewoo+none", "rewoo+shipped", "direct"]
@@ -197,7 +195,7 @@ def test_exemplars_that_ship_make_a_way_of_their_own(door: FakeEndpoint, tmp_pat
     assert sorted(shown) == [False] * 3 + [True] * 3
 
 
-def test_every_form_is_solved_and_scored(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_every_question_format_is_solved_and_scored(door: FakeEndpoint, tmp_path: Path) -> None:
     said = {"gsm8k": "52", "strategyqa": "No.", "triviaqa": "Republic of Peru", "plain": "Paris"}
     for form, words in said.items():
         door.otherwise = Says(f"Thinking of 7.\n{words}")
@@ -205,7 +203,7 @@ def test_every_form_is_solved_and_scored(door: FakeEndpoint, tmp_path: Path) -> 
         assert row["ways"]["cot"]["exact"]["hits"] == 1, form
 
 
-def test_mistakes_are_one_sentence(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(door: FakeEndpoint, tmp_path: Path) -> None:
     assert "there is no tool 'wikipedia' that could fail" in mistaken(
         evaluate(door, tmp_path, "--fail", "wikipedia=0.5", "--how", "rewoo")
     )
@@ -222,7 +220,7 @@ def test_mistakes_are_one_sentence(door: FakeEndpoint, tmp_path: Path) -> None:
 
 
 @needs_ray
-def test_questions_that_are_tasks_of_ray_leave_the_same_files(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_evaluation_on_ray_writes_the_same_files(door: FakeEndpoint, tmp_path: Path) -> None:
     begin_ray()
     door.otherwise = mind
     how = ("--how", "rewoo,direct", "--json")
@@ -235,13 +233,13 @@ def test_questions_that_are_tasks_of_ray_leave_the_same_files(door: FakeEndpoint
     kept = [(tmp_path / each / "out" / "kept.jsonl").read_text().splitlines() for each in ("here", "there")]
     assert len(kept[0]) == len(kept[1])
     assert {json.loads(line)["key"] for line in kept[0]} == {json.loads(line)["key"] for line in kept[1]}
-    assert found(evaluate(door, tmp_path / "there", *how, "--ray")) and len(door.chats) == 2 * asked, "nothing twice"
+    assert found(evaluate(door, tmp_path / "there", *how, "--ray")) and len(door.chats) == 2 * asked, (
+        "no call is repeated"
+    )
 
 
 @needs_ray
-def test_a_model_that_fails_in_a_task_ends_the_evaluation_and_keeps_what_was_done(
-    door: FakeEndpoint, tmp_path: Path
-) -> None:
+def test_a_model_failure_on_ray_ends_the_evaluation_and_keeps_results(door: FakeEndpoint, tmp_path: Path) -> None:
     begin_ray()
     door.otherwise = lambda asked: Fails(401, "wrong key") if len(door.chats) > 3 else mind(asked)
     failed = evaluate(door, tmp_path, "--how", "rewoo", "--at-once", "1", "--ray")

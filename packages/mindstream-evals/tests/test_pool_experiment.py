@@ -1,4 +1,4 @@
-"""`mindstream pool experiment`, by the command alone."""
+"""The command `mindstream pool experiment`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from running import mistaken, run
 QUICK = ("--agents", "limerick,fitness", "--tests", "1", "--form", "bare")
 
 
-def test_it_prints_tables_for_people_and_rows_for_programs(tmp_path: Path) -> None:
+def test_the_command_prints_tables_or_json_rows(tmp_path: Path) -> None:
     out = tmp_path / "cells.jsonl"
     read = run("pool", "experiment", *QUICK, "--shots", "0,1", "--out", out)
     assert read.code == 0 and "While the stream arrives" in read.out and "20 %" in read.out
@@ -23,7 +23,7 @@ def test_it_prints_tables_for_people_and_rows_for_programs(tmp_path: Path) -> No
     assert all(0 <= row["rouge_l"] <= 1 and row["tests"] for row in told.rows[1:])
 
 
-def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "the studies are shots, pools" in mistaken(run("pool", "experiment", "--studies", "nix"))
     assert "shots are numbers" in mistaken(run("pool", "experiment", "--shots", "1,x"))
     assert "no agent 'nix'" in mistaken(run("pool", "experiment", "--agents", "nix"))
@@ -31,7 +31,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     assert "has no agents" in mistaken(run("pool", "experiment", "--data", tmp_path))
 
 
-def test_agents_answer_the_stream_themselves_and_nothing_is_asked_twice(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_agents_answer_the_stream_and_no_call_is_repeated(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = Says("There was a young man of the sea, whose parrot was partial to tea.")
     out, blind = tmp_path / "cells.jsonl", tmp_path / "blind"
     few = ("--agents", "limerick", "--tests", "2", "--form", "bare", "--studies", "shots", "--shots", "0,2")
@@ -41,7 +41,9 @@ def test_agents_answer_the_stream_themselves_and_nothing_is_asked_twice(door: Fa
     told = run(*wanted, "--out", out, "--blind", blind, "--json").rows[0]["experiment"]
     asked = len(door.chats)
     assert told["answers of the stream"] == "their own" and told["blind pairs"] == 2 and asked <= price["calls"]
-    assert any("partial to tea" in str(each.body["messages"]) for each in door.chats), "what one said, others are shown"
+    assert any("partial to tea" in str(each.body["messages"]) for each in door.chats), (
+        "exemplars of one agent are shown to others"
+    )
     assert run(*wanted, "--out", out, "--blind", blind, "--json").code == 0 and len(door.chats) == asked
     rows = [json.loads(line) for line in (blind / "pairs.jsonl").read_text("utf-8").splitlines()]
     key = json.loads((blind / "key.json").read_text("utf-8"))["with exemplars"]
@@ -51,7 +53,7 @@ def test_agents_answer_the_stream_themselves_and_nothing_is_asked_twice(door: Fa
 
 
 @needs_ray
-def test_pools_that_are_tasks_of_ray_leave_the_same_rows_and_answers(tmp_path: Path) -> None:
+def test_the_experiment_on_ray_gives_the_same_rows_and_answers(tmp_path: Path) -> None:
     begin_ray()
     few = ("pool", "experiment", "--agents", "limerick", "--tests", "2", "--form", "bare", "--shots", "0,2", "--json")
     here = run(*few, "--out", tmp_path / "here.jsonl")
@@ -71,5 +73,5 @@ def test_answers_before_a_model_failure_are_kept(door: FakeEndpoint, tmp_path: P
     assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     door.otherwise, asked = Says("A parrot was partial to tea."), len(door.chats)
     assert run(*wanted, "--out", tmp_path / "cells.jsonl").code == 0
-    assert len(door.chats) == asked + 1, "of four answers three were kept"
+    assert len(door.chats) == asked + 1, "three of four answers were stored"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.jsonl", "cells.jsonl.pools"]

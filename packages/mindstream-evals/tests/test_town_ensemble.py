@@ -1,4 +1,4 @@
-"""`mindstream town ensemble`: a table over seeds, a line for each run, a picture; Ctrl-C keeps finished runs."""
+"""`mindstream town ensemble`: a table over seeds, a line for each run, a chart; Ctrl-C keeps finished runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def digests(into: Path) -> dict[tuple[str, str], str]:
         return {(each["condition"], each["seed"]): each["digest"] for each in csv.DictReader(file)}
 
 
-def test_runs_are_summed_up_and_compared_by_seed(town: Path, tmp_path: Path) -> None:
+def test_runs_are_summarised_and_compared_by_seed(town: Path, tmp_path: Path) -> None:
     into = tmp_path / "runs"
     asked = ("town", "ensemble", town, "--seeds", "1..3", "--hours", "10", "--into", into, "--without", "talk",
              "--workers", "2", "--fact", "a reading evening at Oak Cafe")  # fmt: skip
@@ -56,7 +56,7 @@ def test_runs_are_summed_up_and_compared_by_seed(town: Path, tmp_path: Path) -> 
 
 
 @needs_ray
-def test_ray_and_processes_leave_the_same(town: Path, tmp_path: Path) -> None:
+def test_ray_and_processes_give_the_same_journals(town: Path, tmp_path: Path) -> None:
     begin_ray()
     for into, flags in (("here", ()), ("there", ("--ray",))):
         done = run_here("town", "ensemble", town, "--seeds", "1,2", "--hours", "9", "--into", tmp_path / into, *flags)
@@ -65,7 +65,7 @@ def test_ray_and_processes_leave_the_same(town: Path, tmp_path: Path) -> None:
 
 
 @needs_ray
-def test_residents_that_think_as_tasks_leave_the_same_journal(town: Path, tmp_path: Path) -> None:
+def test_residents_on_ray_give_the_same_journal(town: Path, tmp_path: Path) -> None:
     begin_ray()
     for name, flags in (("here", ()), ("there", ("--ray",))):
         where = ("--data", tmp_path / name)
@@ -84,7 +84,7 @@ STOPS = [
 
 
 def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
-    """Start a command and stop it when its first town has lived a while; return its exit code and output."""
+    """Start a command and stop it when its first town has run for a while; return its exit code and output."""
     process = subprocess.Popen(
         [*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
     )
@@ -94,7 +94,7 @@ def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
         time.sleep(0.02)
     with contextlib.suppress(ProcessLookupError):
         if sent == signal.SIGINT:
-            os.killpg(process.pid, sent)  # as a terminal sends it, to all of them
+            os.killpg(process.pid, sent)  # a terminal signals the whole process group
         else:
             process.send_signal(sent)
     _, err = process.communicate()
@@ -119,7 +119,7 @@ def test_a_stopped_ensemble_resumes(flags: tuple[str, ...], sent: signal.Signals
         *flags,
     ]
     code, err = stop(into, asked, sent)
-    for _ in range(5):  # towns that were as quick as the signal have lived to their end
+    for _ in range(5):  # towns that ended as fast as the signal arrived
         if code == 0:
             shutil.rmtree(into)
             code, err = stop(into, asked, sent)
@@ -149,7 +149,7 @@ def test_believability_is_measured_in_each_run(town: Path, tmp_path: Path) -> No
     assert {"TrueSkill, memory full", "TrueSkill, memory none", "claims made up, memory full"} <= measures
 
 
-def test_mistakes_are_one_sentence(town: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(town: Path, tmp_path: Path) -> None:
     where = ("--into", tmp_path / "runs")
     assert "seeds go up" in mistaken(run_here("town", "ensemble", town, "--seeds", "4..1", *where))
     assert "did you mean 'talk'" in mistaken(

@@ -1,4 +1,4 @@
-"""`mindstream town evaluate`: told before, asked once, judged by a model or by people; mistakes in one sentence."""
+"""`mindstream town evaluate`: estimated, no repeated calls, judged by a model or by people; one-sentence errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL = ("--questions", "2", "--pairs", "9", "--control", "shuffled")
 
 @pytest.fixture
 def town(tmp_path: Path) -> tuple[str | Path, ...]:
-    """Let the hamlet live for a morning; return the flags that name it."""
+    """Run the hamlet for a morning; return the flags that name it."""
     file, where = tmp_path / "hamlet.toml", ("--data", tmp_path / "town")
     file.write_text(HAMLET)
     assert run_here("town", "new", file, "--seed", "3", *where).code == 0
@@ -37,7 +37,7 @@ def mind(asked: Asked) -> Says:
     return Says(f"I remember {user.count('2023-02-13')} things.")
 
 
-def test_a_model_answers_and_judges_and_nothing_is_asked_twice(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_a_model_answers_and_judges_without_repeated_calls(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     with FakeEndpoint() as door:
         door.otherwise = mind
         model = ("--model", f"{door.url}#any", *SMALL, *town)
@@ -54,21 +54,21 @@ def test_a_model_answers_and_judges_and_nothing_is_asked_twice(town: tuple[str |
         assert {each["condition"] for each in row["conditions"]} >= {"full", "none", "shuffled"}
         assert row["agreed_when_turned"] == 1.0
         said = run_here("town", "evaluate", *model).out
-        assert len(door.chats) == asked, "and so no leave is asked for"
+        assert len(door.chats) == asked, "so no approval is requested"
     assert "TrueSkill" in said and "order: " in said and "Kruskal-Wallis" in said and "claims made up" in said
     with answers.open() as file:
         assert len(list(csv.DictReader(file))) == row["answers"]
     assert (tmp_path / "town.evaluation.jsonl").is_file()
 
 
-def test_a_model_that_fails_loses_nothing(town: tuple[str | Path, ...]) -> None:
+def test_a_failing_model_loses_no_results(town: tuple[str | Path, ...]) -> None:
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
         failed = run_here("town", "evaluate", "--yes", "--model", f"{door.url}#any", *SMALL, *town)
     assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
 
 
-def test_people_judge_a_page_and_give_their_file_back(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_people_can_judge_pairs_on_a_page_and_return_the_file(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     page, judged = tmp_path / "pairs.html", tmp_path / "judged.csv"
     asked = ("town", "evaluate", "--questions", "2", "--pairs", "12", *town)
     done = run_here(*asked, "--pairs-out", page)
@@ -80,7 +80,7 @@ def test_people_judge_a_page_and_give_their_file_back(town: tuple[str | Path, ..
     assert "judged by people" in said and "made-up claims are not counted" in said
 
 
-def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     assert "there is no judge" in mistaken(run_here("town", "evaluate", *town))
     assert "is no condition" in mistaken(run_here("town", "evaluate", "--conditions", "half", "--answers",
                                                   tmp_path / "a.csv", *town))  # fmt: skip

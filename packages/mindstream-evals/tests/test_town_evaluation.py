@@ -1,4 +1,4 @@
-"""An evaluation of a town that the operator offers, as an operation."""
+"""The evaluation of a town offered by the operator, as an operation."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ async def lived(folder: Path) -> None:
 
 
 def mind(asked: Asked) -> Says:
-    """Answer with a number of its own; prefer the smaller one."""
+    """Answer with an increasing number; prefer the smaller one."""
     user = asked.body["messages"][-1]["content"]
     if "<first>" not in user:
         return Says(f"It is {len(user)}.")
     return Says(json.dumps({"why": "so", "better": "first"}))
 
 
-def test_a_town_is_evaluated_as_an_operation_and_a_judge_is_wanted(tmp_path: Path, door: FakeEndpoint) -> None:
+def test_evaluating_a_town_as_an_operation_needs_a_judge(tmp_path: Path, door: FakeEndpoint) -> None:
     asyncio.run(lived(tmp_path / "hamlet"))
     offered = Offered(towns={("local", "hamlet"): tmp_path / "hamlet"})
     ask = {"questions": 1, "pairs": 6, "claims": False, "conditions": ["full", "none"]}

@@ -8,7 +8,7 @@ import pytest
 from fixtures import browser, node_tools, served, studio
 
 QUICK = {"test_shell.py"}
-"""Studio tests that run in a browser in the quick tier."""
+"""Studio tests with a browser that run in the quick tier."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

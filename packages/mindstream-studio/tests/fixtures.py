@@ -1,4 +1,4 @@
-"""One browser a worker; a server over a small data folder a module; a page a test."""
+"""One browser per worker; per module a server with a small data folder; per test a page."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ OpenStudio = Callable[..., Studio]
 
 
 class Browser:
-    """Chromium without a window; its loop runs in this thread, and counts as running only inside the block.
+    """Headless Chromium; its event loop runs in this thread, and counts as running only inside the block.
 
-    Playwright leaves its loop running for as long as it is open; other tests of the thread have loops of their own.
+    Playwright leaves its loop running as long as it is open; other tests of the thread use their own loops.
     """
 
     def __init__(self, opened: Any, loop: asyncio.AbstractEventLoop) -> None:
@@ -35,7 +35,7 @@ class Browser:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Open it once a worker."""
+    """Open the browser once per worker."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed: the studio's pages are not looked at")
     from playwright.sync_api import sync_playwright
@@ -53,7 +53,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def node_tools() -> None:
-    """TypeScript and axe, as tools/studio/package-lock.json has them."""
+    """TypeScript and axe, in the versions of tools/studio/package-lock.json."""
     if NPM is None:
         pytest.skip("npm is not installed: types and accessibility of the studio's pages are not checked")
     with (TOOLS / ".fetching").open("w") as lock:
@@ -64,14 +64,14 @@ def node_tools() -> None:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with the studio over a data folder of the module's; a test's own fixture fills it."""
+    """A server with the studio on the module's data folder; a test module can override it to add data."""
     with serve_studio(tmp_path_factory.mktemp("studio") / "data") as server:
         yield server
 
 
 @pytest.fixture
 def studio(browser: Browser, served: Served) -> Iterator[OpenStudio]:
-    """Open pages: `studio(dark=True, size=NARROW)`; at the end none of them has anything to complain of."""
+    """Open pages: `studio(dark=True, size=NARROW)`; at the end no page may have reported a fault."""
     opened: list[tuple[Any, Studio]] = []
     with browser as chromium:
 

@@ -1,4 +1,4 @@
-"""A mind of some weeks, for pages to look at: things said, noted, thought, and a night that forgot."""
+"""A mind with some weeks of history for the pages: messages, notes, thoughts, and a night of sleep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAYS = 40
 
 
 async def live_some_weeks(data: Path, user: str = "ann") -> None:
-    """Write them into a data folder, the last of them now."""
+    """Write the history into a data folder, up to now."""
     clock = ManualClock(SystemClock().now() - DAYS * DAY_S)
     async with SqliteStore(data) as store:
         memory = Memory(store, user, embedder("wordllama"), clock, seed=7, strength=DECAY)

@@ -1,4 +1,4 @@
-"""Pages that are saved to files, and looked at from there."""
+"""Pages saved to files, and opened from there."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def save(settings: Settings, out: Path, make: Callable[[Reading], Awaitable[Save
 
 
 def held_in(file: Path) -> dict[str, Any]:
-    """Return the packed data of a file."""
+    """Return the data packed in a file."""
     packed = file.read_text("utf-8").partition('id="recording">')[2].partition("</script>")[0]
     found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode("".join(packed.split()))))
     return found
 
 
 def look_at(seen: Studio, file: Path) -> list[str]:
-    """Open a file in a page, and return its later requests."""
+    """Open a file in a page, and return the page's later requests."""
     asked: list[str] = []
     seen.page.on("request", lambda request: asked.append(request.url))
     seen.page.goto(file.as_uri())

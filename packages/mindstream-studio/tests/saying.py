@@ -1,4 +1,4 @@
-"""Things said to a mind of a server, until they were answered and thought about."""
+"""Send messages to a mind of a server, and wait until they are answered and processed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = "said,thought"
 
 
 def say(served: Served, user: str, text: str, session: str = "first") -> int:
-    """Say something, and return its row of the log when it was answered and thought about."""
+    """Send a message, and return its log row after it was answered and processed."""
     with served.client() as client:
         sent = client.post(f"/api/v1/users/{user}/send", json={"text": text, "session": session})
         seq = int(sent.raise_for_status().json()["seq"])

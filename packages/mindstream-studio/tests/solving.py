@@ -1,4 +1,4 @@
-"""Somebody who solves tasks and grades pairs, always alike: what an endpoint answers in the studio's tests."""
+"""A scripted model that solves tasks and grades pairs: the replies of an endpoint in the studio's tests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
 
 
 def solve(served: Served, user: str, *ways: str, task: str = TASK, approve: bool = False) -> list[dict[str, Any]]:
-    """Let a task be solved in these ways, one after the other."""
+    """Solve a task with these strategies, one after the other."""
     with served.client() as client:
         ask = {"task": task, "approve": approve, "fresh": True}
         url = f"/api/v1/users/{user}/plans"

@@ -1,4 +1,4 @@
-"""The studio in a real browser: a server over a data folder, and a page that tells of whatever goes wrong on it."""
+"""The studio in a real browser: a server on a data folder, and a page that reports all faults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOSTILE = (
 
 
 def run_apart(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in a thread of its own: the browser's loop runs in this one."""
+    """Run a coroutine in a separate thread, since the browser's event loop runs in this one."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, work).result()
 
@@ -54,24 +54,23 @@ class Held:
         self._routes.append(route)
 
     def wait(self) -> None:
-        """Wait until something is kept."""
+        """Wait until a request is held."""
         while not self._routes:
-            self._page.evaluate("new Promise(requestAnimationFrame)")  # what the browser asks for is heard
+            self._page.evaluate("new Promise(requestAnimationFrame)")  # process the browser's events
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Release all held and later requests."""
         self._page.unroute(self._address, self._keep)  # which releases the held requests
 
 
 @dataclass
 class Studio:
-    """A page of the studio, of one test.
+    """A page of the studio, for one test.
 
     Attributes:
-        page: Playwright's page.
-        url: the server's address.
-        faults: errors of the console, of the policy and of scripts, and requests off the machine; a test that ends with
-            one fails.
+        page: Playwright's page. url: the server's address.
+        faults: errors of the console, of the policy and of scripts, and requests to other machines; a test that ends
+            with one fails.
     """
 
     page: Any
@@ -93,13 +92,13 @@ class Studio:
             self.faults.append(f"asked off the machine: {request.url}")
 
     def open(self, page: str = "", **params: str | int) -> None:
-        """Go to a page, and wait until it is there."""
+        """Open a page, and wait until it is ready."""
         self.page.goto(f"{self.url}/studio/#/{page}?{urlencode(params)}")
         self.page.get_by_role("heading", level=1).wait_for()
         self.draw()
 
     def offer_modules(self) -> None:
-        """Serve the pages' modules below source/, unjoined, so that a test can import one of them."""
+        """Serve the pages' modules below source/, unbundled, so that a test can import one of them."""
         root = f"{self.url}/studio/source/"
         self.page.route(
             f"{root}**",
@@ -109,7 +108,7 @@ class Studio:
         )
 
     def draw(self) -> None:
-        """Wait until what the page knows is drawn."""
+        """Wait until the page has drawn its current state."""
         self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def hold(self, address: str) -> Held:
@@ -117,24 +116,24 @@ class Studio:
         return Held(self.page, address)
 
     def leave(self) -> None:
-        """Go away, before the server ends."""
+        """Leave the page before the server stops."""
         self.page.goto("about:blank")
 
     def forgive(self, *words: str) -> None:
-        """Pass over faults that are meant, as those of a server that was ended; those that come later, too."""
+        """Ignore expected faults, such as those of a stopped server, including later ones."""
         self.forgiven += words
 
     def found(self) -> list[str]:
         """Return the faults that are not forgiven."""
-        self.page.evaluate("0")  # what the browser has told is heard
+        self.page.evaluate("0")  # process the browser's events
         return [each for each in self.faults if not any(word in each for word in self.forgiven)]
 
     def fits(self) -> bool:
-        """Tell whether nothing is wider than the page."""
+        """Return whether no element is wider than the page."""
         return bool(self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
 
     def tab_to(self, role: str, name: str, most: int = 60) -> None:
-        """Come to something by Tab alone."""
+        """Reach an element with the Tab key only."""
         wanted = self.page.get_by_role(role, name=name).first
         wanted.wait_for()
         for _ in range(most):
@@ -144,9 +143,9 @@ class Studio:
         raise AssertionError(f"Tab does not come to the {role} {name!r}")
 
     def axe(self, passing_over: Sequence[str] = ()) -> list[str]:
-        """Return the serious faults that axe finds."""
+        """Return the serious faults found by axe."""
         source = TOOLS / "node_modules" / "axe-core" / "axe.min.js"
-        self.page.evaluate(source.read_text("utf-8"))  # the policy keeps scripts out, but not what a debugger runs
+        self.page.evaluate(source.read_text("utf-8"))  # the policy blocks scripts, except those of a debugger
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         return [
             f"{each['id']}: {each['help']} at {each['nodes'][0]['html'][:200]}"

@@ -30,7 +30,7 @@ def mind(_: Asked) -> Says:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that keeps the words of calls; it offers a hamlet whose residents have planned their day."""
+    """A server that logs prompts; it offers a hamlet whose residents have planned their day."""
     folder = tmp_path_factory.mktemp("behind")
     (folder / "hamlet.toml").write_text(PROSE)
     setting = find_setting(str(folder / "hamlet.toml"), 1, read_profile((), ()))
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_frame_of_a_town_leads_to_the_call_behind_it_and_back(
+def test_a_town_frame_links_to_its_model_call_and_back(
     studio: OpenStudio, served: Served, node_tools: None, size: tuple[int, int]
 ) -> None:
     seen = studio(size=size)
@@ -72,13 +72,11 @@ def test_a_frame_of_a_town_leads_to_the_call_behind_it_and_back(
 
 @pytest.fixture(scope="module")
 def told(served: Served) -> list[int]:
-    """Two utterances that were answered; their rows."""
+    """Send two utterances that are answered; return their rows."""
     return [say(served, "ann", BADLY), say(served, "ann", GOAL)]
 
 
-def test_a_line_of_a_talk_leads_to_the_call_behind_it_and_back(
-    studio: OpenStudio, served: Served, told: list[int]
-) -> None:
+def test_a_message_links_to_its_model_call_and_back(studio: OpenStudio, served: Served, told: list[int]) -> None:
     seen = studio()
     seen.open("talk", user="ann")
     talk = seen.page.get_by_role("region", name="The conversation")
@@ -97,7 +95,7 @@ def test_a_line_of_a_talk_leads_to_the_call_behind_it_and_back(
     talk.get_by_text("answered in").nth(1).wait_for()
 
 
-def test_what_is_believed_leads_to_the_call_that_drew_it(studio: OpenStudio, served: Served, told: list[int]) -> None:
+def test_a_belief_links_to_the_model_call_that_formed_it(studio: OpenStudio, served: Served, told: list[int]) -> None:
     seen = studio()
     seen.open("talk", user="ann")
     inside = seen.page.get_by_role("region", name="What goes on in the mind")

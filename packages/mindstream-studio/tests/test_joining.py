@@ -1,4 +1,4 @@
-"""Modules become one script that does the same; a form that is not known is refused, not guessed."""
+"""Modules are joined into one script that behaves the same; unsupported syntax is refused, not guessed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write(folder: Path, **modules: str) -> Path:
 
 
 @pytest.mark.skipif(NPM is None, reason="node is not installed: the joined script is not run")
-def test_what_is_joined_does_the_same(tmp_path: Path) -> None:
+def test_joined_modules_behave_like_separate_ones(tmp_path: Path) -> None:
     entry = write(
         tmp_path,
         entry='import { add, Counter as Count } from "./sums.js";\nimport { ONE } from "./one.js";\n'
@@ -34,7 +34,7 @@ def test_what_is_joined_does_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(NPM is None, reason="node is not installed: the joined script is not run")
-def test_forms_of_libraries_and_what_is_imported_later_are_joined(tmp_path: Path) -> None:
+def test_library_export_forms_and_dynamic_imports_are_joined(tmp_path: Path) -> None:
     entry = write(
         tmp_path,
         entry='import { half } from "./lib.js";\nimport twice from "./lib.js";\n'
@@ -53,7 +53,7 @@ def test_forms_of_libraries_and_what_is_imported_later_are_joined(tmp_path: Path
 
 
 def run(script: str) -> list[str]:
-    """Run a script, and return the lines that it wrote."""
+    """Run a script, and return its output lines."""
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 
@@ -69,16 +69,16 @@ def run(script: str) -> list[str]:
         ('import { two } from "./entry.js";\nexport const one = 1;\n', "imports itself"),
     ],
 )
-def test_what_cannot_be_joined_is_refused(tmp_path: Path, text: str, why: str) -> None:
+def test_unsupported_module_syntax_is_refused(tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         join_modules(write(tmp_path, entry=text, one="export const one = 1;\n"))
 
 
-def test_the_town_needs_nothing_of_the_shell() -> None:
+def test_the_saved_town_page_needs_no_vendored_modules() -> None:
     assert not [each for each in join_modules(STATIC / "town" / "saved.js")[1] if each.parent.name == "vendor"]
 
 
-def test_a_browser_asks_for_the_shell_and_what_is_imported_later_and_no_module_of_the_shell_is_there_twice() -> None:
+def test_pages_share_the_modules_of_the_shell() -> None:
     made = join_pages(STATIC / "app.js")
     pages = {path.name for path in (STATIC / "pages").glob("*.js")}
     assert {path.name for path in made} == {"app.js", "uplot.js", "dagre.js", *pages}
@@ -90,7 +90,7 @@ def test_a_browser_asks_for_the_shell_and_what_is_imported_later_and_no_module_o
 
 
 @pytest.mark.skipif(NPM is None, reason="node is not installed: the joined modules are not run")
-def test_what_is_served_does_the_same(tmp_path: Path) -> None:
+def test_served_bundles_behave_like_separate_modules(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"type": "module"}', "utf-8")
     entry = write(
         tmp_path,

@@ -22,7 +22,7 @@ QUESTION = "At which stone do you read the water?"
 
 @pytest.fixture(scope="module")
 def living(served: Served) -> str:
-    """A user whose life asks something and waits for leave."""
+    """A user whose life has an open question and waits for approval."""
     with served.client() as client:
         orders = ["every day at 8:00: read the water", "every monday at 9:00: count the boats"]
         given = client.post("/api/v1/users/ann/life/goal", json={"goal": GOAL, "orders": orders})
@@ -47,7 +47,7 @@ async def _ask(served: Served) -> None:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_it_shows_goal_ledger_diary_orders(
+def test_the_page_shows_goal_ledger_diary_and_orders(
     studio: OpenStudio, living: str, node_tools: None, dark: bool, size: tuple[int, int]
 ) -> None:
     seen = studio(dark=dark, size=size)
@@ -59,7 +59,7 @@ def test_it_shows_goal_ledger_diary_orders(
     assert seen.fits()
 
 
-def test_a_first_goal_is_lived_by_stand_ins(studio: OpenStudio, served: Served) -> None:
+def test_a_first_goal_runs_with_rules(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.open("life", user="bob")
     seen.page.get_by_role("heading", name="bob has no goal yet").wait_for()
@@ -73,7 +73,7 @@ def test_a_first_goal_is_lived_by_stand_ins(studio: OpenStudio, served: Served) 
     seen.page.get_by_role("dialog", name="Turn 1").get_by_text("M2 said").first.wait_for()
 
 
-def test_a_question_is_answered_by_keys(studio: OpenStudio, living: str, served: Served) -> None:
+def test_a_question_can_be_answered_with_the_keyboard(studio: OpenStudio, living: str, served: Served) -> None:
     seen = studio()
     seen.open("life", user=living)
     seen.tab_to("textbox", "Answer: At which stone")
@@ -88,7 +88,9 @@ def test_a_question_is_answered_by_keys(studio: OpenStudio, living: str, served:
         assert client.get("/api/v1/users/ann/life").json()["leave_wanted"] == []
 
 
-def test_it_is_paused_and_its_ledger_and_orders_are_changed(studio: OpenStudio, living: str, served: Served) -> None:
+def test_a_life_can_be_paused_and_its_ledger_and_orders_changed(
+    studio: OpenStudio, living: str, served: Served
+) -> None:
     seen = studio(size=NARROW)
     seen.open("life", user=living)
     seen.page.get_by_role("button", name="Pause").click()
@@ -109,7 +111,7 @@ def test_it_is_paused_and_its_ledger_and_orders_are_changed(studio: OpenStudio, 
         assert client.get("/api/v1/users/ann/life").json()["orders"] == ["every day at 8:00: read the water"]
 
 
-def test_an_earlier_moment_is_shown_as_it_was(studio: OpenStudio, living: str, served: Served) -> None:
+def test_an_earlier_state_can_be_shown(studio: OpenStudio, living: str, served: Served) -> None:
     with served.client() as client:
         rows = client.get("/api/v1/users/ann/log", params={"kinds": "life_began", "limit": 1}).json()["rows"]
         client.post("/api/v1/users/ann/life/tasks", json={"text": "Paint the hut."}).raise_for_status()
@@ -125,7 +127,7 @@ def test_an_earlier_moment_is_shown_as_it_was(studio: OpenStudio, living: str, s
     seen.page.get_by_role("region", name="Ledger").get_by_text("Paint the hut.").wait_for()
 
 
-def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served) -> None:
     with served.client() as client:
         goal = "\n".join(HOSTILE)
         client.post("/api/v1/users/eve/life/goal", json={"goal": goal}).raise_for_status()
@@ -141,7 +143,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served) -> None:
         assert seen.page.locator("main img, main script").count() == 0
 
 
-def test_a_recorded_life_is_only_looked_at(studio: OpenStudio, served: Served) -> None:
+def test_a_recorded_life_is_read_only(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.open("life", user="new")
     seen.page.get_by_role("link", name="museum").click()

@@ -1,4 +1,4 @@
-"""The Memory page: it finds, says why, opens what a memory rests on, by mouse and by keys, wide and narrow."""
+"""The Memory page: it searches, explains, and shows the evidence of a record, by mouse and keys, wide and narrow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_search_shows_what_it_found_and_why(
     assert seen.fits()
 
 
-def test_it_is_all_done_by_keys(studio: OpenStudio) -> None:
+def test_the_page_can_be_used_with_the_keyboard(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("memory", user="ann")
     seen.tab_to("searchbox", "Ask this memory")
@@ -57,7 +57,7 @@ def test_it_is_all_done_by_keys(studio: OpenStudio) -> None:
     assert seen.page.evaluate("document.activeElement.textContent") == "why"
 
 
-def test_what_goes_is_shown_before_it_is_forgotten(studio: OpenStudio, served: Served, node_tools: None) -> None:
+def test_records_are_listed_before_they_are_forgotten(studio: OpenStudio, served: Served, node_tools: None) -> None:
     with served.client() as client:
         made = client.post("/api/v1/users/bob/memories", json={"text": "Bob owes Ida ten crowns."}).json()["id"]
         seen = studio()
@@ -79,13 +79,13 @@ def test_what_goes_is_shown_before_it_is_forgotten(studio: OpenStudio, served: S
         seen.page.get_by_role("status").get_by_text("Forgotten for good: 1 memory.").wait_for()
         seen.page.get_by_role("button", name="Close this notice").click()
         assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 404
-        for text in ("Bob keeps bees.", "Bob sings bass."):  # also where something is remembered
+        for text in ("Bob keeps bees.", "Bob sings bass."):  # also if it is about to be stored
             seen.page.get_by_label("Something to remember").fill(text)
             seen.page.get_by_role("button", name="Remember").click()
             seen.page.get_by_role("button", name=text).wait_for()
 
 
-def test_a_correction_is_shown_and_then_holds(studio: OpenStudio, served: Served) -> None:
+def test_a_correction_is_previewed_and_then_applied(studio: OpenStudio, served: Served) -> None:
     with served.client() as client:
         made = client.post("/api/v1/users/cid/memories", json={"text": "Cid lives in Oslo."}).json()["id"]
     seen = studio(size=NARROW)
@@ -99,7 +99,7 @@ def test_a_correction_is_shown_and_then_holds(studio: OpenStudio, served: Served
     assert seen.fits()
 
 
-def test_it_sleeps_when_asked_and_the_sleep_is_undone(studio: OpenStudio, served: Served, node_tools: None) -> None:
+def test_sleep_can_be_started_and_undone(studio: OpenStudio, served: Served, node_tools: None) -> None:
     with served.client() as client:
         client.post("/api/v1/users/dan/memories", json={"text": "Dan plays the oboe."}).raise_for_status()
     seen = studio(dark=True)
@@ -115,7 +115,7 @@ def test_it_sleeps_when_asked_and_the_sleep_is_undone(studio: OpenStudio, served
     assert seen.axe() == []
 
 
-def test_a_thought_opens_down_to_what_was_said(studio: OpenStudio, tmp_path: Path, node_tools: None) -> None:
+def test_a_thought_shows_its_evidence_down_to_messages(studio: OpenStudio, tmp_path: Path, node_tools: None) -> None:
     run_apart(live_some_weeks(tmp_path / "data"))
     with serve_studio(tmp_path / "data") as served:
         seen = studio(url=served.url)
@@ -139,7 +139,7 @@ def test_a_thought_opens_down_to_what_was_said(studio: OpenStudio, tmp_path: Pat
         seen.leave()
 
 
-def test_an_earlier_moment_knows_nothing_of_later_ones(studio: OpenStudio, served: Served) -> None:
+def test_an_earlier_state_contains_no_later_records(studio: OpenStudio, served: Served) -> None:
     with served.client() as client:
         for text in ("Fay came first.", "Gil came second."):
             client.post("/api/v1/users/fay/memories", json={"text": text}).raise_for_status()
@@ -153,7 +153,7 @@ def test_an_earlier_moment_knows_nothing_of_later_ones(studio: OpenStudio, serve
     assert "Gil came second." not in seen.page.get_by_role("main").inner_text()
 
 
-def test_a_recorded_memory_is_only_looked_at(studio: OpenStudio, node_tools: None) -> None:
+def test_a_recorded_memory_is_read_only(studio: OpenStudio, node_tools: None) -> None:
     seen = studio(dark=True, size=NARROW)
     seen.open("memory", user="ann", **{"from": "recorded"}, view="sleep")
     seen.page.get_by_role("button", name="Read the dream").first.click()

@@ -1,4 +1,4 @@
-"""The Plan page: what a task took is seen at once, a plan is edited before it runs, ways stand side by side."""
+"""The Plan page: the cost of a task is visible, a plan is edited before it runs, strategies are compared."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, door: FakeEndpoint) -> Iterator[Served]:
-    """A server whose planner, worker and solver are the double of an endpoint."""
+    """A server with the double of an endpoint as planner, worker and solver."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         door.otherwise = answer
@@ -33,13 +33,13 @@ def served(tmp_path_factory: pytest.TempPathFactory, door: FakeEndpoint) -> Iter
 
 @pytest.fixture(scope="module")
 def three(served: Served) -> str:
-    """The names of three runs of one task, ann's, as a link has them."""
+    """The names of three runs of one task of ann, in the form of a link."""
     return ",".join(each["run"] for each in solve(served, "ann", "rewoo", "react", "plan-execute"))
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_three_ways_stand_side_by_side_with_what_each_took(
+def test_three_strategies_are_compared_with_their_costs(
     studio: OpenStudio, three: str, node_tools: None, dark: bool, size: tuple[int, int]
 ) -> None:
     seen = studio(dark=dark, size=size)
@@ -63,7 +63,7 @@ def test_three_ways_stand_side_by_side_with_what_each_took(
     assert seen.axe() == [] and seen.fits()
 
 
-def test_the_graph_is_lit_as_far_as_the_moment(studio: OpenStudio, served: Served, three: str) -> None:
+def test_the_graph_shows_progress_at_the_selected_moment(studio: OpenStudio, served: Served, three: str) -> None:
     run = three.split(",")[0]
     with served.client() as client:
         rows = client.get(f"/api/v1/users/ann/plans/{run}/rows").json()["rows"]
@@ -71,7 +71,7 @@ def test_the_graph_is_lit_as_far_as_the_moment(studio: OpenStudio, served: Serve
     seen = studio()
     seen.open("plan", user="ann", runs=run, seq=begun)
     graph = seen.page.get_by_role("figure", name="The plan of rewoo")
-    graph.get_by_text("at E1 now.").wait_for()  # it is begun while the rest is still being planned
+    graph.get_by_text("at E1 now.").wait_for()  # it starts while the rest is still being planned
     assert graph.locator("g.now").count() == 1 and graph.locator("g.ran").count() == 0
     seen.page.get_by_role("button", name="To the newest").click()
     graph.get_by_text("3 of 3 steps done, answered.").wait_for()
@@ -82,7 +82,7 @@ def test_the_graph_is_lit_as_far_as_the_moment(studio: OpenStudio, served: Serve
     assert sheet.get_by_text("E1, E2").is_visible()
 
 
-def test_a_recorded_task_says_that_nothing_is_charged_and_how_it_ended_in_the_same_words(studio: OpenStudio) -> None:
+def test_a_recorded_task_shows_no_cost_and_its_outcome(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("plan", **{"from": "recorded", "user": "dora"})
     line = seen.page.get_by_role("listitem").filter(has_text="How high is K2")
@@ -100,7 +100,7 @@ def test_a_recorded_task_says_that_nothing_is_charged_and_how_it_ended_in_the_sa
     assert "{" not in sheet.locator("dl.card").first.inner_text()
 
 
-def test_a_plan_is_edited_and_approved_before_it_runs(
+def test_a_plan_can_be_edited_and_approved_before_it_runs(
     studio: OpenStudio, served: Served, node_tools: None, tmp_path: Path
 ) -> None:
     solve(served, "bob", "rewoo", approve=True)
@@ -130,7 +130,7 @@ def test_a_plan_is_edited_and_approved_before_it_runs(
     assert run["plan"]["steps"][0]["arguments"] == {"expression": "2 * 3"}
 
 
-def test_it_is_asked_run_again_and_compared_by_keys(studio: OpenStudio, served: Served) -> None:
+def test_a_task_can_be_solved_repeated_and_compared_with_the_keyboard(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.open("plan", user="cid")
     seen.tab_to("textbox", "A task")
@@ -154,7 +154,7 @@ def test_it_is_asked_run_again_and_compared_by_keys(studio: OpenStudio, served: 
 
 @pytest.fixture
 def solver(door: FakeEndpoint) -> Iterator[Callable[[Behaviour], None]]:
-    """Let the solver answer in another way; afterwards it answers as before."""
+    """Change the solver's reply for one request; afterwards it replies as before."""
 
     def let(behaviour: Behaviour) -> None:
         door.otherwise = lambda asked: behaviour if "from the evidence" in json.dumps(asked.body) else answer(asked)
@@ -163,9 +163,7 @@ def solver(door: FakeEndpoint) -> Iterator[Callable[[Behaviour], None]]:
     door.otherwise = answer
 
 
-def test_a_run_is_stopped_and_goes_on_where_it_was(
-    studio: OpenStudio, served: Served, solver: Callable[[Behaviour], None]
-) -> None:
+def test_a_stopped_run_can_be_resumed(studio: OpenStudio, served: Served, solver: Callable[[Behaviour], None]) -> None:
     solver(Stalls())
     seen = studio()
     seen.open("plan", user="fay")
@@ -185,10 +183,10 @@ def test_a_run_is_stopped_and_goes_on_where_it_was(
     with served.client() as client:
         (run,) = client.get("/api/v1/users/fay/plans").json()["runs"]
         rows = client.get(f"/api/v1/users/fay/plans/{run['run']}/rows").json()["rows"]
-    assert [row["step"] for row in rows if row["event"] == "step_found"] == ["E1", "E2", "E3"], "found once each"
+    assert [row["step"] for row in rows if row["event"] == "step_found"] == ["E1", "E2", "E3"], "each step ran once"
 
 
-def test_a_run_goes_on_while_another_page_is_looked_at(
+def test_a_run_continues_while_another_page_is_open(
     studio: OpenStudio, door: FakeEndpoint, solver: Callable[[Behaviour], None]
 ) -> None:
     solver(Says("84", USAGE, step=True))
@@ -242,7 +240,7 @@ def test_the_editor_is_scrolled_into_view(studio: OpenStudio, three: str, size: 
     assert tool.evaluate("each => each.getBoundingClientRect().bottom <= window.innerHeight")
 
 
-def test_a_plan_from_a_file_is_run(studio: OpenStudio, served: Served) -> None:
+def test_a_plan_from_a_file_can_be_run(studio: OpenStudio, served: Served) -> None:
     plan = {
         "task": "Half of ten?",
         "steps": [{"id": "E1", "tool": "calculator", "arguments": {"expression": "10 / 2"}}],
@@ -258,7 +256,7 @@ def test_a_plan_from_a_file_is_run(studio: OpenStudio, served: Served) -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_hostile_words_stay_words(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
     user = f"eve{size[0]}"
     with served.client() as client:
         for at, text in enumerate(HOSTILE):
@@ -281,7 +279,7 @@ def test_hostile_words_stay_words(studio: OpenStudio, served: Served, size: tupl
     assert seen.page.locator("main img, main script, aside img").count() == 0
 
 
-def test_where_nothing_was_solved_it_says_what_to_do(studio: OpenStudio, node_tools: None) -> None:
+def test_without_runs_the_page_explains_what_to_do(studio: OpenStudio, node_tools: None) -> None:
     seen = studio(size=NARROW)
     seen.open("plan", user="zoe")
     seen.page.get_by_role("heading", name="Nothing has been solved yet").wait_for()

@@ -1,4 +1,4 @@
-"""The Pools page: its rubric, what became of each pair and why, recall before and after, who is trusted."""
+"""The Pools page: its rubric, each pair with verdict and reason, recall before and after training, trust."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OpenStudio = Callable[..., Studio]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server whose scorer is the double of an endpoint."""
+    """A server with the double of an endpoint as scorer."""
     with FakeEndpoint() as door, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         door.otherwise = answer
@@ -49,7 +49,9 @@ def filled(served: Served) -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_it_shows_pairs_and_by_keys_the_rubric(studio: OpenStudio, node_tools: None, size: tuple[int, int]) -> None:
+def test_pairs_and_rubric_are_shown_and_reachable_by_keyboard(
+    studio: OpenStudio, node_tools: None, size: tuple[int, int]
+) -> None:
     seen = studio(dark=size == NARROW, size=size)
     seen.open("pools", user="ann")
     pairs = seen.page.get_by_role("list", name="Pairs")
@@ -64,7 +66,7 @@ def test_it_shows_pairs_and_by_keys_the_rubric(studio: OpenStudio, node_tools: N
     assert seen.axe() == [] and seen.fits()
 
 
-def test_recall_stands_before_and_after(studio: OpenStudio) -> None:
+def test_recall_before_and_after_training_is_shown(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("pools", user="ann", show="recall", q="How hot is tea?")
     now = seen.page.get_by_role("region", name="Now", exact=True)
@@ -72,11 +74,11 @@ def test_recall_stands_before_and_after(studio: OpenStudio) -> None:
     assert "as before" in now.inner_text()
 
 
-def test_a_pool_is_begun_and_what_is_offered_is_let_in_or_refused_with_its_reason(
+def test_a_pool_can_be_created_and_offers_show_verdict_and_reason(
     studio: OpenStudio, served: Served, node_tools: None
 ) -> None:
     seen = studio()
-    seen.forgive("422 (Unprocessable Entity)")  # the name that is none
+    seen.forgive("422 (Unprocessable Entity)")  # the invalid name
     seen.open("pools", user="bea")
     seen.page.get_by_role("heading", name="There is no pool yet").wait_for()
     begin = seen.page.get_by_role("button", name="Begin it")
@@ -121,7 +123,7 @@ def test_a_pool_is_begun_and_what_is_offered_is_let_in_or_refused_with_its_reaso
     seen.page.get_by_role("region", name="The pool milk").wait_for()
 
 
-def test_who_is_trusted_is_said_after_what_it_changes(studio: OpenStudio, served: Served) -> None:
+def test_a_change_of_trust_is_previewed_before_it_applies(studio: OpenStudio, served: Served) -> None:
     with served.client() as client:
         client.post("/api/v1/users/ann/pools/herbs", json={"members": ["ann", "bob"]}).raise_for_status()
         run_apart(freeze(served, "herbs", "ann"))
@@ -150,7 +152,7 @@ def test_who_is_trusted_is_said_after_what_it_changes(studio: OpenStudio, served
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_hostile_words_stay_words(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
     user, pool = f"eve{size[0]}", f"spoilt{size[0]}"
     with served.client() as client:
         client.post(

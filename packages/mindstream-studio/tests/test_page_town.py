@@ -1,4 +1,4 @@
-"""The Town page in a real browser: watched and asked why, by hands and by keys; changed only after it was shown how."""
+"""The Town page in a real browser: watched and explained by mouse and keys; changes are previewed first."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ async def lived(folder: Path, text: str = HAMLET) -> None:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that offers a hamlet in which it is nine, and one whose texts are hostile."""
+    """A server that offers a hamlet at nine o'clock, and one with hostile texts."""
     folder = tmp_path_factory.mktemp("towns")
-    with ThreadPoolExecutor(1) as apart:  # Playwright has a loop of its own in this thread
+    with ThreadPoolExecutor(1) as apart:  # Playwright has its own event loop in this thread
         apart.submit(asyncio.run, lived(folder / "hamlet")).result()
         apart.submit(asyncio.run, lived(folder / "spoilt", SPOILT)).result()
     towns = {("local", name): folder / name for name in ("hamlet", "spoilt")}
@@ -64,7 +64,7 @@ def clock(page: Any) -> str:
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_a_moment_of_somebody_is_looked_at(
+def test_a_moment_of_a_resident_is_shown(
     studio: OpenStudio, node_tools: None, dark: bool, size: tuple[int, int]
 ) -> None:
     seen = studio(dark=dark, size=size)
@@ -76,7 +76,7 @@ def test_a_moment_of_somebody_is_looked_at(
     assert seen.fits() and seen.axe() == []
 
 
-def test_keys_alone_play_and_lead_to_people(studio: OpenStudio) -> None:
+def test_the_page_can_be_used_with_the_keyboard(studio: OpenStudio) -> None:
     seen = studio()
     page = watch(seen, t=TEN_PAST_EIGHT)
     page.keyboard.press("ArrowRight")
@@ -93,7 +93,7 @@ def test_keys_alone_play_and_lead_to_people(studio: OpenStudio) -> None:
     assert page.get_by_role("tab", name="Happenings").get_attribute("aria-selected") == "true"
 
 
-def test_a_link_and_back_lead_to_moments(studio: OpenStudio) -> None:
+def test_links_and_the_back_button_select_moments(studio: OpenStudio) -> None:
     seen = studio()
     page = watch(seen, t=TEN_PAST_EIGHT, place="Oak Cafe")
     assert page.locator(".town h2").inner_text() == "Oak Cafe"
@@ -104,7 +104,7 @@ def test_a_link_and_back_lead_to_moments(studio: OpenStudio) -> None:
     page.wait_for_function("() => document.querySelector('.town h2')?.textContent === 'Oak Cafe'")
 
 
-def test_a_decision_of_another_day_is_named_with_its_day(studio: OpenStudio) -> None:
+def test_decisions_of_another_day_show_the_day(studio: OpenStudio) -> None:
     seen = studio()
     page = watch(seen, t=TEN_PAST_EIGHT, who="Ada Brook")
     seen.offer_modules()
@@ -115,7 +115,7 @@ def test_a_decision_of_another_day_is_named_with_its_day(studio: OpenStudio) -> 
     assert [page.evaluate(time, now) for now in (600, 1439, 1440, 2030)] == ["10:00", "10:00", "Thu 10:00", "Thu 10:00"]
 
 
-def test_who_knows_a_fact_and_who_knows_whom(studio: OpenStudio) -> None:
+def test_knowledge_of_facts_and_acquaintances_are_shown(studio: OpenStudio) -> None:
     page = watch(studio(), t=TEN_PAST_EIGHT)
     page.get_by_role("tab", name="Who knows").click()
     page.get_by_role("button", name="Ada Brook is planning a reading evening").click()
@@ -124,7 +124,7 @@ def test_who_knows_a_fact_and_who_knows_whom(studio: OpenStudio) -> None:
     page.get_by_text("from the beginning").first.wait_for()
 
 
-def test_what_changes_a_town_is_shown_first(studio: OpenStudio, served: Served) -> None:
+def test_changes_of_a_town_are_confirmed_first(studio: OpenStudio, served: Served) -> None:
     page = watch(studio(), t="2023-02-13T09:00", who="Ben Hale")
     page.get_by_label("Whisper to Ben Hale").fill(FOX)
     page.get_by_role("button", name="Whisper", exact=True).click()
@@ -141,14 +141,14 @@ def test_what_changes_a_town_is_shown_first(studio: OpenStudio, served: Served) 
     page.get_by_text(FOX).first.wait_for()
 
 
-def test_it_lives_on_and_the_page_goes_along(studio: OpenStudio) -> None:
+def test_the_page_follows_a_running_town(studio: OpenStudio) -> None:
     page = watch(studio(), t="2023-02-13T09:00")
     page.get_by_role("button", name="1 hour").click()
     page.wait_for_function("() => document.querySelector('.clock .now').textContent >= '09:59'")
 
 
 def steps(page: Any, spot: list[int]) -> list[int]:
-    """Press arrow keys until one leads to another tile; return that."""
+    """Press arrow keys until one leads to another tile; return it."""
     page.locator("main").focus()
     for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
         page.locator(".around[aria-busy=false]").wait_for()
@@ -161,7 +161,7 @@ def steps(page: Any, spot: list[int]) -> list[int]:
     raise AssertionError(f"no way leads from {spot}")
 
 
-def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio, served: Served) -> None:
+def test_a_resident_can_be_controlled_with_arrow_keys(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     page = watch(seen)
     page.get_by_label("Live as somebody").select_option("Cleo Marsh")
@@ -176,7 +176,7 @@ def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio, served: Served) -> 
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_visitor_comes_in_walks_looks_speaks_and_is_seen(
+def test_a_visitor_can_enter_walk_look_and_speak(
     studio: OpenStudio, served: Served, node_tools: None, size: tuple[int, int]
 ) -> None:
     with served.client() as client:
@@ -217,7 +217,7 @@ def test_a_visitor_comes_in_walks_looks_speaks_and_is_seen(
 @pytest.mark.parametrize(
     ("town", "dark", "size"), [("hamlet", False, WIDE), ("spoilt", True, NARROW)], ids=["wide", "narrow-hostile"]
 )
-def test_a_town_is_forked_by_keys_and_both_go_in_step(
+def test_a_fork_and_its_origin_play_in_step(
     studio: OpenStudio, served: Served, node_tools: None, town: str, dark: bool, size: tuple[int, int]
 ) -> None:
     seen = studio(dark=dark, size=size)
@@ -256,7 +256,7 @@ def test_a_town_is_forked_by_keys_and_both_go_in_step(
         seen.forgive("404")  # a request sent at the moment of dropping
 
 
-def test_who_is_elsewhere_and_what_is_known_in_one_alone_are_told_apart(studio: OpenStudio) -> None:
+def test_differences_between_fork_and_origin_are_marked(studio: OpenStudio) -> None:
     page = watch(studio())
     found = page.evaluate("""async () => {
       const { modules } = await import("/studio/pages/town.js");
@@ -282,7 +282,7 @@ def test_who_is_elsewhere_and_what_is_known_in_one_alone_are_told_apart(studio: 
     assert [each["name"] for each in later] == ["Ben Hale"]
 
 
-def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> None:
+def test_a_lost_connection_is_restored(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     page = watch(seen, t="2023-02-13T09:00", who="Ada Brook")
     page.context.set_offline(True)
@@ -299,7 +299,7 @@ def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> N
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_after_a_restart_it_shows_the_same_and_what_is_new(
+def test_after_a_server_restart_the_page_shows_the_same_and_new_events(
     studio: OpenStudio, served: Served, tmp_path: Path, how: signal.Signals
 ) -> None:
     shutil.copytree(Location.of(served.api_app.runtime.offered.towns["local", "hamlet"]).beside, tmp_path / "hamlet")
@@ -323,17 +323,17 @@ def test_after_a_restart_it_shows_the_same_and_what_is_new(
     seen.forgive("ERR_", "Failed to load resource")
 
 
-def test_the_recorded_hamlet_is_there_to_look_at(studio: OpenStudio) -> None:
+def test_the_recorded_hamlet_can_be_viewed(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("town", **{"from": "recorded", "t": "2025-09-26T16:00", "who": "Sava Danilov"})
     seen.page.get_by_role("button", name="Why: Sava Danilov").click()
-    seen.page.get_by_role("dialog").get_by_text("rests on what came to mind when the day was planned").first.wait_for()
+    seen.page.get_by_role("dialog").get_by_text("based on memories recalled for the plan of the day").first.wait_for()
     seen.page.keyboard.press("Escape")
     assert seen.page.get_by_text("recorded").first.is_visible()
     assert seen.page.get_by_role("button", name="1 hour").count() == 0
 
 
-def test_facts_narrow_while_one_types_and_say_who_is_told_later(studio: OpenStudio) -> None:
+def test_facts_are_filtered_while_typing_and_show_later_knowers(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("town", **{"from": "recorded", "t": "2025-09-26T08:00"})
     seen.page.get_by_role("tab", name="Who knows").click()
@@ -341,17 +341,17 @@ def test_facts_narrow_while_one_types_and_say_who_is_told_later(studio: OpenStud
     listed.nth(10).wait_for()
     seen.page.get_by_role("searchbox", name="A fact").press_sequentially("films chair")
     seen.page.get_by_text("one of these words or more").wait_for()
-    assert "Mitea Halchin shows his father's films" in listed.first.inner_text(), "it holds both words"
+    assert "Mitea Halchin shows his father's films" in listed.first.inner_text(), "it contains both words"
     assert all("film" in each.lower() or "chair" in each.lower() for each in listed.all_inner_texts())
     seen.page.keyboard.press("Enter")
     seen.page.get_by_role("heading", name="Told later").wait_for()
     later = seen.page.get_by_role("listitem").filter(has_text="Nichifor Pahom from Sava Danilov")
     later.get_by_role("button", name="Fri 11:08").click()
     seen.page.get_by_text("of 6 know it by now").wait_for()
-    assert later.locator("xpath=preceding::h3[text()='Told later']").count() == 0, "it has been told by then"
+    assert later.locator("xpath=preceding::h3[text()='Told later']").count() == 0, "it has been told at that moment"
 
 
-def test_hostile_texts_stay_texts(studio: OpenStudio) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio) -> None:
     seen = studio(size=NARROW)
     page = watch(seen, town="spoilt", t=TEN_PAST_EIGHT)
     for tab in ("People", "Places", "Who knows", "Relations", "Happenings"):
@@ -369,7 +369,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio) -> None:
     assert page.title() == "Town · mindstream" and page.locator("img").count() == 0
 
 
-def test_who_stand_together_are_all_seen(studio: OpenStudio) -> None:
+def test_residents_at_the_same_spot_are_all_visible(studio: OpenStudio) -> None:
     page = watch(studio())
     crowd = """async (count) => {
       const { spread } = (await import("/studio/pages/town.js")).modules["town/spread.js"];
@@ -385,7 +385,7 @@ def test_who_stand_together_are_all_seen(studio: OpenStudio) -> None:
         assert nearest > 19 and farthest < 20 * count**0.5 and same, count
 
 
-def test_many_faces_stand_on_few_sheets_and_each_is_its_own(studio: OpenStudio) -> None:
+def test_many_distinct_faces_fit_on_few_sprite_sheets(studio: OpenStudio) -> None:
     page = watch(studio())
     drawn = """async (count) => {
       const { Faces } = (await import("/studio/pages/town.js")).modules["town/faces.js"];
@@ -405,5 +405,5 @@ def test_many_faces_stand_on_few_sheets_and_each_is_its_own(studio: OpenStudio) 
     awake, asleep, sheets = page.evaluate(drawn, 1_000)
     assert sheets <= 2
     for seen in (awake, asleep):
-        assert len(set(seen[::2])) == 1 and len(set(seen[1::2])) == 1, "a face like another's"
+        assert len(set(seen[::2])) == 1 and len(set(seen[1::2])) == 1, "two equal faces"
     assert len({awake[0], awake[1], asleep[0], asleep[1]}) == 4

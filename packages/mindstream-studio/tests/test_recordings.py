@@ -1,4 +1,4 @@
-"""The recordings with which the studio opens: the same API below /recorded, complete, and only to be read."""
+"""The recordings shown at first by the studio: the same API below /recorded, complete, and read-only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ API = "/recorded/api/v1"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with the recordings, and nothing of its own."""
+    """A server with the recordings, and no other data."""
     serving = Served(tmp_path_factory.mktemp("studio") / "data", model="rules")
     add_studio(serving.api_app.api)
     add_recorded(serving.api_app)
@@ -38,7 +38,7 @@ def got(client: httpx.Client, path: str, **asked: Any) -> dict[str, Any]:
     return found
 
 
-def test_what_is_named_is_there(client: httpx.Client) -> None:
+def test_listed_recordings_exist(client: httpx.Client) -> None:
     named = client.get("/studio/about.json").json()["recordings"]
     assert named == [each.model_dump() for each in RECORDINGS]
     users = got(client, "/users")["users"]
@@ -50,7 +50,7 @@ def test_what_is_named_is_there(client: httpx.Client) -> None:
     assert PACKED.stat().st_size < 700_000
 
 
-def test_a_talk_is_told_with_what_was_believed_at_each_moment(client: httpx.Client) -> None:
+def test_a_conversation_is_recorded_with_its_beliefs_over_time(client: httpx.Client) -> None:
     rows = got(client, "/users/ann/log", limit=200)["rows"]
     heard = [row for row in rows if row["event"] == "heard"]
     said = [row for row in rows if row["event"] == "said"]
@@ -63,7 +63,7 @@ def test_a_talk_is_told_with_what_was_believed_at_each_moment(client: httpx.Clie
     assert got(client, "/users/ann/plan")["beliefs"][0]["version"] == 6
 
 
-def test_an_answer_that_waited_says_why(client: httpx.Client) -> None:
+def test_recorded_answers_contain_the_reason_for_waiting(client: httpx.Client) -> None:
     rows = got(client, "/users/ann/log", limit=200, kinds="heard,waiting,decided,judged,said")["rows"]
     decided = {row["answers"]: row for row in rows if row["event"] == "decided"}
     judged = {row["about"]: row for row in rows if row["event"] == "judged"}
@@ -74,7 +74,7 @@ def test_an_answer_that_waited_says_why(client: httpx.Client) -> None:
     assert any(row["needed"] for row in judged.values()) and not all(row["needed"] for row in judged.values())
 
 
-def test_memory_is_found_traced_to_what_was_said_and_has_slept(client: httpx.Client) -> None:
+def test_a_recorded_memory_has_recall_lineage_and_sleep(client: httpx.Client) -> None:
     asked = client.post(f"{API}/users/ann/memories/recall", json={"query": "where does she live?", "kinds": ["note"]})
     found = next(each for each in asked.json()["memories"] if "flat" in each["text"])
     lineage = got(client, f"/users/ann/memories/{found['id']}/lineage")
@@ -82,26 +82,24 @@ def test_memory_is_found_traced_to_what_was_said_and_has_slept(client: httpx.Cli
     nights = got(client, "/users/ann/nights")["nights"]
     assert any(night["forgotten"] and night["dream"] for night in nights)
     held = got(client, f"/users/ann/memories/{found['id']}/strength")
-    assert held["laws"] and held["now"] < 1.79e9, "its clock stands where the recording ended"
+    assert held["laws"] and held["now"] < 1.79e9, "the clock stops at the end of the recording"
 
 
-def test_a_task_was_solved_in_three_ways_and_each_call_can_be_read(client: httpx.Client) -> None:
+def test_a_task_is_recorded_with_three_strategies_and_its_calls(client: httpx.Client) -> None:
     runs = got(client, "/users/dora/plans")["runs"]
     ways = {run["how"]: run for run in runs if run["task"].startswith("What is the hometown")}
     assert set(ways) == {"rewoo", "react", "plan-execute"} and all(
         run["answer"].startswith("Sexten") for run in ways.values()
     )
     assert all(run["spent"]["model_calls"] > 0 for run in runs) and any(run["unanswered"] for run in runs)
-    assert {(run["spent"]["cost_usd"], run["spent"]["unpriced"]) for run in runs} == {(0.0, 0)}, (
-        "played back, it is free"
-    )
+    assert {(run["spent"]["cost_usd"], run["spent"]["unpriced"]) for run in runs} == {(0.0, 0)}, "playback is free"
     calls = got(client, "/users/dora/calls")["calls"]
     whole = got(client, f"/users/dora/calls/{calls[0]['seq']}")
     assert calls[0]["kept"] and whole["messages"] and whole["answered"]
     assert [row["event"] for row in whole["about"]] == ["solving"]
 
 
-def test_a_life_has_a_ledger_and_its_calls(client: httpx.Client) -> None:
+def test_a_recorded_life_has_a_ledger_and_calls(client: httpx.Client) -> None:
     life = got(client, "/users/museum/life")
     assert life["goal"].startswith("Write an honest account of the ferry Marta") and life["tasks"]
     calls = got(client, "/users/museum/calls", role="M2")["calls"]
@@ -109,7 +107,7 @@ def test_a_life_has_a_ledger_and_its_calls(client: httpx.Client) -> None:
     assert life["turn"] >= 30 and asked["event"] == "asked" and asked["role"] == "M2"
 
 
-def test_pools_tell_what_was_let_in_what_was_refused_and_what_was_learned(client: httpx.Client) -> None:
+def test_recorded_pools_contain_verdicts_and_training_versions(client: httpx.Client) -> None:
     pairs = got(client, "/users/olga/pools/tongues/pairs")["pairs"]
     graded = [each for each in pairs if each["by"] == "playback:a language mind"]
     assert len(graded) == 3 and all(each["verdict"] == "admitted" and len(each["grades"]) == 6 for each in graded)
@@ -120,12 +118,12 @@ def test_pools_tell_what_was_let_in_what_was_refused_and_what_was_learned(client
     assert versions[-1]["held"] and versions[-1]["learned_from"] > 100
 
 
-def test_the_hamlet_is_there(client: httpx.Client) -> None:
+def test_the_recorded_hamlet_is_complete(client: httpx.Client) -> None:
     found = got(client, "/towns/hamlet/recording")
     assert found["whole"] and found["step"] == 17_279 and len(found["recording"]["people"]) == 6
 
 
-def test_nothing_of_it_can_be_changed_and_it_is_said_how_to_begin(served: Served, client: httpx.Client) -> None:
+def test_recordings_are_read_only_and_errors_name_the_command_to_start(served: Served, client: httpx.Client) -> None:
     writes: dict[str, tuple[dict[str, object], str]] = {
         "/users/ann/memories": ({"text": "x"}, "mindstream chat"),
         "/users/ann/send": ({"text": "x"}, "mindstream chat"),
@@ -141,13 +139,13 @@ def test_nothing_of_it_can_be_changed_and_it_is_said_how_to_begin(served: Served
         assert "recordings are read-only" in refused.json()["detail"] and f"`{begin}`" in refused.json()["detail"]
     memory = got(client, "/users/ann/memories")["memories"][0]
     assert client.delete(f"{API}/users/ann/memories/{memory['id']}").status_code == 403
-    assert client.get("/api/v1/users").json()["users"] == [], "they are no part of what is one's own"
+    assert client.get("/api/v1/users").json()["users"] == [], "they are separate from the user's own data"
     assert client.get(f"{API}/nothing").status_code == 404
     with client.stream("GET", f"{API}/events", params={"user": "ann", "after": 0}) as events:
         assert next(line for line in events.iter_lines() if line.startswith("event:")) == "event: opened"
 
 
-def test_a_token_is_wanted_where_it_is_elsewhere(tmp_path: Path) -> None:
+def test_recordings_need_a_token_if_the_server_does(tmp_path: Path) -> None:
     serving = Served(tmp_path / "data", model="rules", require_token=True)
     add_recorded(serving.api_app)
     with serving as running, running.client() as client:
@@ -155,5 +153,5 @@ def test_a_token_is_wanted_where_it_is_elsewhere(tmp_path: Path) -> None:
         assert client.get(f"{API}/users", headers=running.token("acme")).status_code == 200
 
 
-def test_recordings_say_who_answered() -> None:
+def test_recordings_name_the_kind_of_model() -> None:
     assert {each.who for each in RECORDINGS} == {MIND, "Stand-ins"}

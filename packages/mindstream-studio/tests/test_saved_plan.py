@@ -1,4 +1,4 @@
-"""A task that was saved to a file: its ways side by side, step by step, what each took; and no request."""
+"""A task saved to a file: its strategies side by side, step by step, the costs; and no request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER = "What is left of ten after three?"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that keeps the words of calls, and whose models are the double of an endpoint."""
+    """A server that logs prompts, with the double of an endpoint as its models."""
     with FakeEndpoint() as door, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         door.otherwise = answer
@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def files(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A task that ann had solved in three ways, without calls and with them, as files."""
+    """A task of ann solved with three strategies, without calls and with them, as files."""
     folder = tmp_path_factory.mktemp("files")
     solve(served, "ann", "rewoo", task=OTHER)
     runs = [each["run"] for each in solve(served, "ann", "rewoo", "react", "plan-execute")]
@@ -47,7 +47,7 @@ def files(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_saved_task_is_the_page_itself_and_asks_nobody(
+def test_a_saved_task_shows_the_page_without_requests(
     studio: OpenStudio, node_tools: None, files: dict[str, Path], dark: bool, size: tuple[int, int]
 ) -> None:
     seen = studio(dark=dark, size=size, url=files["plan"].parent.as_uri())
@@ -77,15 +77,13 @@ def test_a_saved_task_is_the_page_itself_and_asks_nobody(
     assert {url.partition("#")[0] for url in asked} == {files["plan"].as_uri()}
 
 
-def test_other_tasks_and_calls_are_not_in_it(files: dict[str, Path]) -> None:
+def test_a_saved_task_contains_no_other_tasks_or_calls(files: dict[str, Path]) -> None:
     words = str(held_in(files["plan"]))
     assert TASK in words and OTHER not in words and "Plan the task" not in words
     assert "Plan the task" in str(held_in(files["calls"]))
 
 
-def test_a_cost_leads_to_the_call_behind_it_and_back(
-    studio: OpenStudio, node_tools: None, files: dict[str, Path]
-) -> None:
+def test_a_cost_links_to_its_model_call_and_back(studio: OpenStudio, node_tools: None, files: dict[str, Path]) -> None:
     seen = studio(url=files["calls"].parent.as_uri())
     look_at(seen, files["calls"])
     took = seen.page.get_by_role("region", name="What it took")
@@ -103,7 +101,7 @@ def test_a_cost_leads_to_the_call_behind_it_and_back(
     took.wait_for()
 
 
-def test_hostile_words_stay_words(studio: OpenStudio, served: Served, tmp_path: Path) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, tmp_path: Path) -> None:
     with served.client() as client:
         step = {"id": "E1", "tool": "calculator", "arguments": {"expression": HOSTILE[1]}, "why": HOSTILE[3]}
         begun = client.post("/api/v1/users/eve/plans/run", json={"plan": {"task": HOSTILE[0], "steps": [step]}})
@@ -121,7 +119,7 @@ def test_hostile_words_stay_words(studio: OpenStudio, served: Served, tmp_path: 
     assert seen.page.locator("main img, main script, aside img").count() == 0
 
 
-def test_a_run_that_is_not_there_is_named(served: Served, tmp_path: Path, files: dict[str, Path]) -> None:
+def test_a_missing_run_is_named_in_the_error(served: Served, tmp_path: Path, files: dict[str, Path]) -> None:
     settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})
     with pytest.raises(InputError, match="no run is called 'none' here"):
         save(settings, tmp_path / "none.html", partial(save_plan, run="none"))

@@ -1,4 +1,4 @@
-"""A talk that was saved to a file: whole, with why and the calls behind it if asked; nothing else, and no request."""
+"""A conversation saved to a file: complete, with reasons and optionally calls; nothing else, and no request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OpenStudio = Callable[..., Studio]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server that keeps the words of calls, with a talk of two utterances between two others, and a hostile one."""
+    """A server that logs prompts, with a conversation of two utterances between two others, and a hostile one."""
     settings = Settings(model="rules", keep_prompts=True)
     with serve_studio(tmp_path_factory.mktemp("saved") / "data", settings=settings) as server:
         say(server, "ann", COFFEE, "before")
@@ -37,7 +37,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def files(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Ann's first talk without calls and with them, and eve's, as files."""
+    """Ann's first conversation without calls and with them, and eve's, as files."""
     folder = tmp_path_factory.mktemp("files")
     settings = served.api_app.runtime.settings
     ann, eve = (settings.model_copy(update={"user": name}) for name in ("ann", "eve"))
@@ -50,7 +50,7 @@ def files(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_saved_talk_is_the_page_itself_and_asks_nobody(
+def test_a_saved_conversation_shows_the_page_without_requests(
     studio: OpenStudio, node_tools: None, files: dict[str, Path], dark: bool, size: tuple[int, int]
 ) -> None:
     seen = studio(dark=dark, size=size, url=files["talk"].parent.as_uri())
@@ -80,18 +80,18 @@ def test_a_saved_talk_is_the_page_itself_and_asks_nobody(
     assert {url.partition("#")[0] for url in asked} == {files["talk"].as_uri()}
 
 
-def test_nothing_of_other_talks_is_in_it_but_what_is_believed(files: dict[str, Path]) -> None:
+def test_a_saved_conversation_contains_no_other_conversation(files: dict[str, Path]) -> None:
     held = held_in(files["talk"])
     words = str(held)
     assert COFFEE not in words and "bakery" not in words and "a cat" not in words
     assert held["calls"] == [] and "asked" not in words
     assert {"heard", "said", "thought", "belief_changed", "decided"} <= {row["event"] for row in held["rows"]}
     recalled = [each["text"] for one in held["recalls"] for each in one["answer"]["memories"]]
-    assert BADLY in recalled, "what was said before in this talk came to mind"
+    assert BADLY in recalled, "earlier messages of this conversation are recalled"
     assert files["talk"].stat().st_size < 200_000
 
 
-def test_a_line_leads_to_the_call_behind_it_and_back(
+def test_a_message_links_to_its_model_call_and_back(
     studio: OpenStudio, node_tools: None, files: dict[str, Path]
 ) -> None:
     seen = studio(url=files["calls"].parent.as_uri())
@@ -113,7 +113,7 @@ def test_a_line_leads_to_the_call_behind_it_and_back(
     assert {url.partition("#")[0] for url in asked} == {files["calls"].as_uri()}
 
 
-def test_hostile_texts_stay_texts(studio: OpenStudio, files: dict[str, Path]) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio, files: dict[str, Path]) -> None:
     assert "<img" not in files["eve"].read_text("utf-8")
     for size in (WIDE, NARROW):
         seen = studio(size=size, url=files["eve"].parent.as_uri())
@@ -128,7 +128,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, files: dict[str, Path]) ->
         assert seen.page.locator("main img, main script, aside img").count() == 0
 
 
-def test_another_programs_file_is_left_unchanged(served: Served, tmp_path: Path) -> None:
+def test_a_file_of_another_program_is_left_unchanged(served: Served, tmp_path: Path) -> None:
     other = tmp_path / "mine.html"
     other.write_text("<p>mine</p>", "utf-8")
     settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})
@@ -141,6 +141,6 @@ def test_another_programs_file_is_left_unchanged(served: Served, tmp_path: Path)
     assert other.read_text("utf-8") == "<p>mine</p>" and not (tmp_path / "none.html").exists()
 
 
-def test_the_kinds_of_a_talk_are_those_of_the_page() -> None:
+def test_saved_event_kinds_equal_those_of_the_page() -> None:
     page = (STATIC / "pages" / "talk" / "shapes.js").read_text("utf-8")
     assert tuple(re.findall(r'"(\w+)"', page.partition("KINDS = [")[2].partition("]")[0])) == KINDS

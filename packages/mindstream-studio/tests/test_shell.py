@@ -21,7 +21,7 @@ def remember(url: str, text: str, user: str = "ann") -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_page_is_right_again_after_a_restart(studio: OpenStudio, tmp_path: Path, how: signal.Signals) -> None:
+def test_a_page_recovers_after_a_server_restart(studio: OpenStudio, tmp_path: Path, how: signal.Signals) -> None:
     with ServerProcess(tmp_path / "data", "--studio") as server:
         port = int(server.url.rpartition(":")[2])
         remember(server.url, "It was there before.")
@@ -39,7 +39,7 @@ def test_a_page_is_right_again_after_a_restart(studio: OpenStudio, tmp_path: Pat
     seen.forgive("ERR_", "Failed to load resource")
 
 
-def test_nothing_is_passed_over_before_the_log_is_followed(studio: OpenStudio, served: Served) -> None:
+def test_events_before_the_event_stream_opens_are_not_missed(studio: OpenStudio, served: Served) -> None:
     remember(served.url, "It was there before.", "ira")
     seen = studio()
     stream = seen.hold("**/api/v1/events*")
@@ -47,12 +47,12 @@ def test_nothing_is_passed_over_before_the_log_is_followed(studio: OpenStudio, s
     seen.page.get_by_text("It was there before.").wait_for()
     stream.wait()
     remember(served.url, "It came before anybody listened.", "ira")
-    stream.let_go()
+    stream.release()
     seen.page.get_by_text("It came before anybody listened.").wait_for()
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
     ids = [remember(served.url, text, "eve") for text in HOSTILE]
     seen = studio(size=size)
     seen.open("memory", user="eve")
@@ -70,7 +70,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served, size: tupl
     assert seen.page.locator("main img, main script").count() == 0
 
 
-def test_colours_are_the_systems_until_chosen(studio: OpenStudio) -> None:
+def test_colours_follow_the_system_until_chosen(studio: OpenStudio) -> None:
     seen = studio(dark=True)
     seen.open("memory", user="ann")
     paper = "getComputedStyle(document.body).backgroundColor"
@@ -83,13 +83,13 @@ def test_colours_are_the_systems_until_chosen(studio: OpenStudio) -> None:
     assert seen.page.evaluate(paper) == light
 
 
-def test_a_link_to_no_page_comes_to_the_first(studio: OpenStudio) -> None:
+def test_a_link_to_an_unknown_page_opens_the_first(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("nowhere", user="ann")
     assert "#/talk?user=ann" in seen.page.url
 
 
-def test_what_is_not_drawn_is_not_fetched(studio: OpenStudio, served: Served) -> None:
+def test_unused_modules_are_not_fetched(studio: OpenStudio, served: Served) -> None:
     remember(served.url, "Hal whistles.", "hal")
     seen = studio()
     fetched: list[str] = []

@@ -1,4 +1,4 @@
-"""A server that wants a token: the pages come, ask for it, and send it in a header, with the event stream too."""
+"""A server that requires a token: the pages load, ask for it, and send it in a header, also for the event stream."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def enter(seen: Studio, text: str) -> None:
     seen.page.keyboard.press("Enter")
 
 
-def test_the_pages_come_without_a_token_and_nothing_else_does(served: Served) -> None:
+def test_only_the_static_pages_are_served_without_a_token(served: Served) -> None:
     with served.client() as client:
         assert client.get("/studio/").status_code == client.get("/studio/app.js").status_code == 200
         assert client.get("/studio", follow_redirects=False).status_code == 307
@@ -37,7 +37,7 @@ def test_the_pages_come_without_a_token_and_nothing_else_does(served: Served) ->
             assert client.get(path).status_code == 401, path
 
 
-def test_a_token_opens_the_pages_and_stands_in_no_link(studio: OpenStudio, served: Served, node_tools: None) -> None:
+def test_a_token_opens_the_pages_and_is_in_no_link(studio: OpenStudio, served: Served, node_tools: None) -> None:
     seen, given = studio(), token(served)
     sent: list[tuple[str, str]] = []
     seen.forgive("401")
@@ -61,7 +61,7 @@ def test_a_token_opens_the_pages_and_stands_in_no_link(studio: OpenStudio, serve
     seen.page.get_by_text("This server asks for a token").wait_for()
 
 
-def test_it_is_said_what_a_token_may_not_do(studio: OpenStudio, served: Served) -> None:
+def test_missing_permissions_of_a_token_are_shown(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.forgive("401", "403")
     seen.page.goto(f"{served.url}/studio/#/talk?user=bob")
@@ -74,7 +74,7 @@ def test_it_is_said_what_a_token_may_not_do(studio: OpenStudio, served: Served) 
     seen.page.get_by_label("What you say").wait_for()
 
 
-def test_a_token_that_is_revoked_is_asked_for_again(studio: OpenStudio, served: Served) -> None:
+def test_the_page_asks_for_a_new_token_after_revocation(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.forgive("401")
     given, about = served.change_tokens(lambda tokens: tokens.new("acme", "read,write", 1))
@@ -82,5 +82,5 @@ def test_a_token_that_is_revoked_is_asked_for_again(studio: OpenStudio, served: 
     enter(seen, given)
     seen.page.get_by_role("searchbox", name="Ask this memory").wait_for()
     served.change_tokens(lambda tokens: tokens.revoke(about.id))
-    seen.page.evaluate("location.hash = '#/memory?user=ann&q=sleep'")  # or the stream is refused before
+    seen.page.evaluate("location.hash = '#/memory?user=ann&q=sleep'")  # or the event stream is refused first
     seen.page.get_by_text("That token opens nothing here").wait_for()

@@ -1,4 +1,4 @@
-"""What browsers get of the studio: typed, small, of known origin, under a strict policy."""
+"""The static files of the studio: typed, small, of known origin, with a strict policy."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from studio import TOOLS
 MOST_BYTES = 350_000
 
 
-def test_types_hold(node_tools: None) -> None:
+def test_the_modules_pass_the_type_checker(node_tools: None) -> None:
     tsc = TOOLS / "node_modules" / ".bin" / "tsc"
     done = subprocess.run([tsc, "-p", STATIC / "jsconfig.json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_pages_are_small() -> None:
+def test_the_size_of_the_pages_is_limited() -> None:
     assert sum(len(page.packed) for page in read_pages().values()) < MOST_BYTES
 
 
-def test_what_is_vendored_is_what_versions_says() -> None:
+def test_vendored_files_match_their_hashes() -> None:
     folder = STATIC / "vendor"
     versions = json.loads((folder / "versions.json").read_text("utf-8"))
     assert set(versions) == {path.name for path in folder.glob("*") if path.suffix in (".js", ".css")}
@@ -35,7 +35,7 @@ def test_what_is_vendored_is_what_versions_says() -> None:
     assert {each["package"]: each["version"] for each in versions.values()} == wanted
 
 
-def test_nothing_becomes_markup_and_values_are_tokens() -> None:
+def test_scripts_write_no_markup_and_styles_use_design_tokens() -> None:
     own = [path for path in STATIC.rglob("*.js") if path.parent.name != "vendor"]
     markup = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|dangerouslySet|document\.write|\beval\(")
     assert [path.name for path in own if markup.search(path.read_text("utf-8"))] == []
@@ -44,7 +44,7 @@ def test_nothing_becomes_markup_and_values_are_tokens() -> None:
     assert [path.name for path in sheets if colour.search(path.read_text("utf-8"))] == []
 
 
-def test_pages_come_with_a_strict_policy_and_are_asked_for_once(served: Served) -> None:
+def test_pages_have_a_strict_policy_and_are_cached(served: Served) -> None:
     with served.client() as client:
         first = client.get("/studio/")
         assert first.status_code == 200

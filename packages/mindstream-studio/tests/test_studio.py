@@ -1,4 +1,4 @@
-"""`mindstream studio`: it starts a server and names its page; where one answers already, it names that one."""
+"""`mindstream studio`: it starts a server and prints its page; if one is running already, it prints that one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpx
 from served import ServerProcess
 
 
-def test_it_serves_its_page_and_names_it(folder: Path) -> None:
+def test_studio_starts_a_server_and_prints_its_address(folder: Path) -> None:
     words = [sys.executable, "-m", "mindstream", "studio", "--no-open", "--port", "0", "--data", str(folder)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}) as one:
         assert one.stdout is not None
@@ -25,7 +25,7 @@ def test_it_serves_its_page_and_names_it(folder: Path) -> None:
     assert one.returncode == 0
 
 
-def test_a_server_without_pages_is_named(folder: Path) -> None:
+def test_a_server_without_the_studio_is_reported(folder: Path) -> None:
     with ServerProcess(folder) as server:
         refused = ask("--port", server.url.rpartition(":")[2], "--data", str(folder))
     assert refused.returncode == 2
@@ -38,17 +38,17 @@ def ask(*flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_a_recorded_talk_and_a_task_are_saved_as_files(tmp_path: Path) -> None:
+def test_recorded_conversations_and_tasks_can_be_saved_as_files(tmp_path: Path) -> None:
     for flags in (["--talk", "evening", "--user", "ann"], ["--plan", "0exw90akeq26", "--user", "dora", "--with-calls"]):
         out = tmp_path / f"{flags[0][2:]}.html"
         saved = save(*flags, "--recorded", "--out", str(out))
         assert saved.returncode == 0 and str(out.stat().st_size) in saved.stdout
-        assert save(*flags, "--recorded", "--out", str(out)).returncode == 0, "an older one is written anew"
+        assert save(*flags, "--recorded", "--out", str(out)).returncode == 0, "an older export is overwritten"
     calls = save("--talk", "evening", "--user", "ann", "--with-calls", "--recorded", "--out", str(out))
     assert "no model call" in calls.stderr
 
 
-def test_an_impossible_export_is_explained(folder: Path, tmp_path: Path) -> None:
+def test_invalid_export_flags_are_refused_with_the_reason(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     for flags, why in (
         ([], "--talk SESSION, --plan RUN and --town DIR"),

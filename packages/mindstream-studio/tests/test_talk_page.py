@@ -1,4 +1,4 @@
-"""The Talk page: messages are answered, with reasoning next to them; any moment, and why."""
+"""The Talk page: messages are answered, with the reasoning next to them; any moment, and its explanation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def told(served: Served) -> list[int]:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_what_is_said_is_answered_and_shown_from_within(
+def test_a_message_is_answered_and_the_reasoning_shown(
     studio: OpenStudio, node_tools: None, dark: bool, size: tuple[int, int]
 ) -> None:
     seen = studio(dark=dark, size=size)
@@ -55,7 +55,7 @@ def test_what_is_said_is_answered_and_shown_from_within(
     [(0.374, 0.36, 0.36, 0.36), (2.5, 2.0, 1.0, 2.0), (0.9, 1.0, 0.2, 0.7), (0.36, 0.36, None, 0.3)],
     ids=["first-is-all", "written-late", "written-before", "no-stream"],
 )
-def test_the_first_word_comes_before_the_whole_answer(
+def test_the_timeline_shows_the_first_word_before_the_whole_answer(
     studio: OpenStudio, served: Served, written_s: float, said_s: float, first_s: float | None, whole_s: float
 ) -> None:
     seen = studio()
@@ -77,7 +77,7 @@ def test_the_first_word_comes_before_the_whole_answer(
     assert next(each for each in spans if each["seq"] == 4)["to"] == pytest.approx(9)
 
 
-def test_the_input_is_in_view_on_a_phone(studio: OpenStudio, told: list[int]) -> None:
+def test_the_input_is_visible_on_a_phone(studio: OpenStudio, told: list[int]) -> None:
     for user in ("nobody-yet", "ann"):
         seen = studio(size=NARROW)
         seen.open("talk", user=user)
@@ -86,7 +86,7 @@ def test_the_input_is_in_view_on_a_phone(studio: OpenStudio, told: list[int]) ->
         assert said.evaluate("each => each.getBoundingClientRect().bottom <= window.innerHeight")
 
 
-def test_what_is_said_again_where_no_answer_came_is_heard_once(studio: OpenStudio) -> None:
+def test_a_resent_message_is_processed_once(studio: OpenStudio) -> None:
     seen, tries = studio(), list[str]()
 
     def lose_the_first(route: Any) -> None:
@@ -110,7 +110,7 @@ def test_what_is_said_again_where_no_answer_came_is_heard_once(studio: OpenStudi
     assert [row["text"] for row in rows] == [BADLY, COFFEE]
 
 
-def test_a_link_holds_a_moment_and_the_keys_move_it(studio: OpenStudio, told: list[int]) -> None:
+def test_a_link_selects_a_moment_and_keys_move_it(studio: OpenStudio, told: list[int]) -> None:
     seen = studio()
     seen.open("talk", user="ann", talk="first", seq=told[1])
     talk = seen.page.get_by_role("region", name="The conversation")
@@ -132,7 +132,7 @@ def test_a_link_holds_a_moment_and_the_keys_move_it(studio: OpenStudio, told: li
     talk.get_by_text(GOAL).wait_for()
 
 
-def test_a_moment_alone_finds_its_talk_and_a_belief_of_an_earlier_one_its_words(
+def test_a_moment_selects_its_conversation_and_beliefs_link_to_their_source(
     studio: OpenStudio, told: list[int]
 ) -> None:
     seen = studio()
@@ -148,7 +148,7 @@ def test_a_moment_alone_finds_its_talk_and_a_belief_of_an_earlier_one_its_words(
     seen.page.get_by_role("complementary", name="The memory that is open").get_by_text(BADLY).first.wait_for()
 
 
-def test_an_answer_says_why_by_keys_alone(studio: OpenStudio, node_tools: None) -> None:
+def test_the_reasons_of_an_answer_are_reachable_by_keyboard(studio: OpenStudio, node_tools: None) -> None:
     seen = studio()
     seen.open("talk", user="keys")
     for text in (BADLY, GOAL, COFFEE, "What do you remember about me?"):
@@ -180,7 +180,7 @@ def test_an_answer_says_why_by_keys_alone(studio: OpenStudio, node_tools: None) 
     assert seen.axe() == []
 
 
-def test_another_talk_is_begun_with_another_pack(studio: OpenStudio, served: Served, told: list[int]) -> None:
+def test_a_new_conversation_can_use_another_pack(studio: OpenStudio, served: Served, told: list[int]) -> None:
     seen = studio()
     seen.open("talk", user="ann")
     seen.page.get_by_role("button", name="New talk").click()
@@ -198,7 +198,7 @@ def test_another_talk_is_begun_with_another_pack(studio: OpenStudio, served: Ser
     assert talk.get_by_text("Teach me fractions.").count() == 0
 
 
-def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served) -> None:
+def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served) -> None:
     for text in HOSTILE:
         say(served, "eve", text)
     for size in (WIDE, NARROW):
@@ -229,17 +229,17 @@ def door() -> Iterator[FakeEndpoint]:
 
 
 @pytest.fixture
-def spoken_for(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """A server whose minds are answered for by the double of an endpoint."""
+def server_with_model(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A server with the double of an endpoint as its model."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serve_studio(tmp_path / "data", model=f"{door.url}#any") as server:
         yield server
 
 
-def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_after_all(
-    spoken_for: Served, door: FakeEndpoint, studio: OpenStudio
+def test_a_streamed_answer_can_be_stopped_and_requested_again(
+    server_with_model: Served, door: FakeEndpoint, studio: OpenStudio
 ) -> None:
-    seen = studio(url=spoken_for.url)
+    seen = studio(url=server_with_model.url)
     door.otherwise = Stalls("Warm milk is")
     seen.open("talk", user="ann")
     seen.page.get_by_text("live: ").wait_for()
@@ -264,10 +264,10 @@ def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_aft
     talk.get_by_text("Go to bed when you are sleepy.").wait_for()
 
 
-def test_first_words_are_kept_until_the_row_is_read_that_they_answer(
-    spoken_for: Served, door: FakeEndpoint, studio: OpenStudio
+def test_streamed_words_are_kept_until_their_message_is_loaded(
+    server_with_model: Served, door: FakeEndpoint, studio: OpenStudio
 ) -> None:
-    seen = studio(url=spoken_for.url)
+    seen = studio(url=server_with_model.url)
     door.otherwise = Stalls("Warm milk is")
     seen.open("talk", user="ann")
     seen.page.wait_for_function(
@@ -281,11 +281,11 @@ def test_first_words_are_kept_until_the_row_is_read_that_they_answer(
         ".some(({ text }) => text)"
     )
     rows.wait()
-    rows.let_go()
+    rows.release()
     seen.page.get_by_role("region", name="The conversation").get_by_text("Warm milk is").wait_for()
 
 
-def test_a_talk_that_is_chosen_while_something_is_sent_stays(studio: OpenStudio, told: list[int]) -> None:
+def test_switching_conversations_while_sending_keeps_the_selection(studio: OpenStudio, told: list[int]) -> None:
     seen = studio()
     seen.open("talk", user="ann", talk="first")
     talk = seen.page.get_by_role("region", name="The conversation")
@@ -297,13 +297,13 @@ def test_a_talk_that_is_chosen_while_something_is_sent_stays(studio: OpenStudio,
     seen.page.get_by_label("Which talk").select_option("second")
     talk.get_by_text(COFFEE).wait_for()
     with seen.page.expect_response("**/send") as answered:
-        sent.let_go()
+        sent.release()
     answered.value.finished()
     seen.draw()
     assert "talk=second" in seen.page.url and talk.get_by_text(COFFEE).is_visible()
 
 
-def test_what_was_said_while_the_connection_was_lost_is_there_afterwards(studio: OpenStudio, served: Served) -> None:
+def test_messages_sent_while_offline_appear_afterwards(studio: OpenStudio, served: Served) -> None:
     say(served, "ida", BADLY)
     seen = studio()
     seen.forgive("ERR_INTERNET_DISCONNECTED")
@@ -317,7 +317,7 @@ def test_what_was_said_while_the_connection_was_lost_is_there_afterwards(studio:
     talk.get_by_text(COFFEE).wait_for()
 
 
-def test_the_recorded_talk_is_looked_at_and_not_written_to(studio: OpenStudio, node_tools: None) -> None:
+def test_a_recorded_conversation_is_read_only(studio: OpenStudio, node_tools: None) -> None:
     seen = studio()
     seen.open("talk", user="nobody")
     seen.page.get_by_text("Or look at what is recorded:").wait_for()

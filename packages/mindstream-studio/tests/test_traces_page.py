@@ -1,4 +1,4 @@
-"""The Traces page: each call with its words, totals that narrow the list, the way to a call and back."""
+"""The Traces page: each call with its text, totals that filter the list, links to a call and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, door: FakeEndpoint) -> Iterator[Served]:
-    """A server that keeps the words of calls, with something said and answered, and a call that failed."""
+    """A server that logs prompts, with an answered message, and a call that failed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         settings = Settings(model=f"{door.url}#any", keep_prompts=True, budget_tokens=1_000_000)
@@ -54,7 +54,7 @@ def calls(server: Served, user: str, **asked: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_a_call_shows_its_words_and_leads_to_the_talk_and_back(
+def test_a_call_shows_its_text_and_links_to_the_conversation(
     studio: OpenStudio, node_tools: None, served: Served, dark: bool, size: tuple[int, int]
 ) -> None:
     seen = studio(dark=dark, size=size)
@@ -63,7 +63,7 @@ def test_a_call_shows_its_words_and_leads_to_the_talk_and_back(
     opened = seen.page.get_by_role("complementary", name="The call that is open")
     opened.get_by_text(ANSWER, exact=True).wait_for()
     opened.get_by_text("what ann said", exact=False).wait_for()
-    assert opened.get_by_text("The owl sat on the roof.").count() >= 2, "what it was for, and in what was asked"
+    assert opened.get_by_text("The owl sat on the roof.").count() >= 2, "in its purpose and in the prompt"
     opened.get_by_role("listitem").filter(has_text="this call").wait_for()
     assert seen.axe() == [] and seen.fits()
     opened.get_by_role("link", name="the talk as it stood then").click()
@@ -93,7 +93,7 @@ def test_totals_by_day_and_role_narrow_the_list(studio: OpenStudio, node_tools: 
     seen.page.wait_for_function("many => document.querySelectorAll('.call').length > many", arg=count)
 
 
-def test_it_is_all_done_by_keys(studio: OpenStudio, served: Served) -> None:
+def test_the_page_can_be_used_with_the_keyboard(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.open("traces", user="ann")
     first = calls(served, "ann")[0]
@@ -107,7 +107,7 @@ def test_it_is_all_done_by_keys(studio: OpenStudio, served: Served) -> None:
     opened.wait_for(state="detached")
 
 
-def test_words_of_prompts_and_answers_stay_words(studio: OpenStudio, served: Served) -> None:
+def test_prompts_and_replies_are_shown_as_text(studio: OpenStudio, served: Served) -> None:
     seen = studio(size=NARROW)
     seen.open("traces", user="eve", call=calls(served, "eve", role="talker")[0]["seq"])
     opened = seen.page.get_by_role("complementary", name="The call that is open")
@@ -117,7 +117,7 @@ def test_words_of_prompts_and_answers_stay_words(studio: OpenStudio, served: Ser
     assert seen.fits()
 
 
-def test_a_moment_shows_the_calls_until_then(studio: OpenStudio, served: Served) -> None:
+def test_an_earlier_moment_shows_the_calls_until_then(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     all_of_it = calls(served, "ann")
     seen.open("traces", user="ann", seq=all_of_it[1]["seq"])
@@ -135,7 +135,7 @@ def test_a_mind_without_calls_explains_what_to_do(studio: OpenStudio, node_tools
     assert seen.axe() == []
 
 
-def test_it_says_how_words_are_kept_where_they_were_not(studio: OpenStudio, tmp_path: Path) -> None:
+def test_without_kept_prompts_the_page_names_the_setting(studio: OpenStudio, tmp_path: Path) -> None:
     with serve_studio(tmp_path / "data") as plain:
         with plain.client() as client:
             client.post(

@@ -1,4 +1,4 @@
-"""Draw docs/smallville.svg: `python tests/town/draw_smallville.py`."""
+"""Draw docs/smallville.svg: `python packages/mindstream-town/tests/draw_smallville.py`."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ knows = ["Oak Cafe:cafe:counter"]
 
 KEYS = r"^\[conditions\].*?(?=^\[\[residents)|^(?:day|seeds) = \[\n.*?^\]\n|^bed = .*?\n"
 PROSE = re.sub(KEYS, "", HAMLET, flags=re.DOTALL | re.MULTILINE)
-"""The same without the keys that a town needs where no model is."""
+"""The same without the keys that a town without a model needs."""
 
 
 def hamlet(seed: int = 1, **profile: object) -> Setting:
@@ -134,7 +134,7 @@ def hamlet(seed: int = 1, **profile: object) -> Setting:
 
 
 async def live(folder: Path, setting: Setting | None, until: int, models: Models | str = "rules") -> str:
-    """Live up to a step, begun or gone on with; return the journal's checksum."""
+    """Begin or continue a town and run it up to a step; return the journal's checksum."""
     async with Town.open(folder, setting, models=models) as town:
         await town.run(until=until)
         return await town.digest()

@@ -1,4 +1,4 @@
-"""A mind behind a fake OpenAI-compatible endpoint, asked and answered over HTTP."""
+"""A scripted model behind a fake OpenAI-compatible endpoint, called over HTTP."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mindstream.models.roles import Models
 
 
 class OverHttp:
-    """Sends each request to an endpoint where a scripted model answers it.
+    """Send each request to an endpoint where a scripted model answers it.
 
     Args:
-        mind: it sees the typed prompt; the endpoint has only the text.
+        mind: the scripted model; it gets the typed prompt, while the endpoint has only the text.
     """
 
     def __init__(self, mind: Model, door: FakeEndpoint) -> None:
@@ -38,7 +38,7 @@ class OverHttp:
 
 @asynccontextmanager
 async def over_http(mind: Model, door: FakeEndpoint) -> AsyncIterator[Models]:
-    """Open models that a mind behind a door answers for, in every role."""
+    """Open models for every role whose endpoint is answered by a scripted model."""
     behind = OverHttp(mind, door)
     try:
         yield Models(behind)

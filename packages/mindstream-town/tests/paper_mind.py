@@ -1,4 +1,4 @@
-"""A mind that answers the prompts of `lives=paper` for a village's people, typed and in their language."""
+"""A scripted model for the prompts of `lives=paper`: typed replies for the people of a village, in their language."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class PaperMind(Mind):
 
 
 def village_of(*more: str, **profile: Any) -> Setting:
-    """Return the Chinese village, lived step by step, with more people in the guest's home."""
+    """Return the Chinese village with step-by-step lives, with additional people in the guest's home."""
     setting = LIUCUN.setting(**({"lives": "paper"} | profile))
     guest = setting.people[LIUCUN.guest]
     added = {name: guest.model_copy(update={"name": name, "memories": ()}) for name in more}

@@ -1,4 +1,4 @@
-"""A model for scenes: typed replies as tests need them, and its requests."""
+"""A scripted model for scenes: typed replies, and a list of its requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def liucun(extra: Callable[[str], str] = lambda text: text, **profile: Any) -> S
 
 
 class SceneMind:
-    """Answers each kind of prompt by a function, where a test gives one; else as plainly as can be.
+    """Answer each kind of prompt with the test's function, if given, or with a minimal reply.
 
     Args:
         talk: what happens in a scene.
@@ -74,7 +74,7 @@ class SceneMind:
 
 
 def day(out: str = INN_WORDS) -> dict[str, Any]:
-    """Return a day with a morning, from nine to ten, at a place; the rest is spent at home."""
+    """Return a day with a morning, nine to ten at a place, and the rest at home."""
     items = [
         {"from": "07:00", "to": "08:00", "what": "起床吃早饭", "place": ""},
         {"from": "08:00", "to": "08:50", "what": "收拾屋子", "place": ""},
@@ -88,7 +88,7 @@ def day(out: str = INN_WORDS) -> dict[str, Any]:
 
 
 def talk(ask: TalkScene, **more: Any) -> dict[str, Any]:
-    """Return a talk of two lines."""
+    """Return a conversation of two lines."""
     one, two = (side.who for side in ask.sides)
     lines = [{"who": one, "says": f"早啊,{two}!"}, {"who": two, "says": "早!"}]
     remember = [{"who": name, "text": f"{one}和{two}在茶馆里说了话。", "weight": 3} for name in (one, two)]

@@ -30,7 +30,7 @@ MORNING = 8 * 360 + 200
 
 
 def asked(text: str) -> list[Prompt[Any]]:
-    """Every prompt of the town, with a text wherever others write."""
+    """Return every prompt of the town, with a text in each field that others can write."""
     person = {"who": text, "identity": text}
     return [
         PlanDay(**person, date="Monday", memories=(text,), yesterday=(text,), places=(Place(words=text),)),
@@ -47,12 +47,12 @@ def asked(text: str) -> list[Prompt[Any]]:
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_what_others_wrote_stays_between_its_tags(number: int) -> None:
+def test_untrusted_text_stays_inside_its_delimiters(number: int) -> None:
     plain, hostile = (asked(text)[number].messages() for text in ("Ada", HOSTILE))
-    assert plain[0] == hostile[0], "the static words come first, and nothing of the town is in them"
+    assert plain[0] == hostile[0], "the static text comes first, without text of the town"
     assert TAG.findall(plain[1].text) == TAG.findall(hostile[1].text)
     outside = [FENCED.sub("", each[1].text) for each in (plain, hostile)]
-    assert outside[0] == outside[1], "between the tags alone it says anything else"
+    assert outside[0] == outside[1], "only the text inside the delimiters differs"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_others_wrote_stays_between_its_tags(number: int) -> None:
         (7, ""),
     ],
 )
-def test_what_cannot_be_read_is_said_to_be_wrong(number: int, reply: str) -> None:
+def test_an_unreadable_reply_is_refused(number: int, reply: str) -> None:
     with pytest.raises(ReplyInvalid):
         asked("Ada")[number].parse(reply)
 
@@ -92,7 +92,7 @@ class Garbles:
 
 
 @pytest.mark.parametrize("says", [None, '{"tasks": [{"minutes": "many"}'])
-async def test_who_answers_nothing_that_can_be_used_stops_the_town_and_it_goes_on_as_if_it_had_not(
+async def test_an_unusable_reply_stops_the_town_and_resuming_gives_the_same_journal(
     folder: Path, says: str | None
 ) -> None:
     straight = await live(folder / "straight", hamlet(), MORNING)
@@ -108,13 +108,13 @@ async def test_who_answers_nothing_that_can_be_used_stops_the_town_and_it_goes_o
         assert stops == 4 and await town.digest() == straight
 
 
-async def test_only_a_fallback_that_is_named_answers_in_its_place(folder: Path) -> None:
+async def test_only_a_named_fallback_replaces_an_unusable_model(folder: Path) -> None:
     straight = await live(folder / "straight", hamlet(), MORNING)
     models = Models(Fallback([Garbles(range(100_000)), Rules()]))
     assert await live(folder / "with", hamlet(), MORNING, models) == straight
 
 
-async def test_an_endpoint_that_refuses_is_named(folder: Path) -> None:
+async def test_a_failing_endpoint_is_named_in_the_error(folder: Path) -> None:
     with FakeEndpoint() as door:
         door.otherwise = NO_SUCH_MODEL
         async with Models.named({"default": f"{door.url}#any", "importance": "rules"}) as models:

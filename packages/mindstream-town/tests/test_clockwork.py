@@ -1,4 +1,4 @@
-"""A town in lock-step: the same seed gives the same journal; who cannot see or talk does not."""
+"""A town in lock-step: the same seed gives the same journal; observation and talk can be switched off."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOON = 12 * 360
 
 
 async def lived(folder: Path, *stops: int, seed: int = 1, **profile: object) -> str:
-    """Live up to each of these steps, closed and opened again between; return the journal's checksum."""
+    """Run up to each of these steps, closing and reopening in between; return the journal's checksum."""
     digests = [await live(folder, None if n else hamlet(seed, **profile), stop) for n, stop in enumerate(stops)]
     return digests[-1]
 
@@ -41,16 +41,16 @@ async def test_the_same_seed_gives_the_same_journal(tmp_path: Path) -> None:
     assert await lived(tmp_path / "c", NOON, seed=2) != straight
 
 
-async def test_who_cannot_see_sees_nothing_and_who_cannot_talk_does_not(tmp_path: Path) -> None:
+async def test_without_observation_or_talk_no_such_events_occur(tmp_path: Path) -> None:
     await lived(tmp_path / "blind", NOON, observes=False)
     assert not [event for _, event in await rows(tmp_path / "blind", Perceived, Talked) if getattr(event, "seen", 1)]
     await lived(tmp_path / "mute", NOON, talks=False)
     assert not await rows(tmp_path / "mute", Talked)
     await lived(tmp_path / "both", NOON)
-    assert await rows(tmp_path / "both", Talked), "the control: in the same morning they talk"
+    assert await rows(tmp_path / "both", Talked), "the control: residents talk in the same morning"
 
 
-async def test_a_resident_waits_for_its_own_commits_alone(tmp_path: Path) -> None:
+async def test_a_resident_waits_only_for_its_own_commits(tmp_path: Path) -> None:
     goes_on = asyncio.Event()
 
     class Slow(SqliteStore):
@@ -74,22 +74,22 @@ async def test_a_resident_waits_for_its_own_commits_alone(tmp_path: Path) -> Non
     await store.close()
 
 
-async def test_what_one_may_use_is_looked_up_once_for_each_description(tmp_path: Path) -> None:
+async def test_usable_places_are_cached_for_each_description_of_a_resident(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(until=10)
         for person, may in tuple(town.setting.uses.values()):
             place = next(iter(may))
             other = person.model_copy(update={"day": (DayItem(start=0, end=60, what="rest", place=place),)})
-            assert may_use(town.setting, other, place), "another day of a person of that name is looked at anew"
+            assert may_use(town.setting, other, place), "another description of the same person is checked again"
             assert may_use(town.setting, person, place) == may[place]
 
 
-async def test_a_folder_has_one_town(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no town lives in this folder"):
+async def test_a_folder_contains_one_town(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no town in this folder"):
         async with Town.open(tmp_path):
             pass
     await lived(tmp_path, 10)
-    with pytest.raises(InputError, match="lives in this folder already"):
+    with pytest.raises(InputError, match="this folder already contains a town"):
         async with Town.open(tmp_path, hamlet()):
             pass
     async with Town.open(tmp_path) as town:

@@ -1,4 +1,4 @@
-"""Days without a model: the usual day of the town's file, and what one gives or has agreed to."""
+"""Days without a model: the usual day of the town's file, hosted events and agreements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def said(plan: DayPlan) -> list[tuple[str, str, int]]:
     return [(item.start, item.what, item.place) for item in plan.items]
 
 
-def test_the_usual_day_is_kept_in_any_language_and_what_lies_between_is_spent_at_home() -> None:
+def test_the_usual_day_is_kept_in_any_language_with_gaps_at_home() -> None:
     plan = planned("Jo Kim")
     assert said(plan) == [("06:00", "frühstücken", 1), ("07:00", "being at home", 0), ("09:00", "Brot backen", 2)]
     assert (plan.wake, plan.bed, plan.currently) == ("06:00", "17:00", "")
@@ -51,13 +51,13 @@ def test_the_usual_day_is_kept_in_any_language_and_what_lies_between_is_spent_at
 
 
 @pytest.mark.parametrize(("who", "comes"), [("Mara Voss", True), ("Jo Kim", True), ("Al Day", False)])
-def test_who_gives_or_has_agreed_comes(who: str, comes: bool) -> None:
+def test_hosts_and_residents_who_agreed_attend(who: str, comes: bool) -> None:
     kept = [item for item in planned(who, TOLD).items if item.keeps]
     assert [(item.start, item.minutes, item.what, item.keeps) for item in kept] == [("18:00", 120, "feiern", 1)] * comes
     assert not any(item.keeps for item in planned(who, TOLD, date="Monday May 13, 2024").items)
 
 
-async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) -> None:
+async def test_days_have_no_gaps_and_all_residents_sleep_at_home(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet(talks=False)) as town:
         await town.run(until=3 * 8640)
         rows = [row async for row in rows_after(town.store)]
@@ -70,10 +70,10 @@ async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) ->
         assert today[-1].end >= 1440 and sum(block.minutes for block in plan.blocks if block.asleep) >= 300
         assert all(block.place.startswith(homes[who]) for block in plan.blocks if block.asleep)
     evening = {who: [b.what for b in plan.blocks if b.start == 17 * 60] for who, plan in plans if plan.day == 1}
-    assert evening["Ada Brook"] == ["reading to each other"] and evening["Ben Hale"] == [], "nobody has told him"
+    assert evening["Ada Brook"] == ["reading to each other"] and evening["Ben Hale"] == [], "he was not told about it"
 
 
-def test_who_may_go_where_is_said_by_keys() -> None:
+def test_keys_of_the_town_file_define_access_to_places() -> None:
     keys = """
 [[places]]
 address = "Elm House:room"
@@ -89,8 +89,8 @@ public = false
     ben, ada = setting.people["Ben Hale"], setting.people["Ada Brook"]
     assert may_use(setting, ben, "Hamlet:Elm House:room") and not may_use(setting, ben, "Hamlet:Elm House:room:desk")
     assert not may_use(setting, ben, "Hamlet:Oak Cafe:cafe:counter")
-    assert may_use(setting, ada, "Hamlet:Oak Cafe:cafe:counter"), "her own day leads there"
-    assert not may_use(hamlet(), ben, "Hamlet:Elm House:room"), "where nobody says, a home is for who lives there"
+    assert may_use(setting, ada, "Hamlet:Oak Cafe:cafe:counter"), "her own day takes place there"
+    assert not may_use(hamlet(), ben, "Hamlet:Elm House:room"), "by default a home is for its residents"
     _, knows = find_home(hamlet(), hamlet().people["Cleo Marsh"])
     places = known_places(hamlet(), hamlet().people["Cleo Marsh"], knows, hamlet().when(0))
     assert not any("Mill" in address for address, _ in places)

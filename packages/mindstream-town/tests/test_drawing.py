@@ -21,7 +21,7 @@ def draw(text: str) -> ElementTree.Element:
     return ElementTree.fromstring(drawn)
 
 
-def test_a_room_is_drawn_around_its_tiles_and_names_are_escaped() -> None:
+def test_rooms_are_drawn_around_their_tiles_and_names_are_escaped() -> None:
     picture = draw(HAMLET.replace("Elm House", "Elm <& House"))
     floors = {each.get("class"): each.get("d") for each in picture.iter(f"{NS}path")}
     assert floors["floor treat"] == "M13 1h6v3h-6v-3z"

@@ -1,4 +1,4 @@
-"""Living in a town through REST: begin, act, look, leave; the town's time advances only with acts."""
+"""Control of residents through REST: begin, act, look, leave; the town's time advances only with acts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def client(served: Served) -> Iterator[httpx.Client]:
 
 
 class Person:
-    """A client that lives as a resident."""
+    """A client that controls a resident."""
 
     def __init__(self, client: httpx.Client, name: str, **how: Any) -> None:
         self.client, self.url, self.how = client, f"{TOWN}/embody/{name}", how
@@ -75,18 +75,18 @@ class Person:
 
 
 def refused(answer: httpx.Response, status: int, words: str) -> None:
-    """Check that something was refused, and in which words."""
+    """Check that a request was refused, and the message."""
     problem = answer.json()
     assert answer.status_code == status and words in problem["detail"], answer.text
 
 
-def test_a_visitor_comes_in_acts_hears_what_happened_and_is_gone(client: httpx.Client) -> None:
+def test_a_visitor_enters_acts_receives_events_and_leaves(client: httpx.Client) -> None:
     maya = Person(client, "Maya", visitor=True)
     came = maya.begin(place="oak cafe:cafe")
     assert came["where"] == "cafe of Oak Cafe" and came["person"] == "Maya" and came["happened"] == []
     assert [each["name"] for each in came["people"]] == ["Ada Brook"]
     done = maya.act("do", text="juggling five lemons", minutes=5, place="piano")
-    assert done["step"] >= came["step"] + 30, "it is done when this is answered"
+    assert done["step"] >= came["step"] + 30, "the act is done when the request returns"
     assert "juggling five lemons" in [each["text"] for each in done["happened"] if each["kind"] == "did"]
     said = maya.act("say", text="Good morning, I am new here.")
     assert [each["kind"] for each in said["happened"] if each["who"] == "Ada Brook"][:2] == ["said", "heard"]
@@ -101,7 +101,7 @@ def test_a_visitor_comes_in_acts_hears_what_happened_and_is_gone(client: httpx.C
     refused(maya.try_to("wait", minutes=1), 422, "begin first")
 
 
-def test_a_resident_is_lived_and_then_its_own_again(client: httpx.Client) -> None:
+def test_a_user_controls_a_resident_and_releases_it(client: httpx.Client) -> None:
     ada = Person(client, "Ada Brook", person="Maya")
     begun = ada.begin()
     assert begun["person"] == "Maya" and begun["plan"][0]["what"].startswith("serving guests")
@@ -109,13 +109,13 @@ def test_a_resident_is_lived_and_then_its_own_again(client: httpx.Client) -> Non
     assert went["where"].endswith("Mill House") and not went["on_the_way"]
     lived_by = {each["name"]: each["lived_by"] for each in client.get(TOWN).json()["residents"]}
     assert lived_by == {"Ada Brook": "Maya", "Ben Hale": "", "Cleo Marsh": ""}
-    assert client.get(TOWN).json()["step"] == went["step"], "no time goes by that nobody has asked for"
+    assert client.get(TOWN).json()["step"] == went["step"], "time advances only with acts"
     ada.leave()
     doing = {each["name"]: each["doing"] for each in client.get(TOWN).json()["residents"]}
     assert doing["Ada Brook"].startswith("serving guests")
 
 
-def test_a_step_at_a_time_is_walked_and_what_was_since_is_told_once(client: httpx.Client) -> None:
+def test_single_steps_report_each_event_once(client: httpx.Client) -> None:
     maya = Person(client, "Maya", visitor=True)
     came = maya.begin(place=CAFE)
     first = maya.act("go", place="Elm House:room", waits=False)
@@ -125,10 +125,10 @@ def test_a_step_at_a_time_is_walked_and_what_was_since_is_told_once(client: http
     everything = maya.look(since=came["step"])["happened"]
     assert everything and maya.look(since=second["step"])["happened"] == []
     assert [each for each in everything if each["step"] > first["step"]] == maya.look(since=first["step"])["happened"]
-    assert maya.look()["step"] == second["step"], "a look takes no time"
+    assert maya.look()["step"] == second["step"], "looking takes no time"
 
 
-def test_what_cannot_be_is_refused_in_words(client: httpx.Client) -> None:
+def test_impossible_acts_are_refused_with_a_message(client: httpx.Client) -> None:
     maya = Person(client, "Maya", visitor=True)
     refused(client.post("/api/v1/towns/nowhere/embody/Maya", json={"visitor": True}), 404, "no town 'nowhere'")
     refused(client.get(maya.url, params=maya.how), 422, "nobody lives as 'Maya' now")
@@ -136,7 +136,9 @@ def test_what_cannot_be_is_refused_in_words(client: httpx.Client) -> None:
     refused(client.post(maya.url, json={"visitor": True, "place": "the moon"}), 422, "moon")
     refused(client.post(f"{TOWN}/embody/Ada Brook", json={"visitor": True}), 422, "Ada Brook lives in Hamlet")
     assert [each["name"] for each in client.get(TOWN).json()["residents"]] == ["Ada Brook", "Ben Hale", "Cleo Marsh"]
-    ended(client, client.post(f"{TOWN}/run", json={"steps": 360}).json()["id"])  # at nine the mill's people are out
+    ended(
+        client, client.post(f"{TOWN}/run", json={"steps": 360}).json()["id"]
+    )  # at nine the residents of the mill are out
     maya.begin(place=CAFE)
     refused(maya.try_to("go", place="the moon"), 422, "moon")
     refused(maya.try_to("go", place="Mill House:room"), 422, "not open to you")
@@ -146,15 +148,15 @@ def test_what_cannot_be_is_refused_in_words(client: httpx.Client) -> None:
     assert maya.try_to("fly").status_code == 422
 
 
-def test_two_do_not_live_as_the_same_one(client: httpx.Client) -> None:
+def test_two_users_cannot_control_one_resident(client: httpx.Client) -> None:
     Person(client, "Ada Brook", person="Maya").begin()
     tom = Person(client, "Ada Brook", person="Tom")
     refused(client.post(tom.url, json=tom.how), 422, "Maya lives as Ada Brook already")
     refused(tom.try_to("do", text="dancing"), 422, "Maya lives as Ada Brook already")
-    assert Person(client, "Ada Brook", person="Maya").begin()["person"] == "Maya", "who does already goes on"
+    assert Person(client, "Ada Brook", person="Maya").begin()["person"] == "Maya", "the same user can continue"
 
 
-def test_a_town_that_runs_lets_nobody_be_lived(client: httpx.Client) -> None:
+def test_running_a_town_ends_the_control_of_residents(client: httpx.Client) -> None:
     ada = Person(client, "Ada Brook", person="Maya")
     now = ada.begin()["step"]
     one = client.post(f"{TOWN}/run", json={"steps": 60}).json()
@@ -164,7 +166,7 @@ def test_a_town_that_runs_lets_nobody_be_lived(client: httpx.Client) -> None:
     assert ada.begin()["step"] == now + 61
 
 
-def test_another_tenant_and_whoever_may_only_read(served: Served, client: httpx.Client) -> None:
+def test_access_is_limited_by_tenant_and_permission(served: Served, client: httpx.Client) -> None:
     other, reader = served.token("other"), served.token("local", "read")
     url = f"{TOWN}/embody/Maya"
     refused(client.post(url, json={"visitor": True}, headers=other), 404, "no town 'village'")
@@ -175,7 +177,7 @@ def test_another_tenant_and_whoever_may_only_read(served: Served, client: httpx.
     assert client.get(url, params={"visitor": True}, headers=reader).status_code == 200
 
 
-def test_a_server_that_was_restarted_goes_on_where_it_was(folders: tuple[Path, Offered]) -> None:
+def test_control_of_a_visitor_survives_server_restarts(folders: tuple[Path, Offered]) -> None:
     data, offered = folders
     seen: dict[str, Any] = {}
     for act in ("begin", "say", "wait", "leave"):
@@ -195,7 +197,7 @@ def test_a_server_that_was_restarted_goes_on_where_it_was(folders: tuple[Path, O
                     maya.leave()
 
 
-def test_a_visitor_steps_from_tile_to_tile(client: httpx.Client) -> None:
+def test_a_visitor_moves_by_single_tiles(client: httpx.Client) -> None:
     me = Person(client, "Maya", visitor=True)
     begun = me.begin(place=CAFE)
     x, y = begun["spot"]

@@ -1,4 +1,4 @@
-"""A person lives in a town as a resident or visitor: acts are seen, remembered, stored, and reproducible."""
+"""A user controls a resident or visitor: acts are seen, remembered, stored, and reproducible."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def memories(town: Town, name: str) -> list[str]:
     return [each.text async for part in read_all(town.store, memory.key) for each in part]
 
 
-async def test_what_a_visitor_does_and_says_is_remembered_and_it_is_gone_when_it_leaves(tmp_path: Path) -> None:
+async def test_residents_remember_a_visitor_who_leaves_the_town(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT + 60)
         me = await town.embody("Maya", as_visitor=True, at="oak cafe:cafe")
@@ -61,7 +61,7 @@ ACTS = ("begin", "do", "say", "say", "go", "wait", "leave")
 
 
 async def live_as(folder: Path, name: str = "Maya", *, together: bool) -> str:
-    """Live two hours as a resident, in one process or in one for each act; return the journal's checksum."""
+    """Control a resident for two hours, in one process or in one per act; return the journal's checksum."""
     async with Town.open(folder, hamlet()) as town:
         await town.run(EIGHT + 60)
     rest = list(ACTS)
@@ -88,7 +88,7 @@ async def live_as(folder: Path, name: str = "Maya", *, together: bool) -> str:
 async def test_the_same_acts_at_the_same_steps_give_the_same_journal(tmp_path: Path) -> None:
     digest = await live_as(tmp_path / "a", together=True)
     assert await live_as(tmp_path / "b", together=True) == digest
-    assert await live_as(tmp_path / "c", together=False) == digest, "in however many processes"
+    assert await live_as(tmp_path / "c", together=False) == digest, "in any number of processes"
 
 
 KILLED = """
@@ -106,7 +106,7 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
-async def test_who_is_killed_has_lost_nothing_and_the_town_can_go_on_without(tmp_path: Path) -> None:
+async def test_a_killed_process_loses_no_act_and_the_town_can_continue(tmp_path: Path) -> None:
     digests = []
     for folder in (tmp_path / "peace", tmp_path / "killed"):
         async with Town.open(folder, hamlet()) as town:
@@ -128,7 +128,7 @@ async def test_who_is_killed_has_lost_nothing_and_the_town_can_go_on_without(tmp
     assert digests[0] == digests[1]
 
 
-async def test_a_resident_is_its_own_again_when_its_person_leaves(tmp_path: Path) -> None:
+async def test_a_released_resident_continues_by_itself(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT + 60)
         me = await town.embody("Ada Brook", by="Maya")
@@ -154,7 +154,7 @@ def reply_of(text: str, place: int = 0) -> str:
     return json.dumps({"items": [{"start": "08:00", "minutes": 600, "what": text, "place": place}]})
 
 
-async def test_with_a_model_the_rest_of_the_day_is_planned_by_what_was_done_and_nothing_before_it(
+async def test_after_release_the_model_replans_the_rest_of_the_day(
     tmp_path: Path,
 ) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
@@ -165,7 +165,7 @@ async def test_with_a_model_the_rest_of_the_day_is_planned_by_what_was_done_and_
         async with Town.open(tmp_path, models=models) as town:
             me = await town.embody("Ada Brook", by="Maya")
             await me.do("dancing on the table", 30)
-            assert not asked_of_ada(door), "the person is its mind"
+            assert not asked_of_ada(door), "a controlled resident calls no model"
             await me.leave()
             act = town.residents["Ada Brook"].state.act
             asked = asked_of_ada(door)[0]
@@ -183,7 +183,7 @@ def by_prompt(asked: Asked) -> Behaviour:
     return Says(json.dumps({"tasks": [{"minutes": 60, "what": "schlafen"}]}))
 
 
-async def test_who_is_spoken_to_may_walk_on_and_both_know(tmp_path: Path) -> None:
+async def test_a_resident_can_ignore_a_visitor_and_both_remember_it(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT + 60)
     with FakeEndpoint() as door:
@@ -203,13 +203,13 @@ async def test_who_is_spoken_to_may_walk_on_and_both_know(tmp_path: Path) -> Non
 
 
 def greets(asked: Asked) -> Behaviour:
-    """Wish to talk, and say something in a language that no rule knows."""
+    """Decide to talk, and say something in a language that no rule knows."""
     return Says("yes" if asked.body["model"] == "decides" else json.dumps({"text": "Guten Morgen, Fremde!"}))
 
 
 @asynccontextmanager
 async def greeted(folder: Path) -> AsyncIterator[tuple[Town, Person]]:
-    """Be a visitor in a café where a resident begins to speak to you."""
+    """Be a visitor in a café where a resident starts a conversation."""
     async with Town.open(folder, hamlet()) as town:
         await town.run(EIGHT + 60)
     with FakeEndpoint() as door:
@@ -219,12 +219,12 @@ async def greeted(folder: Path) -> AsyncIterator[tuple[Town, Person]]:
             yield town, await town.embody("Maya", as_visitor=True, at=CAFE)
 
 
-async def test_others_begin_to_speak_and_the_person_answers_declines_or_walks_on(tmp_path: Path) -> None:
+async def test_a_user_can_answer_decline_or_ignore_a_resident(tmp_path: Path) -> None:
     async with greeted(tmp_path) as (town, me):
         assert await me.wait(30) == "Ada Brook"
         seen = await me.look(since=0)
         assert seen.talks_with == "Ada Brook" and seen.talk[0].text == "Guten Morgen, Fremde!"
-        assert town.step < EIGHT + 60 + 180, "time stops for who is spoken to"
+        assert town.step < EIGHT + 60 + 180, "time stops for the addressee"
         await me.say("Grüß Gott!")
         assert [line.by for line in (await me.look()).talk] == ["Ada Brook", "Maya", "Ada Brook"]
         await me.do("laughing", 1)
@@ -234,14 +234,14 @@ async def test_others_begin_to_speak_and_the_person_answers_declines_or_walks_on
         assert sum(isinstance(each, Spoke) for each in rows) == 3
 
 
-async def test_who_is_not_answered_by_a_person_remembers_that(tmp_path: Path) -> None:
+async def test_a_resident_remembers_an_unanswered_greeting(tmp_path: Path) -> None:
     async with greeted(tmp_path) as (town, me):
         await me.wait(30)
         await me.decline()
         with pytest.raises(InputError, match="nobody talks with you"):
             await me.decline()
         await me.wait(60)
-        assert me.talks_with != "Ada Brook", "who was not answered does not begin again at once"
+        assert me.talks_with != "Ada Brook", "she does not start again at once"
         rows = [row.event async for row in rows_after(town.store) if resident_of(row) == "Ada Brook"]
         assert [each.by for each in rows if isinstance(each, Declined)] == ["Maya"]
         assert "Ada Brook spoke to Maya, and Maya did not answer" in await memories(town, "Ada Brook")
@@ -252,7 +252,7 @@ async def test_who_is_not_answered_by_a_person_remembers_that(tmp_path: Path) ->
             assert moment.text == f"{words} does not answer: Ada: “Guten Morgen, Fremde!”"
 
 
-async def test_who_is_not_answered_waits_some_minutes_and_that_is_told(tmp_path: Path) -> None:
+async def test_a_resident_waits_some_minutes_for_an_answer(tmp_path: Path) -> None:
     async with greeted(tmp_path) as (town, me):
         await me.wait(30)
         seen = await me.look()
@@ -264,7 +264,7 @@ async def test_who_is_not_answered_waits_some_minutes_and_that_is_told(tmp_path:
         assert (await me.look()).answer_by == ""
 
 
-async def test_waiting_goes_on_when_a_talk_is_over(tmp_path: Path) -> None:
+async def test_waiting_continues_after_a_conversation_ends(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT + 60)
         me = await town.embody("Maya", as_visitor=True, at=CAFE)
@@ -276,7 +276,7 @@ async def test_waiting_goes_on_when_a_talk_is_over(tmp_path: Path) -> None:
         assert over.waited and over.who == "Ada Brook"
 
 
-async def test_a_talk_that_is_over_is_nowhere_shown_or_seen_as_one(tmp_path: Path) -> None:
+async def test_a_finished_conversation_is_not_shown_as_ongoing(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT + 60)
         me = await town.embody("Maya", as_visitor=True, at=CAFE)
@@ -291,7 +291,7 @@ async def test_a_talk_that_is_over_is_nowhere_shown_or_seen_as_one(tmp_path: Pat
         assert told and all(each.who and "talking" not in each.text for each in told)
 
 
-async def test_what_is_said_to_all_is_remembered_by_all_who_are_near_and_one_answers(tmp_path: Path) -> None:
+async def test_words_to_all_are_remembered_by_all_near_and_answered_by_one(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(NINE + 180)
         me = await town.embody("Maya", as_visitor=True, at=CAFE)
@@ -300,7 +300,7 @@ async def test_what_is_said_to_all_is_remembered_by_all_who_are_near_and_one_ans
         await me.say("The library boat comes on Wednesday.")
         heard = "heard Maya say: The library boat comes on Wednesday."
         assert f"{near[1]} {heard}" in await memories(town, near[1])
-        assert f"{near[0]} {heard}" not in await memories(town, near[0]), "that one is spoken to"
+        assert f"{near[0]} {heard}" not in await memories(town, near[0]), "one of them is spoken to"
         assert [line.by for line in (await me.look()).talk] == ["Maya", near[0]]
         history = await read_history(town)
         (moment,) = read_timeline(history, near[1], about="library boat")
@@ -309,10 +309,10 @@ async def test_what_is_said_to_all_is_remembered_by_all_who_are_near_and_one_ans
         await me.say("And atlases.", "all")
         theirs = await memories(town, near[1])
         assert f"{near[1]} heard Maya say: And atlases." in theirs
-        assert not any("picture books" in text for text in theirs), "that was said to one"
+        assert not any("picture books" in text for text in theirs), "that was addressed to one"
 
 
-async def test_a_step_that_fails_has_not_happened_and_can_be_said_again(tmp_path: Path) -> None:
+async def test_a_failed_step_has_no_effect_and_can_be_repeated(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT + 60)
     with FakeEndpoint() as door:
@@ -328,7 +328,7 @@ async def test_a_step_that_fails_has_not_happened_and_can_be_said_again(tmp_path
             assert [line.text for line in (await me.look()).talk] == ["Hello!", "Hello yourself."]
 
 
-async def test_what_cannot_be_is_refused_and_takes_no_time(tmp_path: Path) -> None:
+async def test_impossible_acts_are_refused_and_take_no_time(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT - 60)
         for name, visitor in (("ada brook", True), ("Ada Brook", True), ("Nobody", False)):
@@ -347,7 +347,7 @@ async def test_what_cannot_be_is_refused_and_takes_no_time(tmp_path: Path) -> No
         assert town.step == before
 
 
-async def test_whisper_and_set_work_while_a_person_is_there(tmp_path: Path) -> None:
+async def test_whisper_and_set_work_during_a_visit(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT + 60)
         me = await town.embody("Maya", as_visitor=True, at=CAFE)
@@ -361,7 +361,7 @@ async def test_whisper_and_set_work_while_a_person_is_there(tmp_path: Path) -> N
         assert "The bridge is closed." in await memories(town, "Ada Brook")
 
 
-async def test_a_visitor_walks_tile_by_tile_and_is_stopped_by_walls_and_closed_doors(tmp_path: Path) -> None:
+async def test_walls_and_closed_doors_stop_a_visitor(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(EIGHT + 60)
         me = await town.embody("Maya", as_visitor=True, at="oak cafe:cafe")
@@ -372,7 +372,7 @@ async def test_a_visitor_walks_tile_by_tile_and_is_stopped_by_walls_and_closed_d
             try:
                 await me.step(way)
             except InputError as error:
-                assert "wall" in str(error) and town.step == since, "what cannot be takes no time"
+                assert "wall" in str(error) and town.step == since, "refused steps take no time"
                 continue
             dx, dy = {"left": (-1, 0), "up": (0, -1)}[way]
             seen = await me.look()
@@ -383,12 +383,12 @@ async def test_a_visitor_walks_tile_by_tile_and_is_stopped_by_walls_and_closed_d
         spot = (await me.look()).spot
     async with Town.open(tmp_path) as town:
         me = await town.embody("Maya", as_visitor=True)
-        assert (await me.look()).spot == spot, "another process goes on from the same tile"
+        assert (await me.look()).spot == spot, "another process continues from the same tile"
         await town.run(NINE)
         assert not town.is_here("Maya")
 
 
-async def test_a_step_leads_into_nobodys_house(tmp_path: Path) -> None:
+async def test_a_visitor_cannot_step_into_private_houses(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(3 * 360)
         world, maya = town.setting.world, visitor(town.setting, "Maya")

@@ -1,4 +1,4 @@
-"""What residents forget for good is in no row of their town any more, and the town goes on."""
+"""Records that residents forget are removed from every row of their town, and the town continues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def whole_folder(folder: Path) -> str:
     return "".join(path.read_bytes().decode("utf-8", "replace") for path in folder.rglob("*") if path.is_file())
 
 
-async def test_no_byte_stays_of_what_was_said_in_a_talk_and_is_forgotten(tmp_path: Path) -> None:
+async def test_a_forgotten_conversation_leaves_no_byte_in_the_town(tmp_path: Path) -> None:
     words, lunch = "Kommst du um zwölf zum Essen", TAL.lunch
     async with Town.open(tmp_path, TAL.setting(), models=Models(Mind(TAL))) as town:
         await town.run(until=12 * HOUR + 60)
@@ -40,7 +40,7 @@ async def test_no_byte_stays_of_what_was_said_in_a_talk_and_is_forgotten(tmp_pat
         await town.run(until=12 * HOUR + 120)
 
 
-async def test_who_is_erased_is_in_no_talk_of_others_any_more(tmp_path: Path) -> None:
+async def test_an_erased_residents_words_are_removed_from_conversations_of_others(tmp_path: Path) -> None:
     words, end = "Kommst du um zwölf zum Essen", TAL.says["end"]
     async with Town.open(tmp_path, TAL.setting(), models=Models(Mind(TAL))) as town:
         await town.run(until=10 * HOUR)
@@ -53,5 +53,5 @@ async def test_who_is_erased_is_in_no_talk_of_others_any_more(tmp_path: Path) ->
         others = [row async for row in rows_after(opened.store) if row.mind != key_of_resident(who)]
         talks = [row.event for row in others if isinstance(row.event, Talked)]
     assert words not in whole_folder(tmp_path)
-    assert [talk.lines[-1].text for talk in talks] == [end], "what the other said is the other's"
+    assert [talk.lines[-1].text for talk in talks] == [end], "the other resident's words are kept"
     assert any("town's file stays" in each for each in kept.stays)

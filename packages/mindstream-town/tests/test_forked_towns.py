@@ -1,4 +1,4 @@
-"""Forking a town through REST: a copy with the same past and a future of its own."""
+"""Forking a town through REST: a copy with the same past and its own future."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def step_of(client: httpx.Client, url: str) -> int:
     return int(client.get(url).raise_for_status().json()["step"])
 
 
-def test_a_fork_has_the_past_and_lives_on_its_own(client: httpx.Client) -> None:
+def test_a_fork_has_the_same_past_and_continues_independently(client: httpx.Client) -> None:
     made = client.post(f"{TOWN}/fork", json={"step": EIGHT})
     assert made.status_code == 201 and made.json() == {"town": "hamlet-2", "of": "hamlet", "step": EIGHT}
     assert client.get("/api/v1/towns").json() == {"towns": ["hamlet", "hamlet-2"], "forks": [made.json()]}
@@ -46,7 +46,7 @@ def test_a_fork_has_the_past_and_lives_on_its_own(client: httpx.Client) -> None:
     assert len(ben["acts"]) > 1 and ben["home"] == same["home"]
 
 
-def test_a_fork_is_there_after_a_restart_and_until_it_is_let_go(tmp_path: Path) -> None:
+def test_a_fork_survives_restarts_until_it_is_deleted(tmp_path: Path) -> None:
     asyncio.run(lived(tmp_path / "hamlet"))
     offered = Offered(towns={("local", "hamlet"): tmp_path / "hamlet"})
     with Served(tmp_path / "data", model="rules", offered=offered) as before, before.client() as client:
@@ -62,13 +62,13 @@ def test_a_fork_is_there_after_a_restart_and_until_it_is_let_go(tmp_path: Path) 
     assert list((tmp_path / "data" / "towns").iterdir()) == []
 
 
-def test_what_cannot_be_forked_is_refused(client: httpx.Client, served: Served) -> None:
+def test_impossible_forks_are_refused(client: httpx.Client, served: Served) -> None:
     assert client.post(f"{TOWN}/fork", json={"step": NINE + 1}).status_code == 422
     assert client.post("/api/v1/towns/ville/fork", json={"step": 0}).status_code == 404
     assert not any((served.api_app.runtime.settings.data.beside / "towns").iterdir())
 
 
-def test_another_tenant_sees_no_fork(served: Served, client: httpx.Client) -> None:
+def test_forks_are_isolated_by_tenant(served: Served, client: httpx.Client) -> None:
     client.post(f"{TOWN}/fork", json={"step": 0}).raise_for_status()
     header = served.token("acme")
     assert client.get(FORK, headers=header).status_code == 404
@@ -100,7 +100,7 @@ async def forked(
     return done  # type: ignore[return-value]
 
 
-def test_parallel_forks_of_several_servers_have_names_of_their_own_and_keep_the_limit(
+def test_concurrent_forks_of_several_servers_have_unique_names_within_the_limit(
     tmp_path: Path, village: Location
 ) -> None:
     data = Location(tmp_path / "data")
@@ -110,7 +110,7 @@ def test_parallel_forks_of_several_servers_have_names_of_their_own_and_keep_the_
         groups = await asyncio.gather(
             forked(here, ACME, village, 13), forked(there, ACME, village, 10), forked(there, OTHER, village, 2)
         )
-        assert all(isinstance(each, Fork) for each in groups[2]), "another tenant has a limit of its own"
+        assert all(isinstance(each, Fork) for each in groups[2]), "each tenant has its own limit"
         return [*groups[0], *groups[1]]
 
     answered = asyncio.run(all_at_once())
@@ -143,14 +143,14 @@ def test_a_damaged_fork_is_reported_and_deleted_with_its_tenant(
     assert list((tmp_path / "data" / "towns").iterdir()) == []
 
 
-def test_forks_of_earlier_versions_and_of_processes_that_died(tmp_path: Path, village: Location) -> None:
+def test_forks_of_earlier_versions_and_interrupted_forks_are_handled(tmp_path: Path, village: Location) -> None:
     forks = ForkedTowns(Location(tmp_path / "data"))
 
     async def add() -> Fork:
         return await forks.add(ACME, "ville", village, 0, ["ville"], fork)
 
     first = asyncio.run(add())
-    for name in ("aaaaaaaa", "bbbbbbbb"):  # one name twice, as it could be
+    for name in ("aaaaaaaa", "bbbbbbbb"):  # one name twice, which earlier versions allowed
         old = first.place.beside.with_name(name)
         shutil.copytree(first.place.beside, old)
         told = {"tenant": "acme", "name": "ville-9", "of": "ville", "step": 0, "part": ""}

@@ -36,7 +36,7 @@ async def digest(folder: Path | Location, until: int) -> str:
 
 @pytest.fixture
 async def lived(tmp_path: Path) -> Path:
-    """A hamlet at noon; at nine a resident was told something, and an object broke."""
+    """A hamlet at noon, after a whisper and a broken object at nine."""
     async with Town.open(tmp_path / "lived", hamlet()) as town:
         await town.run(until=NINE)
         await town.whisper("Ben Hale", "There is a fox in the garden.")
@@ -46,7 +46,7 @@ async def lived(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("step", [0, EIGHT, EIGHT + 7, NINE, NOON])
-async def test_up_to_the_step_it_is_the_same_town(lived: Path, tmp_path: Path, step: int) -> None:
+async def test_a_fork_equals_the_town_up_to_its_step(lived: Path, tmp_path: Path, step: int) -> None:
     before = await digest(lived, NOON)
     assert (await fork(lived, tmp_path / "fork", step)).seed == 1
     async with Town.open(tmp_path / "fork") as town:
@@ -58,7 +58,7 @@ async def test_up_to_the_step_it_is_the_same_town(lived: Path, tmp_path: Path, s
     assert await digest(lived, NOON) == before
 
 
-async def test_a_town_of_a_database_is_forked_into_a_folder_and_nobody_elses_words_are(tmp_path: Path) -> None:
+async def test_a_fork_of_a_database_copies_only_the_town(tmp_path: Path) -> None:
     database = Location.of(postgres_server.fresh_url())
     async with Memory.open(database, "ann") as memory:
         await memory.retain("The key is under the mat.")
@@ -72,12 +72,12 @@ async def test_a_town_of_a_database_is_forked_into_a_folder_and_nobody_elses_wor
     assert not any(b"under the mat" in each.read_bytes() for each in target.iterdir())
 
 
-async def test_left_alone_it_lives_as_the_other_did(lived: Path, tmp_path: Path) -> None:
+async def test_an_unchanged_fork_has_the_same_journal(lived: Path, tmp_path: Path) -> None:
     await fork(lived, tmp_path / "fork", NINE)
     assert await digest(tmp_path / "fork", NOON) == await digest(lived, NOON)
 
 
-async def test_what_is_done_to_one_stays_there(lived: Path, tmp_path: Path) -> None:
+async def test_changes_of_a_fork_do_not_affect_the_town(lived: Path, tmp_path: Path) -> None:
     await fork(lived, tmp_path / "fork", EIGHT)
     async with Town.open(tmp_path / "fork") as town:
         await town.whisper("Ada Brook", "The bridge is closed.")
@@ -87,7 +87,7 @@ async def test_what_is_done_to_one_stays_there(lived: Path, tmp_path: Path) -> N
     assert "The bridge is closed." not in there and "fox" in there
 
 
-async def test_it_is_refused_where_it_cannot_be(lived: Path, tmp_path: Path) -> None:
+async def test_impossible_forks_are_refused(lived: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has lived up to"):
         await fork(lived, tmp_path / "fork", NOON + 1)
     with pytest.raises(InputError, match="something is in"):
@@ -95,7 +95,7 @@ async def test_it_is_refused_where_it_cannot_be(lived: Path, tmp_path: Path) -> 
     assert not (tmp_path / "fork" / "mindstream.db").exists()
 
 
-async def test_what_was_rated_later_is_not_rated_yet_in_a_fork(tmp_path: Path) -> None:
+async def test_later_importance_ratings_are_not_in_a_fork(tmp_path: Path) -> None:
     half_past = 8 * 360 + 180
     with FakeEndpoint() as door:
         async with over_http(PaperMind(), door) as models:

@@ -1,4 +1,4 @@
-"""The recording of a running town: parts added one by one equal one reading; erased text is gone."""
+"""The recording of a running town: incremental parts equal a complete reading; erased text is removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOUR = 360
 CAFE = "Hamlet:Oak Cafe:cafe"
 
 
-def grown(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
+def with_additions(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     """Return a recording with added parts: steps count from the entry before, so entries follow the others."""
     people = [
         old | {name: old[name] + new[name] for name in new if name != "name"}
@@ -27,8 +27,8 @@ def grown(whole: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     return whole | added | {"people": people, "last": part["last"]}
 
 
-def told(recording: dict[str, Any]) -> dict[str, Any]:
-    """Return what a recording says of each, with texts for their numbers, which are as it was read."""
+def with_texts(recording: dict[str, Any]) -> dict[str, Any]:
+    """Return a recording with texts instead of their numbers, which depend on the reading order."""
     texts = recording["texts"]
     blocks = [[*block[:2], texts[block[2]], *block[3:]] for block in recording["blocks"]]
     return {"things": [[*each[:2], texts[each[2]], each[3]] for each in recording["things"]]} | {
@@ -46,13 +46,13 @@ def told(recording: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plain(recording: dict[str, object]) -> dict[str, Any]:
-    """Return it as a page has it."""
+def as_json(recording: dict[str, object]) -> dict[str, Any]:
+    """Return it as JSON, as a page gets it."""
     found: dict[str, Any] = json.loads(json.dumps(recording))
     return found
 
 
-async def test_what_is_added_part_by_part_is_what_is_read_at_once(tmp_path: Path) -> None:
+async def test_incremental_reading_equals_reading_at_once(tmp_path: Path) -> None:
     seen, recording = GrowingRecording(tmp_path), dict[str, Any]()
     async with Town.open(tmp_path, hamlet()) as town:
         mark = ""
@@ -66,24 +66,24 @@ async def test_what_is_added_part_by_part_is_what_is_read_at_once(tmp_path: Path
                 await me.do("dancing", 5)
             found = await seen.since(mark)
             assert found.whole == (not mark) and found.step == town.step
-            recording = plain(found.recording) if found.whole else grown(recording, plain(found.recording))
+            recording = as_json(found.recording) if found.whole else with_additions(recording, as_json(found.recording))
             mark = found.mark
         nothing = await seen.since(mark)
-        assert nothing.mark == mark and all(each["acts"] == [] for each in plain(nothing.recording)["people"])
+        assert nothing.mark == mark and all(each["acts"] == [] for each in as_json(nothing.recording)["people"])
     at_once = await GrowingRecording(tmp_path).since("")
-    assert told(recording) == told(plain(at_once.recording))
+    assert with_texts(recording) == with_texts(as_json(at_once.recording))
     lived = [[recording["texts"][text] for _, text in each["lived"]] for each in recording["people"]]
     assert lived == [[], ["Maya", ""], []]
 
 
-async def test_who_comes_from_elsewhere_or_is_forgotten_has_all_read_anew(tmp_path: Path) -> None:
+async def test_visitors_and_erasures_cause_a_complete_reading(tmp_path: Path) -> None:
     seen = GrowingRecording(tmp_path)
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(until=8 * HOUR)
         mark = (await seen.since("")).mark
         me = await town.embody("Maya", as_visitor=True, at=CAFE)
         found = await seen.since(mark)
-        assert found.whole and [each["name"] for each in plain(found.recording)["people"]][-1] == "Maya"
+        assert found.whole and [each["name"] for each in as_json(found.recording)["people"]][-1] == "Maya"
         await me.leave()
         secret = await town.whisper("Ada Brook", "The key is under the third stone.")
         assert "third stone" in json.dumps((await seen.since("")).recording)
@@ -94,7 +94,7 @@ async def test_who_comes_from_elsewhere_or_is_forgotten_has_all_read_anew(tmp_pa
     assert found.whole and "third stone" not in json.dumps(found.recording)
 
 
-async def test_a_history_is_kept_until_something_happens(tmp_path: Path) -> None:
+async def test_a_history_is_cached_until_the_town_changes(tmp_path: Path) -> None:
     seen = GrowingRecording(tmp_path)
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(until=8 * HOUR)

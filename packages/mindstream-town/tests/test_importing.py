@@ -1,4 +1,4 @@
-"""Saved simulations become towns that go on, and towns become saved simulations."""
+"""Saved simulations become towns that can continue, and towns become saved simulations."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def saved(folder: Path, **scratch: Any) -> Save:
     return read_save(folder)
 
 
-async def test_a_resident_goes_on_where_the_save_ended(tmp_path: Path) -> None:
+async def test_an_imported_resident_continues_where_the_save_ended(tmp_path: Path) -> None:
     await begin_from_save(tmp_path / "town", saved(tmp_path / "save"), flat())
     async with Town.open(tmp_path / "town") as town:
         ann = town.residents["Ann Poe"]
         state, setting = ann.state, town.setting
         assert town.step == 2_880 and setting.when(0).hour == 0 and setting.people["Ann Poe"].start == (1, 0)
         assert state.act is not None and state.act.what == "reading (a letter)" and state.gathered == 3.0
-        assert (state.spot(2_880), state.spot(2_881)) == ((1, 0), (2, 0)), "the rest of her way"
+        assert (state.spot(2_880), state.spot(2_881)) == ((1, 0), (2, 0)), "the rest of her route"
         assert setting.when(state.act.until).strftime("%H:%M:%S") == "08:09:00", "from the next whole minute on"
         assert [block.minutes for block in state.blocks] == [480, 960] and state.seen == (("bed", "is", "idle"),)
         records = await ann.memory.store.latest(key_of_resident("Ann Poe"), None, 99, now=setting.moment(2_880))
@@ -80,7 +80,7 @@ async def test_a_resident_goes_on_where_the_save_ended(tmp_path: Path) -> None:
         await begin_from_save(tmp_path / "again", saved(tmp_path / "save3"), flat())
 
 
-def test_what_is_written_a_little_otherwise_is_matched_and_told(tmp_path: Path) -> None:
+def test_similar_names_are_matched_and_reported(tmp_path: Path) -> None:
     told: list[str] = []
     save = saved(tmp_path, living_area="the Ville:flat :rooms")
     whispers = {"Anne Poe": ("You like tea",), "Zoe": ("You too",)}
@@ -104,7 +104,7 @@ def test_what_is_written_a_little_otherwise_is_matched_and_told(tmp_path: Path) 
         ((0, 0), [0, 1, 0], "no way leads there"),
     ],
 )
-async def test_who_cannot_get_home_is_refused_before_anything_is_written(
+async def test_a_resident_without_a_way_home_is_refused_before_writing(
     tmp_path: Path, spot: tuple[int, int], walls: list[int], wrong: str
 ) -> None:
     save = saved(tmp_path / "save", living_area="the Ville:flat:room:desk")
@@ -116,7 +116,7 @@ async def test_who_cannot_get_home_is_refused_before_anything_is_written(
     assert not (tmp_path / "town").exists()
 
 
-async def test_an_import_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_a_cancelled_import_leaves_no_files(tmp_path: Path) -> None:
     class Stopped:
         in_process, name, width = True, "stopped", 4
 
@@ -141,12 +141,12 @@ async def test_an_import_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -
         ("importance_trigger_curr", float("nan"), "scratch.json: importance_trigger_curr"),
     ],
 )
-def test_a_number_that_cannot_be_is_refused_with_its_key(tmp_path: Path, key: str, value: object, wrong: str) -> None:
+def test_an_invalid_number_is_refused_with_its_key(tmp_path: Path, key: str, value: object, wrong: str) -> None:
     with pytest.raises(InputError, match=wrong):
         setting_of_save(saved(tmp_path, **{key: value}), flat())
 
 
-async def test_with_the_save_it_began_from_an_export_is_that_save_and_what_came_after(tmp_path: Path) -> None:
+async def test_an_export_extends_the_original_save(tmp_path: Path) -> None:
     save = saved(tmp_path / "save", act_pronunciatio="📖", concept_forget=3)
     await begin_from_save(tmp_path / "town", save, flat())
     write_save(save, tmp_path / "before")
@@ -163,19 +163,19 @@ async def test_with_the_save_it_began_from_an_export_is_that_save_and_what_came_
     ann = read_save(tmp_path / "later").personas["Ann Poe"]
     assert ann.scratch.concept_forget == 3 and ann.scratch.extra == {"ours": "kept"}
     assert ann.scratch.act_pronunciatio != "📖", "she does something else"
-    assert ann.memory.nodes[-3:] == save.personas["Ann Poe"].memory.nodes, "numbered on, none changed"
+    assert ann.memory.nodes[-3:] == save.personas["Ann Poe"].memory.nodes, "new numbers, no changed node"
     assert set(later.recording.environments) >= {0, 2_881, NOON + 1} and later.meta.extra == save.meta.extra
 
 
 def comparable(node: Any) -> dict[str, object]:
-    """Return the expected part of a node: its number follows the notes at the beginning of a town's stream."""
+    """Return the comparable part of a node: its number depends on the notes at the beginning of a town's stream."""
     return {
         key: value for key, value in asdict(replace(node, extra={})).items()
         if key not in ("node_id", "node_count", "type_count", "filling")
     }  # fmt: skip
 
 
-async def test_what_the_published_code_reads_is_in_an_export_of_its_kind(tmp_path: Path) -> None:
+async def test_an_export_contains_all_that_the_published_code_reads(tmp_path: Path) -> None:
     async with Town.open(tmp_path / "town", hamlet()) as town:
         await town.run(until=NOON)
         write_save(await save_of_town(town.store, town.setting, embedder("wordllama")), tmp_path / "out")
@@ -189,7 +189,7 @@ async def test_what_the_published_code_reads_is_in_an_export_of_its_kind(tmp_pat
         assert parse_clock(scratch["curr_time"]) and parse_clock(scratch["act_start_time"])
         assert type(scratch["act_duration"]) is int and len(scratch["act_event"]) == len(scratch["act_obj_event"]) == 3
         for schedule in ("f_daily_schedule", "f_daily_schedule_hourly_org"):
-            assert sum(minutes for _, minutes in scratch[schedule]) == 1_440, "every minute of a day is looked up"
+            assert sum(minutes for _, minutes in scratch[schedule]) == 1_440, "every minute of a day can be looked up"
         world, sector, arena = scratch["living_area"].split(":")[:3]
         assert arena in json.loads((folder / "spatial_memory.json").read_text())[world][sector]
         nodes = json.loads((folder / "associative_memory/nodes.json").read_text())
@@ -199,12 +199,12 @@ async def test_what_the_published_code_reads_is_in_an_export_of_its_kind(tmp_pat
             assert len(vectors[node["embedding_key"]]) == 256 and parse_stamp(node["created"])
             rests = [nodes[each]["depth"] for each in node["filling"] if node["type"] == "thought"]
             assert node["depth"] == (1 + max(rests, default=0) if node["type"] == "thought" else 0), (
-                "counted again there"
+                "counted from its evidence"
             )
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
-async def test_the_authors_saves_live_on(tmp_path: Path) -> None:
+@pytest.mark.skipif(not SHARED.exists(), reason="the published saves and map of Park 2023 are not available")
+async def test_saves_of_the_authors_can_be_continued(tmp_path: Path) -> None:
     world = load_map(SHARED / "the_ville")
     save = read_save(SHARED / "save-step-3-8")
     await begin_from_save(tmp_path / "town", save, world, seed=1)

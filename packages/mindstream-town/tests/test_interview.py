@@ -1,4 +1,4 @@
-"""Interviews: answers from memory and plan, nothing made up, parts hidden, at any step, and no trace."""
+"""Interviews: answers from memory and plan, no invention, hidden parts, at any step, without a trace."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def answer(folder: Path, question: str, who: str = "Ben Hale", **more: obj
     return (await interview(folder, who, question, step, condition)).answer  # type: ignore[arg-type]
 
 
-async def test_an_interview_leaves_no_trace(tmp_path: Path) -> None:
+async def test_an_interview_does_not_change_the_town(tmp_path: Path) -> None:
     async with Town.open(tmp_path / "asked", hamlet()) as town:
         await town.run(until=4_000)
         before = await town.digest()
@@ -43,22 +43,22 @@ async def test_an_interview_leaves_no_trace(tmp_path: Path) -> None:
         assert await town.digest() == before
         await town.run(until=NOON)
         asked = await town.digest()
-    assert await live(tmp_path / "not", hamlet(), NOON) == asked, "nor does what it remembers, or does next, change"
+    assert await live(tmp_path / "not", hamlet(), NOON) == asked, "nor do later memories and acts change"
 
 
-async def test_without_a_model_what_comes_to_mind_is_quoted_with_its_day(folder: Path) -> None:
+async def test_without_a_model_recalled_memories_are_quoted_with_their_day(folder: Path) -> None:
     said = await answer(folder, "Is there a reading evening at the Oak Cafe?")
     assert said.startswith("(No model answers.") and "reading evening" in said and "(Monday 2023-02-13" in said
     assert await answer(folder, "Is there a reading evening?", condition="none") == (
         "(No model answers. Ben Hale remembers: nothing of it)"
     )
     assert "reading evening" not in await answer(folder, "Is there a reading evening?", step=10), (
-        "it knew nothing of it"
+        "the fact is not known yet"
     )
 
 
-class Keeps:
-    """A model that returns useless answers, and records its requests."""
+class RecordingModel:
+    """A model with useless replies that records its requests."""
 
     name = "keeps"
 
@@ -71,8 +71,8 @@ class Keeps:
         yield Piece("Well.")
 
 
-async def test_a_model_is_shown_who_it_is_its_day_and_what_came_to_mind(folder: Path) -> None:
-    model = Keeps()
+async def test_the_prompt_contains_identity_day_and_recalled_memories(folder: Path) -> None:
+    model = RecordingModel()
     block = (await read_history(folder, NOON)).state("Ben Hale", NOON).block_at(18 * 60)
     assert block is not None
     async with open_interview(folder, NOON, models=Models(model)) as interviewer:
@@ -83,12 +83,12 @@ async def test_a_model_is_shown_who_it_is_its_day_and_what_came_to_mind(folder: 
     shown, again, bare = model.asked
     assert "piano tuner" in shown.identity and any(block.what in line for line in shown.day)
     assert any("Ada Brook is planning a reading evening" in each for each in shown.memories), "by her first name"
-    assert any("reading evening" in each for each in again.memories), "what was asked before comes to mind, too"
+    assert any("reading evening" in each for each in again.memories), "earlier questions are used for recall, too"
     assert again.lines == ("Interviewer: Who is ada?", "Ben Hale: Well.") and first.answer == second.answer == "Well."
     assert not (bare.memories or bare.day or bare.near or bare.doing)
 
 
-async def test_what_is_hidden_does_not_come_to_mind(folder: Path) -> None:
+async def test_hidden_kinds_of_memory_are_not_recalled(folder: Path) -> None:
     kinds: dict[Condition, set[str]] = {}
     async with open_interview(folder) as interviewer:
         for condition in ("full", "no_reflection", "no_reflection_no_plan", "none"):
@@ -102,14 +102,14 @@ async def test_what_is_hidden_does_not_come_to_mind(folder: Path) -> None:
     assert kinds["none"] == set()
 
 
-async def test_an_answer_names_the_memories_that_it_rests_on(folder: Path) -> None:
+async def test_an_answer_lists_its_supporting_memories(folder: Path) -> None:
     asked = await interview(folder, "Ben Hale", "Is there a reading evening?")
     assert any("reading evening" in record.text for record in asked.rests_on)
-    none = await interview(folder, "Ben Hale", "Who is Dora Finch?", models=Models(Keeps()))
+    none = await interview(folder, "Ben Hale", "Who is Dora Finch?", models=Models(RecordingModel()))
     assert none.rests_on == ()
 
 
-async def test_what_cannot_be_asked_is_said(folder: Path) -> None:
+async def test_invalid_questions_are_refused_with_the_reason(folder: Path) -> None:
     async with open_interview(folder) as interviewer:
         for who, question, condition, words in (
             ("Nobody", "Who?", "full", "nobody in Hamlet"),

@@ -1,4 +1,4 @@
-"""A town goes on wherever it was broken off, by whatever, as if it had not been; its journal can be kept as a file."""
+"""A town resumes after any interruption with the same journal; its journal can be exported to a file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked
 
 @linux
 @pytest.mark.parametrize("model", ["rules", "scripted"])
-def test_a_town_that_is_killed_has_the_journal_of_one_in_peace(model: str, tmp_path: Path) -> None:
+def test_a_killed_town_has_the_same_journal(model: str, tmp_path: Path) -> None:
     file = tmp_path / "town.toml"
     file.write_text(HAMLET)
     found = compare(str(file), 1, model, MORNING, 6)
     assert found["killed"] > 0 and found["same_journal"], found["first_difference"]
 
 
-async def test_what_is_lost_is_seen_in_the_journal(tmp_path: Path) -> None:
+async def test_lost_rows_are_detected_by_the_journal(tmp_path: Path) -> None:
     await live(tmp_path, hamlet(), "rules", 7 * 360)
     early = (tmp_path / JOURNAL).read_bytes()
     lose_rows(tmp_path)
@@ -45,7 +45,7 @@ async def test_what_is_lost_is_seen_in_the_journal(tmp_path: Path) -> None:
     assert not (tmp_path / JOURNAL).read_bytes().startswith(early)
 
 
-def test_a_town_begins_at_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_town_ignores_the_local_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
     time.tzset()
     try:
@@ -55,7 +55,7 @@ def test_a_town_begins_at_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
         time.tzset()
 
 
-async def test_any_step_can_be_read_again_whatever_was_saved_later(tmp_path: Path) -> None:
+async def test_any_earlier_step_can_be_read(tmp_path: Path) -> None:
     lived = {}
     async with Town.open(tmp_path, hamlet(reflect_at=5.0)) as town:
         for step in (0, 7 * 360, 7 * 360 + 100, 8 * 360, MORNING, 12 * 360):
@@ -83,7 +83,7 @@ class FullStore(SqliteStore):
 
 
 @pytest.mark.parametrize("rows", [8, 40])
-async def test_a_full_disk_ends_the_run_and_leaves_whole_steps(rows: int, tmp_path: Path) -> None:
+async def test_a_full_disk_ends_the_run_at_a_complete_step(rows: int, tmp_path: Path) -> None:
     expected = await live_to(tmp_path / "peace", hamlet(), MORNING)
     full = FullStore(tmp_path / "full", rows)
     async with Town.open(full, hamlet()) as town:
@@ -100,7 +100,7 @@ async def test_a_full_disk_ends_the_run_and_leaves_whole_steps(rows: int, tmp_pa
         assert await town.digest() == expected
 
 
-async def test_a_journal_is_a_file_that_grows_and_names_its_damage(tmp_path: Path) -> None:
+async def test_a_journal_file_is_extended_and_damage_is_located(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     async with Town.open(tmp_path / "town", hamlet()) as town:
         await town.run(until=7 * 360)
@@ -123,7 +123,7 @@ async def test_a_journal_is_a_file_that_grows_and_names_its_damage(tmp_path: Pat
             await write_journal(town.store, town.setting, file)
 
 
-async def test_a_town_that_a_living_process_has_open_is_not_opened_again(tmp_path: Path) -> None:
+async def test_a_town_opened_by_a_living_process_is_locked(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet(), lease_s=1.0) as town:
         await town.run(until=10)
         with pytest.raises(HeldElsewhere, match=f"process {os.getpid()} is letting this town live now"):
@@ -134,7 +134,7 @@ async def test_a_town_that_a_living_process_has_open_is_not_opened_again(tmp_pat
         assert town.step == 20
 
 
-async def test_a_town_that_cannot_be_opened_leaves_no_thread(tmp_path: Path) -> None:
+async def test_a_failed_open_leaves_no_thread(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()):
         pass
     before = threading.active_count()

@@ -1,4 +1,4 @@
-"""Maps as matrices and as Tiled files: read, written, read again; bad ones refused with place and reason."""
+"""Maps as matrices and as Tiled files: read, written, read again; invalid ones refused with place and reason."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_a_world_is_the_same_after_any_format(tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize(
     ("file", "text", "wrong"),
     [
-        ("sector_maze", "2, 2, 0, 3, 3", "sector_maze.csv: 5 cells, where 3 x 2 = 6 are wanted"),
+        ("sector_maze", "2, 2, 0, 3, 3", "sector_maze.csv: 5 cells, where 3 x 2 = 6 are expected"),
         ("arena_maze", "4, 4, 0, 0, 8, 0", "row 2, column 2: the id 8 of arena_maze.csv has no row"),
         ("arena_maze", "4, -4, 0, 0, 5, 0", "arena_maze.csv: row 1, column 2: '-4' is no id"),
-        ("arena_maze", "5, 4, 0, 0, 5, 0", "row 1, column 1: the arena 'the Ville:cafe:bar' lies in"),
+        ("arena_maze", "5, 4, 0, 0, 5, 0", "row 1, column 1: the arena 'the Ville:cafe:bar' is in"),
         ("game_object_maze", "7, 0, 0, 7, 7, 0", "row 2, column 1: the object 'bed' is in no arena"),
-        ("sector_blocks", "2, the Ville, a\n2, the Ville, b", "sector_blocks.csv: row 2: the id 2 stands there twice"),
+        ("sector_blocks", "2, the Ville, a\n2, the Ville, b", "sector_blocks.csv: row 2: the id 2 occurs twice"),
         ("sector_blocks", "2, the Ville, a:b", "sector_blocks.csv: row 1: .*cannot be a name"),
         ("maze_meta_info", '{"maze_width": 9999, "maze_height": 9999}', "9999 x 9999 tiles cannot be used"),
         ("maze_meta_info", "[" * 60 + "]" * 60, "nested deeper"),
@@ -99,7 +99,7 @@ def test_all_layers_of_a_tiled_map_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", ["", "zlib", "gzip"])
-def test_packed_layers_are_read_and_bounded(tmp_path: Path, compression: str) -> None:
+def test_compressed_layers_are_read_with_a_size_limit(tmp_path: Path, compression: str) -> None:
     save_map(small_world(), tmp_path / "map.json")
     data = json.loads((tmp_path / "map.json").read_text())
 
@@ -134,8 +134,8 @@ def test_bad_tiled_maps_are_refused(tmp_path: Path) -> None:
             load_map(path)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
-def test_the_authors_map_is_read_from_all_its_formats(tmp_path: Path) -> None:
+@pytest.mark.skipif(not SHARED.exists(), reason="the published saves and map of Park 2023 are not available")
+def test_the_authors_map_is_read_from_all_formats(tmp_path: Path) -> None:
     world = load_map(SHARED)
     levels = [sum(address.level == level for address in world.places) for level in (1, 2, 3, 4)]
     assert levels == [1, 19, 63, 222]

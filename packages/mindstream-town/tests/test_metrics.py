@@ -38,18 +38,18 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     return asyncio.run(read_history(folder))
 
 
-def test_a_fact_is_the_first_memory_that_is_meant(history: History) -> None:
+def test_a_fact_is_found_by_its_first_memory(history: History) -> None:
     fact = find_fact("Reading evening at the Oak Cafe", history)
     assert fact.says.startswith("Ada Brook is planning") and {name for name, _ in fact.records} == {"Ada Brook"}
     with pytest.raises(InputError, match="nobody began with a memory like 'a mayor'"):
         find_fact("a mayor ", history)
 
 
-def test_a_fact_spreads_by_talk_and_its_way_is_known(history: History) -> None:
+def test_the_spread_of_a_fact_is_traced_through_conversations(history: History) -> None:
     diffusion = trace_fact(history, find_fact(EVENING, history))
     first, *others = diffusion.knowers
     assert (first.name, first.step, first.how, first.chain) == ("Ada Brook", 0, "beginning", ("Ada Brook",))
-    assert others, "somebody else heard of it"
+    assert others, "at least one other resident learned it"
     for knower in others:
         assert knower.how == "told" and knower.by and knower.chain[0] == "Ada Brook"
         assert knower.chain[-2:] == (knower.by, knower.name)
@@ -57,14 +57,14 @@ def test_a_fact_spreads_by_talk_and_its_way_is_known(history: History) -> None:
     assert write_csv(diffusion).count("\n") == len(diffusion.knowers) + 1
 
 
-async def test_without_recall_nothing_spreads(tmp_path: Path) -> None:
+async def test_without_recall_no_fact_spreads(tmp_path: Path) -> None:
     await live(tmp_path, hamlet(recalls=False), TWO_DAYS)
     past = await read_history(tmp_path)
     diffusion = trace_fact(past, find_fact(EVENING, past))
     assert [knower.name for knower in diffusion.knowers] == ["Ada Brook"]
 
 
-def test_who_talks_knows_each_other(history: History) -> None:
+def test_residents_who_talk_become_acquainted(history: History) -> None:
     known = trace_acquaintance(history)
     assert known.since["Ada Brook", "Ben Hale"] == 0 and known.density(0) == pytest.approx(1 / 3)
     assert known.density(history.step) >= known.density(0)
@@ -72,24 +72,24 @@ def test_who_talks_knows_each_other(history: History) -> None:
     assert set(known.since) == talked | {("Ada Brook", "Ben Hale")}
 
 
-def test_an_event_has_guests_minutes_and_invitations(history: History) -> None:
+def test_attendance_reports_guests_minutes_and_invitations(history: History) -> None:
     setting = history.setting
     known = trace_fact(history, find_fact(EVENING, history))
     home = setting.addresses[setting.people["Ada Brook"].home]
     night = Event(home, setting.step_at(1, 0), setting.step_at(1, 60))
-    assert trace_attendance(history, night, known).minutes == {}, "who sleeps there does not attend"
+    assert trace_attendance(history, night, known).minutes == {}, "sleeping residents do not attend"
     whole = trace_attendance(history, Event(home.upto(1), setting.step_at(1, 0), history.step), known)
     assert set(whole.minutes) == set(history.names)
     assert set() < set(whole.invited) <= {each.name for each in known.knowers} - {"Ada Brook"}
     assert whole.invitations[0][0] == "Ada Brook"
-    assert set(whole.came_invited) >= set(whole.invited), "who hears of it while it lasts may come, too"
+    assert set(whole.came_invited) >= set(whole.invited), "residents who hear of it during the event count as invited"
     assert len(whole.talked) == sum(talk.step >= setting.step_at(1, 0) for _, talk in history.talks())
     with pytest.raises(InputError, match="an event needs"):
         trace_attendance(history, Event(home, 10, 10), known)
 
 
 def jumps(history: History, name: str) -> list[str]:
-    """Return when a resident departs from a place where it is not, or makes two steps in one."""
+    """Return the times at which a resident departs from another place than its own, or makes two steps in one."""
     world, found = history.setting.world, []
     for step, acted in history.events(name, Acted):
         tiles = read_walk(acted.act.path)
@@ -99,7 +99,7 @@ def jumps(history: History, name: str) -> list[str]:
     return found
 
 
-def test_what_cannot_be_does_not_happen(history: History) -> None:
+def test_impossible_acts_do_not_occur(history: History) -> None:
     conduct = examine_conduct(history)
     assert (conduct.in_walls, conduct.asleep_elsewhere, conduct.talking_asleep) == (0, 0, 0)
     assert not any(jumps(history, name) for name in history.names) and "closed" not in conduct.not_believable
@@ -107,7 +107,7 @@ def test_what_cannot_be_does_not_happen(history: History) -> None:
     assert conduct.believable + sum(conduct.not_believable.values()) == conduct.acts > 0
 
 
-def test_counts_and_curves(history: History) -> None:
+def test_counts_and_curves_match_the_history(history: History) -> None:
     counts = count_events(history)
     assert counts.days == 2 and counts.talks == sum(1 for _ in history.talks()) > 0 and counts.calls == {}
     steps = hours(history)

@@ -30,18 +30,18 @@ def room_of(town: Town, name: str) -> str:
 
 
 @villages
-async def test_what_was_agreed_on_in_a_talk_is_kept(tmp_path: Path, village: Village) -> None:
+async def test_an_agreement_from_a_conversation_is_kept(tmp_path: Path, village: Village) -> None:
     mind = Mind(village)
     async with Town.open(tmp_path, village.setting(), models=Models(mind)) as town:
         await town.run(until=11 * HOUR)
         for name in (village.host, village.guest):
-            assert room_of(town, name) != village.inn, "the plan of the morning is over"
+            assert room_of(town, name) != village.inn, "the morning's plan has ended"
         await town.run(until=12 * HOUR + 60)
         for name in (village.host, village.guest):
             act = town.residents[name].state.act
             assert room_of(town, name) == village.inn and act is not None and act.what.startswith(village.lunch)
         await town.run(until=14 * HOUR)
-        assert room_of(town, village.host) == village.homes[0], "then the day goes on"
+        assert room_of(town, village.host) == village.homes[0], "then the day continues"
         talks = [row async for row in rows_after(town.store) if isinstance(row.event, Talked)]
         kept = await town.store.latest(
             key_of_resident(village.guest), ("thought",), 20, now=town.setting.moment(town.step)
@@ -50,22 +50,22 @@ async def test_what_was_agreed_on_in_a_talk_is_kept(tmp_path: Path, village: Vil
     (lunch,) = [at for at in appointments if at.what == village.lunch]
     assert lunch.place == village.inn and lunch.who == tuple(sorted((village.host, village.guest)))
     asked = [each for each in mind.asked if isinstance(each, TakeFromTalk)]
-    assert len(asked) == len(talks), "nobody was asked once more for it"
+    assert len(asked) == len(talks), "no second model call"
 
 
 @villages
-async def test_who_is_invited_may_come_in_until_it_ends_and_nobody_else(tmp_path: Path, village: Village) -> None:
+async def test_only_invited_residents_may_enter_until_the_event_ends(tmp_path: Path, village: Village) -> None:
     mind = Mind(village)
     async with Town.open(tmp_path, village.setting(), models=Models(mind)) as town:
         await town.run(until=18 * HOUR + 60)
-        assert room_of(town, village.guest) == village.homes[0], "the host lets him in"
+        assert room_of(town, village.guest) == village.homes[0], "the host admits him"
         await town.run(until=19 * HOUR + 60)
         assert room_of(town, village.guest) != village.homes[0]
         await town.run(until=EVENING)
         rows = [row async for row in rows_after(town.store)]
     hermitage = village.homes[2]
     went = [row.event.act.place for row in rows if isinstance(row.event, Acted) and resident_of(row) != village.hermit]
-    assert went and not any(place.startswith(hermitage) for place in went), "it was told of, and agreed to"
+    assert went and not any(place.startswith(hermitage) for place in went), "he was told of it, and agreed"
     for ask in mind.asked:
         if isinstance(ask, PlanDay) and ask.who != village.hermit:
             assert hermitage not in {place.address for place in ask.places}
@@ -76,7 +76,7 @@ async def test_who_is_invited_may_come_in_until_it_ends_and_nobody_else(tmp_path
 
 
 @villages
-async def test_a_fire_wakes_and_a_drip_does_not(tmp_path: Path, village: Village) -> None:
+async def test_a_fire_wakes_residents_and_a_drip_does_not(tmp_path: Path, village: Village) -> None:
     for condition, wakes in ((village.drip, False), (village.fire, True)):
         mind, folder = Mind(village), tmp_path / str(wakes)
         async with Town.open(folder, village.setting(), models=Models(mind)) as town:
@@ -87,12 +87,12 @@ async def test_a_fire_wakes_and_a_drip_does_not(tmp_path: Path, village: Village
         acts = [event.act for at, event in history.events(village.host, Acted) if at > 3 * HOUR]
         assert [each.condition for each in mind.asked if isinstance(each, IsDanger)] == [condition]
         assert bool(acts) is wakes and all(act.what == village.says["put out"] for act in acts[:1])
-        assert (village.stove in town._clockwork.conditions) is not wakes, "and it is put out"
+        assert (village.stove in town._clockwork.conditions) is not wakes, "it is put out"
         assert not [at for at, _ in history.events(village.guest, Acted) if at > 3 * HOUR], "he sleeps elsewhere"
 
 
 @villages
-async def test_garbage_fails_the_step_and_the_town_goes_on_as_if_there_had_been_none(
+async def test_unusable_replies_fail_the_step_and_resuming_gives_the_same_journal(
     tmp_path: Path, village: Village
 ) -> None:
     async def live(folder: Path, garbled: tuple[int, ...]) -> tuple[str, int]:

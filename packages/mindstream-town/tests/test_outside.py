@@ -19,7 +19,7 @@ from mindstream.errors import InputError
 NOON = 12 * 360
 
 
-async def test_a_whisper_is_remembered_and_written_by_nobody_there(tmp_path: Path) -> None:
+async def test_a_whisper_is_remembered_without_a_speaker(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(NOON)
         await town.whisper("Cleo Marsh", "The bridge is closed on Sunday.")
@@ -32,7 +32,7 @@ async def test_a_whisper_is_remembered_and_written_by_nobody_there(tmp_path: Pat
         assert [resident_of(row) async for row in rows_after(town.store) if row.by == "whisper"] == ["Cleo Marsh"]
 
 
-async def test_a_resident_called_town_has_a_stream_and_a_state_of_its_own(tmp_path: Path) -> None:
+async def test_a_resident_called_town_has_its_own_stream_and_state(tmp_path: Path) -> None:
     setting = setting_of(parse_town(HAMLET.replace("Cleo Marsh", "town"), Path()), seed=1)
     async with Town.open(tmp_path, setting) as town:
         await town.run(NOON)
@@ -45,12 +45,12 @@ async def test_a_resident_called_town_has_a_stream_and_a_state_of_its_own(tmp_pa
         assert town.residents["town"].state.act and await town.digest() == digest
 
 
-def test_what_is_typed_is_found_or_told_with_its_nearest() -> None:
+def test_typed_names_are_resolved_or_refused_with_suggestions() -> None:
     town = hamlet()
     assert find_resident(town, "ada") == find_resident(town, "Ada Brook") == "Ada Brook"
     assert find_object(town, "piano") == find_object(town, "cafe:piano") == "Hamlet:Oak Cafe:cafe:piano"
     assert find_place(town, "oak cafe") == "Hamlet:Oak Cafe"
-    assert find_place(town, "oak") == "Hamlet:Oak Cafe", "what fits lies in it"
+    assert find_place(town, "oak") == "Hamlet:Oak Cafe", "a partial name matches inside the place"
     for typed in ("cafe of Oak Cafe", "the cafe of oak cafe", "Oak Cafe cafe", "oak cafe:cafe"):
         assert find_place(town, typed) == "Hamlet:Oak Cafe:cafe"
     for typed, said in (("Ada Brok", "did you mean 'Ada Brook'"), ("nobody at all", "there are 'Ada Brook'")):

@@ -16,7 +16,7 @@ CAFE = parse_address("the Ville:Hobbs Cafe:cafe")
 PUB = parse_address("the Ville:The Rose and Crown Pub:pub")
 
 
-def test_what_was_seen_is_a_part_of_the_tree() -> None:
+def test_seen_places_are_added_to_the_tree() -> None:
     tree = PlaceTree([KITCHEN.child("stove"), CAFE])
     assert KITCHEN in tree and KITCHEN.child("sink") not in tree and BATH not in tree
     assert tree.add(KITCHEN.child("sink")) and not tree.add(KITCHEN)
@@ -33,12 +33,12 @@ def test_what_was_seen_is_a_part_of_the_tree() -> None:
         ({"the Ville": {"": {}}}, "cannot be a name"),
     ],
 )
-def test_a_tree_that_is_none_is_refused_with_its_place(data: object, wrong: str) -> None:
+def test_an_invalid_tree_is_refused_with_its_position(data: object, wrong: str) -> None:
     with pytest.raises(InputError, match=f"^memory.json: .*{wrong}"):
         parse_tree(data, "memory.json")
 
 
-def test_rules_of_places() -> None:
+def test_place_rules_define_hours_owners_and_access() -> None:
     rules = PlaceRules(
         {
             CAFE.upto(2): PlaceRule(hours=parse_hours("08:00-20:00"), days=parse_days(["Monday", "tuesday"])),
@@ -50,8 +50,8 @@ def test_rules_of_places() -> None:
     monday, saturday = datetime(2023, 2, 13, 8), datetime(2023, 2, 18, 1, 59)
     assert rules.is_open(CAFE.child("piano"), monday) and not rules.is_open(CAFE, monday.replace(hour=20))
     assert not rules.is_open(CAFE, monday.replace(day=15)), "a Wednesday"
-    assert rules.is_open(PUB, saturday), "Friday's night goes on"
-    assert not rules.is_open(PUB, saturday.replace(day=17)), "Thursday had none"
+    assert rules.is_open(PUB, saturday), "Friday's opening hours pass midnight"
+    assert not rules.is_open(PUB, saturday.replace(day=17)), "closed on Thursday"
     assert rules.is_open(KITCHEN, monday)
     assert rules.capacity(BATH.child("shower")) == 1 and rules.counted_at(BATH.child("shower")) == BATH
     assert rules.capacity(KITCHEN) is None

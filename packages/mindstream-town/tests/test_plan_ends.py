@@ -1,4 +1,4 @@
-"""A plan's item ends when its own end says so; a day that cannot be is refused, with what to give instead."""
+"""A plan item ends at its own end; an impossible day is refused, with the expected form."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def minutes(clock: str) -> int:
         ([], "07:00 being at home"),
     ],
 )  # fmt: skip
-async def test_what_is_between_items_is_free(tmp_path: Path, items: Items, expected: str) -> None:
+async def test_time_between_plan_items_is_free(tmp_path: Path, items: Items, expected: str) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         resident = town.residents["Ada Brook"]
         turn = ResidentTurn(resident, 0, town.setting, resident.state)
@@ -51,7 +51,7 @@ async def test_what_is_between_items_is_free(tmp_path: Path, items: Items, expec
     assert blocks[0].start == 7 * 60 and blocks[-1].end == 22 * 60
     assert all(before.end == after.start for before, after in pairwise(blocks))
     planned = {what for _, _, what, _ in items}
-    assert all(each.fine != (each.what in planned) for each in blocks), "what is free is not broken down"
+    assert all(each.fine != (each.what in planned) for each in blocks), "free time is not broken down"
 
 
 def scenes(*items: tuple[str, str]) -> SceneDay:
@@ -65,7 +65,7 @@ def scenes(*items: tuple[str, str]) -> SceneDay:
         [("23:00", "22:00"), ("08:00", "09:00")], [("08:00", "08:30")],
     ],
 )  # fmt: skip
-def test_a_day_of_scenes_that_cannot_be_is_refused(items: list[tuple[str, str]]) -> None:
+def test_an_impossible_day_of_scenes_is_refused(items: list[tuple[str, str]]) -> None:
     with pytest.raises(ValidationError, match=r"must end after it begins|plan from getting up"):
         scenes(*items)
 
@@ -80,7 +80,7 @@ def test_a_day_of_scenes_that_cannot_be_is_refused(items: list[tuple[str, str]])
         ([("00:30", "02:00"), ("08:00", "09:00"), ("07:00", "08:00")], "210", 26 * 60),
     ],
 )  # fmt: skip
-def test_scenes_are_in_the_order_of_the_day(items: list[tuple[str, str]], order: str, last: int) -> None:
+def test_scenes_are_sorted_by_time(items: list[tuple[str, str]], order: str, last: int) -> None:
     spans = scenes(*items).spans()
     assert "".join(each.what for _, _, each in spans) == order and max(end for _, end, _ in spans) == last
 

@@ -1,4 +1,4 @@
-"""A town file in prose gets its keys from a model once; comments stay, and nothing that is no town is written."""
+"""A model converts the prose of a town file into keys once; comments stay, and invalid towns are not written."""
 
 from __future__ import annotations
 
@@ -72,11 +72,13 @@ class Reads:
         yield Piece(json.dumps(answer(request.prompt) | self._wrong))
 
 
-async def test_prose_becomes_keys_and_all_else_stays_as_it_was() -> None:
+async def test_prose_is_converted_to_keys_and_the_rest_is_kept() -> None:
     model, preparing = Reads(), Preparing(PROSE, Path())
     assert preparing.left == ["Ada Brook", "Ben Hale", "Cleo Marsh", "places"]
     text = await preparing.run(Models(model))
-    assert not any("Mill House" in each for each in model.asked[2].places), "Cleo is not told of others' homes"
+    assert not any("Mill House" in each for each in model.asked[2].places), (
+        "the prompt for Cleo does not contain others' homes"
+    )
     assert len(model.asked) == 4 and "# she bakes" in text and "# since 2010" in text
     before, after = tomllib.loads(PROSE), tomllib.loads(text)
     ada = after["residents"][0]
@@ -99,7 +101,7 @@ async def test_prose_becomes_keys_and_all_else_stays_as_it_was() -> None:
     ]
 
 
-async def test_what_is_prepared_is_not_asked_about_again() -> None:
+async def test_prepared_parts_are_not_requested_again() -> None:
     text = await Preparing(PROSE, Path()).run(Models(Reads()))
     model = Reads()
     assert await Preparing(text, Path()).run(Models(model)) == text and not model.asked
@@ -109,7 +111,7 @@ async def test_what_is_prepared_is_not_asked_about_again() -> None:
     assert [each.who for each in model.asked] == ["Cleo Marsh"] and "# day below" in again
 
 
-async def test_what_is_no_town_is_refused() -> None:
+async def test_invalid_keys_and_town_files_are_refused() -> None:
     wrong = {"day": [{"start": "08:00", "end": "09:00", "what": "x", "place": 1, "on": ["someday"]}]}
     with pytest.raises(ModelError, match="keys of Ada Brook"):
         await Preparing(PROSE, Path()).run(Models(Reads(wrong)))

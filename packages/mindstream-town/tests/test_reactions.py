@@ -1,4 +1,4 @@
-"""What happens to things changes what residents do, in a running town and at once; then the plan goes on."""
+"""Changed objects affect residents in a running town immediately; afterwards the plan continues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOM, PIANO = "Hamlet:Mill House:room:", "Hamlet:Oak Cafe:cafe:piano"
 async def lived(
     folder: Path, setting: Setting, start: float, minutes: int, *things: tuple[str, str]
 ) -> tuple[dict[str, list[Act]], list[ObjectChanged]]:
-    """Live to an hour of the first day, set conditions, continue; return the acts since and the changes."""
+    """Run to an hour of the first day, set conditions, continue; return the acts since and the changes."""
     begun = int(start * HOUR)
     async with Town.open(folder, setting) as town:
         await town.run(until=begun)
@@ -43,30 +43,28 @@ def about(acts: list[Act], thing: str) -> list[Act]:
 @pytest.mark.parametrize(
     ("condition", "does"), [("leaking", "mending"), ("burning", "ending a danger"), ("kaputt", "mending")]
 )
-async def test_what_is_wrong_at_home_is_mended_by_one_and_right_again(
-    tmp_path: Path, condition: str, does: str
-) -> None:
+async def test_a_resident_fixes_a_broken_object_at_home(tmp_path: Path, condition: str, does: str) -> None:
     acts, changes = await lived(tmp_path, hamlet(talks=False), 6.5, 70, (ROOM + "shower", condition))
     mine = about(acts["Ada Brook"], ROOM + "shower")
     assert mine and mine[0].since <= 6.5 * HOUR + 30 and any(does in act.what for act in mine)
     assert not about(acts["Ben Hale"], ROOM + "shower") or condition == "burning", "he sleeps, or leaves it to her"
     assert changes[0].by == "Ada Brook" and {each.condition for each in changes} == {""}
-    assert acts["Ada Brook"][-1].why == "plan", "then the day goes on"
+    assert acts["Ada Brook"][-1].why == "plan", "then the day continues"
 
 
-async def test_what_is_fine_changes_nothing(tmp_path: Path) -> None:
+async def test_a_harmless_condition_changes_nothing(tmp_path: Path) -> None:
     plain, _ = await lived(tmp_path / "plain", hamlet(talks=False), 6.5, 30)
     acts, changes = await lived(tmp_path / "odd", hamlet(talks=False), 6.5, 30, (ROOM + "shower", "Clean and tidy"))
     assert acts == plain and not changes
 
 
-async def test_who_observes_nothing_goes_on(tmp_path: Path) -> None:
+async def test_without_observation_there_are_no_reactions(tmp_path: Path) -> None:
     plain, _ = await lived(tmp_path / "plain", hamlet(observes=False), 6.1, 30)
     acts, _ = await lived(tmp_path / "odd", hamlet(observes=False), 6.1, 30, (ROOM + "shower", "burning"))
     assert acts == plain
 
 
-async def test_two_who_see_the_same_do_not_both_mend_it(tmp_path: Path) -> None:
+async def test_only_one_of_two_witnesses_fixes_an_object(tmp_path: Path) -> None:
     acts, changes = await lived(tmp_path, hamlet(talks=False), 7.1, 60, (ROOM + "shower", "dripping"))
     assert [each.by for each in changes] == ["Ada Brook"]
     assert all(act.since < changes[0].step for act in about(acts["Ben Hale"], ROOM + "shower")), "he leaves it to her"
@@ -76,14 +74,14 @@ WRITES = '{ from = "09:30", to = "12:30", what = "writing a thesis", where = "de
 PLAYS = '{ from = "09:30", to = "12:30", what = "practising", where = "Oak Cafe:cafe:piano" }'
 
 
-async def test_who_has_told_of_what_it_needs_goes_on_with_its_day(tmp_path: Path) -> None:
+async def test_after_reporting_a_broken_object_the_day_continues(tmp_path: Path) -> None:
     text = HAMLET.replace(WRITES, PLAYS)
     for thing in ("piano", "counter"):
         text = text.replace(f'where = "Oak Cafe:cafe:{thing}", duty', 'where = "Mill House:room", duty')
     setting = setting_of(parse_town(text, Path()), seed=1, profile=Profile(talks=False))
     acts, _ = await lived(tmp_path, setting, 9, 4 * 60, (PIANO, "out of tune"))
     cleo = acts["Cleo Marsh"]
-    assert len(about(cleo, PIANO)) == 1, "who looks after it is told once"
+    assert len(about(cleo, PIANO)) == 1, "the owner is told once"
     assert len([act for act in cleo if act.place == PIANO and act.why == "plan"]) <= 2
     lunch = next(act for act in cleo if act.what.startswith("having lunch"))
-    assert lunch.since < 12 * HOUR, "what needs it is put off: the next thing begins"
+    assert lunch.since < 12 * HOUR, "acts that need it are skipped: the next one begins"

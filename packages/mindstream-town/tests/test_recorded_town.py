@@ -1,8 +1,8 @@
 """A morning of the hamlet with a language model for its three people, played back verbatim.
 
-All was asked of the mind, step by step (`lives=paper`): days, hours, tasks, how important things are, what to do about
-whom one sees, every line of every talk, what was kept of it, two reflections, and three answers in an interview.
-The model knew nothing of the town.
+The model answered every request, step by step (`lives=paper`): days, hours, tasks, importance, reactions to residents
+in sight, every line of every conversation, the memories of it, two reflections, and three answers in an interview. It
+had no other information about the town.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STORY: dict[str, Any] = json.loads((RECORDINGS / "town.json").read_text("utf-8")
 
 
 async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> list[str]:
-    """Let the morning pass; return the answers of the interview."""
+    """Run the morning; return the answers of the interview."""
     async with Town.open(folder, hamlet(**story["profile"]), models=models) as town:
         await town.run(until=town.setting.step_at(0, story["leaks_at"]))
         await town.set_object(story["leaks"], "leaking", danger=False)
@@ -35,7 +35,7 @@ async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> l
     return [each.answer for each in asked]
 
 
-async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> None:
+async def test_a_morning_of_three_residents_with_a_recorded_model(folder: Path) -> None:
     model, thinks = (Playback(RECORDINGS / "town.jsonl", strict=False) for _ in range(2))
     answers = await live(folder, Models(model, {"reasoner": thinks}))
     history = await read_history(folder)

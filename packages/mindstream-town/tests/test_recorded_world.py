@@ -1,4 +1,4 @@
-"""The world that ships: it opens without a model or a key, is whole, and lives on."""
+"""The shipped world: it opens without a model or a key, is complete, and can be continued."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mindstream.log.database import FILE
 from mindstream.models.rules import Rules
 
 
-async def test_a_day_was_lived_with_reasons(tmp_path: Path) -> None:
+async def test_the_recorded_day_contains_plans_acts_and_conversations(tmp_path: Path) -> None:
     unpack_world("recorded", tmp_path)
     history = await read_history(tmp_path)
     assert len(history.names) == 6
@@ -26,10 +26,10 @@ async def test_a_day_was_lived_with_reasons(tmp_path: Path) -> None:
         assert any(event.day == 0 and len(event.blocks) >= 6 for _, event in history.events(name, DayPlanned))
         assert len(list(history.events(name, Acted))) >= 8
     talks = [event for name in history.names for _, event in history.events(name, Talked)]
-    assert len(talks) >= 12, "six talks stand in the streams of two each"
+    assert len(talks) >= 12, "six conversations, each in the streams of two residents"
 
 
-async def test_it_lives_on_from_where_it_was(tmp_path: Path) -> None:
+async def test_the_recorded_world_can_be_continued(tmp_path: Path) -> None:
     unpack_world("recorded", tmp_path)
     async with Town.open(tmp_path, models=Rules.name) as town:
         before = town.step
@@ -37,7 +37,7 @@ async def test_it_lives_on_from_where_it_was(tmp_path: Path) -> None:
         assert town.step == before + 60
 
 
-def test_nothing_is_written_over(tmp_path: Path) -> None:
+def test_unpacking_does_not_overwrite_a_folder(tmp_path: Path) -> None:
     unpack_world("recorded", tmp_path)
     with pytest.raises(InputError, match="already"):
         unpack_world("recorded", tmp_path)
@@ -50,7 +50,7 @@ def stored_vectors(folder: Path) -> dict[str, bytes]:
         return dict(connection.execute("SELECT id, vector FROM records WHERE vector IS NOT NULL"))
 
 
-async def test_what_is_packed_is_what_was_there(tmp_path: Path) -> None:
+async def test_a_packed_world_is_restored_exactly(tmp_path: Path) -> None:
     unpack_world("recorded", tmp_path / "one")
     async with Town.open(tmp_path / "one", models=Rules.name) as town:
         digest = await town.digest()

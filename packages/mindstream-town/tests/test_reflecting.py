@@ -1,4 +1,4 @@
-"""What residents think of themselves stays with them: it is no news for others."""
+"""Residents do not tell others their thoughts about themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOUR_DAYS = 4 * 8_640 - 1
 
 
 class Reflects:
-    """States that everyone matters, and that the day was long."""
+    """Reply that everyone matters, and that the day was long."""
 
     name = "reflects"
 
@@ -35,7 +35,7 @@ class Reflects:
                 yield part
 
 
-async def test_what_one_thinks_of_oneself_is_not_passed_on(folder: Path) -> None:
+async def test_thoughts_about_oneself_are_not_told_to_others(folder: Path) -> None:
     await live(folder, hamlet(reflect_at=20.0), FOUR_DAYS, Models(Rules(), {"reasoner": Reflects()}))
     history = await read_history(folder)
     own = 0

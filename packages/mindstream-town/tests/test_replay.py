@@ -1,4 +1,4 @@
-"""A replay is one file that plays what a town's log holds, and in which nothing that was written can be markup."""
+"""A replay is one file that plays a town's log, and in which no text can become markup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOON = 12 * 360
 
 
 class Tags(HTMLParser):
-    """Which elements a page has, and what its recording holds."""
+    """The elements of a page, and the content of its recording."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,21 +66,21 @@ async def test_the_same_log_gives_the_same_page(tmp_path: Path) -> None:
     tags, recording = read(first)
     assert {"main", "style", "script"} <= set(tags.tags)
     assert "Ada Brook" in json.dumps(recording)
-    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", first), "it asks nobody for anything"
+    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", first), "it loads nothing from the network"
     assert "default-src 'none'" in first
 
 
-async def test_what_residents_say_is_no_markup(tmp_path: Path) -> None:
+async def test_texts_of_residents_are_not_markup(tmp_path: Path) -> None:
     text = HAMLET.replace("Cleo Marsh is a student of history", f"Cleo Marsh says {HOSTILE} and is a student")
     hostile = setting_of(parse_town(text, Path()), seed=1)
     harmless = await page(tmp_path / "a", hamlet(), tmp_path / "a.html")
     written = await page(tmp_path / "b", hostile, tmp_path / "b.html")
     tags, recording = read(written)
     assert HOSTILE not in written and HOSTILE in json.dumps(recording, ensure_ascii=False)
-    assert sorted(tags.tags) == sorted(read(harmless)[0].tags), "not one element more"
+    assert sorted(tags.tags) == sorted(read(harmless)[0].tags), "no additional element"
 
 
-async def test_a_part_can_be_played_and_what_was_not_lived_cannot(tmp_path: Path) -> None:
+async def test_only_existing_steps_can_be_replayed(tmp_path: Path) -> None:
     whole = await page(tmp_path / "a", hamlet(), tmp_path / "a.html")
     async with Town.open(tmp_path / "a") as town:
         part = await write_replay(town.store, town.setting, tmp_path / "b.html", since=7 * 360, until=8 * 360)

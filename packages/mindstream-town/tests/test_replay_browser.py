@@ -33,14 +33,14 @@ async def page(tmp_path: Path) -> AsyncIterator[BrowserPage]:
 
 
 async def lived(folder: Path, setting: Setting) -> str:
-    """Let a town live up to noon; return the address of its replay."""
+    """Run a town up to noon; return the address of its replay."""
     async with Town.open(folder / "town", setting) as town:
         await town.run(until=NOON)
         await town.set_object(next(place for place in town.setting.addresses if place.count(":") == 3), MARKUP)
         return (await write_replay(town.store, town.setting, folder / "replay.html")).as_uri()
 
 
-async def test_links_hands_and_keys_lead_to_moments(tmp_path: Path, page: BrowserPage) -> None:
+async def test_links_mouse_and_keys_select_moments(tmp_path: Path, page: BrowserPage) -> None:
     await page.open(f"{await lived(tmp_path, hamlet())}#t=2023-02-13T09:30&who=Ada+Brook")
     state = "[document.querySelector('h2').textContent, document.querySelector('.clock .now').textContent]"
     assert await page.evaluate(state) == ["Ada Brook", "09:30"]
@@ -74,7 +74,7 @@ async def test_links_hands_and_keys_lead_to_moments(tmp_path: Path, page: Browse
     assert page.complaints == []
 
 
-async def test_what_was_written_is_never_run(tmp_path: Path, page: BrowserPage) -> None:
+async def test_texts_are_never_executed(tmp_path: Path, page: BrowserPage) -> None:
     await page.open(await lived(tmp_path, setting_of(parse_town(HOSTILE, Path()), seed=1)))
     look_everywhere = """(async () => {
       const rest = () => new Promise(requestAnimationFrame), buttons = (where) => [...document.querySelectorAll(where)];
@@ -99,8 +99,8 @@ async def test_what_was_written_is_never_run(tmp_path: Path, page: BrowserPage) 
     })()"""
     images, scripts, seen = await page.evaluate(look_everywhere)
     assert (images, scripts) == (0, 2)
-    assert seen.count(MARKUP) > 10 and BACKWARDS in seen, "all of it was shown, as text"
+    assert seen.count(MARKUP) > 10 and BACKWARDS in seen, "everything was shown as text"
     refused = "(() => { try { document.body.innerHTML = '<b>'; return false; } catch { return true; } })()"
-    assert await page.evaluate(refused), "its policy lets nobody make markup of a text"
+    assert await page.evaluate(refused), "its policy forbids markup from texts"
     dialogs = [each for each in page.complaints if each["method"] == "Page.javascriptDialogOpening"]
     assert dialogs == []

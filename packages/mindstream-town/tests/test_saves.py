@@ -1,4 +1,4 @@
-"""Saved simulations: read, written and read again the same; bad ones refused with file and reason."""
+"""Saved simulations: unchanged after reading and writing; invalid ones refused with file and reason."""
 
 from __future__ import annotations
 
@@ -134,12 +134,12 @@ def write(folder: Path, **changed: Any) -> Path:
 
 
 def contents(folder: Path) -> dict[str, object]:
-    """Return what a folder's JSON files hold; a number's kind counts, the order of keys does not."""
+    """Return the content of a folder's JSON files; number types count, the order of keys does not."""
     files = {str(path.relative_to(folder)): json.loads(path.read_text()) for path in folder.rglob("*.json")}
     return {name: json.dumps(data, sort_keys=True) for name, data in files.items()}
 
 
-def test_a_save_is_the_same_after_reading_and_writing(tmp_path: Path) -> None:
+def test_a_save_survives_reading_and_writing(tmp_path: Path) -> None:
     save = read_save(write(tmp_path / "in"))
     write_save(save, tmp_path / "out")
     assert contents(tmp_path / "in") == contents(tmp_path / "out")
@@ -155,7 +155,7 @@ def test_a_save_is_the_same_after_reading_and_writing(tmp_path: Path) -> None:
         save.recording.movement(7)
 
 
-def test_steps_are_read_from_an_archive_too(tmp_path: Path) -> None:
+def test_steps_can_be_read_from_an_archive(tmp_path: Path) -> None:
     folder = write(tmp_path / "in")
     with tarfile.open(folder / "movement+environment.tar.gz", "w:gz") as archive:
         for kind in ("environment", "movement"):
@@ -179,14 +179,14 @@ def test_steps_are_read_from_an_archive_too(tmp_path: Path) -> None:
         ("meta", {"persona_names": ["Bob"]}, "persona_names: 'Bob' has no folder in .*: add it, or take the name out"),
         ("meta", {"persona_names": ["../Ann Poe"]}, "cannot be the name of a folder"),
         ("meta", {"maze_name": "\ud800"}, "meta.json: half a character"),
-        ("meta", {"step": -1}, "meta.json: step: a number from 0 on is wanted, not -1"),
-        ("meta", {"sec_per_step": 0}, "meta.json: sec_per_step: 1 to 86,400 seconds are wanted, not 0"),
+        ("meta", {"step": -1}, "meta.json: step: a number from 0 on is expected, not -1"),
+        ("meta", {"sec_per_step": 0}, "meta.json: sec_per_step: 1 to 86,400 seconds are expected, not 0"),
         ("scratch", {"name": "Eve"}, "scratch.json: name: 'Eve' is in the folder of 'Ann Poe'"),
         ("scratch", {"planned_path": [[0, "x"]]}, r"scratch.json: planned_path.0.1: .*'x'"),
         ("nodes", {"node_9": NODE}, "nodes.json: node_4 is missing"),
         ("nodes", {"node_3": THOUGHT | {"filling": ["node_8"]}}, "node_3: it rests on 'node_8', which is not there"),
         ("nodes", {"node_3": {"node_count": 3}}, "'node_3': type_count: Field required"),
-        ("embeddings", {"two": [1.0]}, "'two': 1 numbers, where 3 are wanted"),
+        ("embeddings", {"two": [1.0]}, "'two': 1 numbers, where 3 are expected"),
         ("embeddings", {"two": [1.0, float("nan"), 0]}, "'two': a number is not finite"),
         ("spatial_memory", {"the Ville": []}, "spatial_memory.json: the Ville should be an object"),
     ],
@@ -221,7 +221,7 @@ def test_the_short_form_is_read(tmp_path: Path) -> None:
         read_save(short)
 
 
-def test_what_can_be_made_anew_may_be_missing(tmp_path: Path) -> None:
+def test_files_that_can_be_recomputed_may_be_missing(tmp_path: Path) -> None:
     folder = write(tmp_path / "in")
     whole = read_save(folder)
     for file in ("embeddings.json", "kw_strength.json"):
@@ -232,12 +232,12 @@ def test_what_can_be_made_anew_may_be_missing(tmp_path: Path) -> None:
     assert (save.meta.start_date, save.meta.persona_names) == ("February 13, 2023", ("Ann Poe",))
     memory = save.personas["Ann Poe"].memory
     assert memory.nodes == whole.personas["Ann Poe"].memory.nodes and not memory.embeddings.keys
-    assert memory.strength.kw_strength_thought == {}, "what is idle does not count"
+    assert memory.strength.kw_strength_thought == {}, "idle nodes do not count"
     write_save(save, tmp_path / "out")
     assert not (tmp_path / "out" / MEMORY / "embeddings.json").exists()
 
 
-def test_a_folder_that_was_not_written_whole_is_not_there(tmp_path: Path) -> None:
+def test_an_incomplete_folder_is_removed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(InputError, match="broken off"), whole_folder(out) as beside:
         (beside / "half").mkdir()
@@ -249,7 +249,7 @@ def test_a_folder_that_was_not_written_whole_is_not_there(tmp_path: Path) -> Non
     assert [each.name for each in tmp_path.rglob("*")] == ["out", "whole"]
 
 
-def test_residents_are_believed_where_the_meta_file_contradicts_its_own_times(tmp_path: Path) -> None:
+def test_a_contradictory_meta_file_is_corrected_by_the_residents_times(tmp_path: Path) -> None:
     clock = {"curr_time": "February 13, 2023, 08:00:10", "step": 16, "sec_per_step": 1_800}
     told: list[str] = []
     save = settle_clock(read_save(write(tmp_path / "odd", meta=clock, scratch=BEFORE)), told.append)
@@ -260,8 +260,8 @@ def test_residents_are_believed_where_the_meta_file_contradicts_its_own_times(tm
         assert settle_clock(fine, told.append) == fine and not told, "a day need not begin at midnight"
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
-def test_the_authors_saves_are_the_same_after_reading_and_writing(tmp_path: Path) -> None:
+@pytest.mark.skipif(not SHARED.exists(), reason="the published saves and map of Park 2023 are not available")
+def test_saves_of_the_authors_survive_reading_and_writing(tmp_path: Path) -> None:
     for name in ("base_the_ville_n25", "base_the_ville_n3"):
         save = read_save(SHARED / name)
         write_save(save, tmp_path / name)

@@ -1,4 +1,4 @@
-"""Residents with a model live in scenes: agreements, refusals, overhearing, secrets and insights are typed replies."""
+"""Residents with a model use scenes: agreements, refusals, overhearing, secrets and insights are typed replies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def agree(ask: TalkScene) -> dict[str, Any]:
     return talk(ask, agreed=[lunch | both, tea | both])
 
 
-async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_an_agreement_in_chinese_changes_both_days(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=agree)
     async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=12 * HOUR + 60)
@@ -52,10 +52,10 @@ async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path, door:
             act = town.residents[name].state.act
             assert act is not None and (act.what, act.place) == (LUNCH, INN)
         hermit = town.residents[HERMIT].state.act
-        assert hermit is not None and hermit.what != LUNCH, "she has agreed to nothing"
+        assert hermit is not None and hermit.what != LUNCH, "she has no agreement"
         await town.run(until=13 * HOUR + 120)
         act = town.residents[HOST].state.act
-        assert act is not None and act.what != LUNCH, "then the day goes on"
+        assert act is not None and act.what != LUNCH, "then the day continues"
         await town.run(until=DAY + HOUR)
         kept = await town.store.latest(key_of_resident(GUEST), ("thought",), 50, now=town.setting.moment(town.step))
     later = [at for each in kept if (at := appointment_of(each.data)) and at.start.day == 4]
@@ -64,7 +64,7 @@ async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path, door:
     assert any(each.appointment and each.appointment.what == "下午喝茶" for each in tomorrow.memories)
 
 
-async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_a_refused_resident_remembers_it_and_does_not_ask_again_soon(tmp_path: Path, door: FakeEndpoint) -> None:
     def refuse(ask: TalkScene) -> dict[str, Any]:
         one, two = (side.who for side in ask.sides)
         words = [{"who": one, "text": f"{two}今天不想说话。", "weight": 4}, {"who": two, "text": "不想说话。"}]
@@ -79,10 +79,10 @@ async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path:
     met = [row.event for row in rows if isinstance(row.event, Met)]
     assert met and {each.outcome for each in met} == {"declined"} and all(each.by for each in met)
     assert not any(isinstance(row.event, Talked) for row in rows)
-    assert len(mind.of(TalkScene)) == 3, "each pair once"
+    assert len(mind.of(TalkScene)) == 3, "once per pair"
 
 
-async def test_who_declines_with_a_word_is_left_alone(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_a_resident_who_declines_is_left_alone(tmp_path: Path, door: FakeEndpoint) -> None:
     def decline(ask: TalkScene) -> dict[str, Any]:
         return talk(ask, declined_by=ask.sides[1].who)
 
@@ -92,11 +92,11 @@ async def test_who_declines_with_a_word_is_left_alone(tmp_path: Path, door: Fake
         rows = [row async for row in rows_after(town.store)]
     met = [row.event for row in rows if isinstance(row.event, Met)]
     assert met and all(each.outcome == "declined" and each.by for each in met)
-    assert any(isinstance(row.event, Talked) for row in rows), "what was said is kept"
-    assert "until 10:00" in mind.of(TalkScene)[0].sides[1].doing, "what the other is bound to stands there"
+    assert any(isinstance(row.event, Talked) for row in rows), "the spoken words are stored"
+    assert "until 10:00" in mind.of(TalkScene)[0].sides[1].doing, "the partner's current act is in the prompt"
 
 
-async def test_who_is_near_overhears(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_residents_nearby_overhear_a_conversation(tmp_path: Path, door: FakeEndpoint) -> None:
     def heard(ask: TalkScene) -> str:
         return f"{ask.sides[0].who}说磨坊要关门了,{ask.sides[1].who}不信。"
 
@@ -109,7 +109,7 @@ async def test_who_is_near_overhears(tmp_path: Path, door: FakeEndpoint) -> None
         assert heard(talks[0]) not in await remembered(town, talks[0].sides[0].who)
 
 
-async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_finished_acts_are_remembered_with_the_people_present(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind()
     async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=11 * HOUR)
@@ -118,7 +118,7 @@ async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path,
     assert any(text.startswith(f"{HOST}: 喝茶") and GUEST in text for text in deeds)
 
 
-async def test_the_next_plan_sees_what_the_days_are_about_now(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_the_evening_reflection_is_in_the_next_plan(tmp_path: Path, door: FakeEndpoint) -> None:
     def evening(ask: ReflectScenes) -> dict[str, Any]:
         thought = {"text": f"{GUEST}常来茶馆。", "because": [1, 99]}
         return {"insights": [thought, {"text": "无据。", "because": [99]}], "currently": "磨坊要换新磨盘了。"}
@@ -129,7 +129,7 @@ async def test_the_next_plan_sees_what_the_days_are_about_now(tmp_path: Path, do
         thoughts = await remembered(town, HOST, ("thought",))
     first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
     assert "新磨盘" not in first.identity and "磨坊要换新磨盘了。" in second.identity
-    assert f"{GUEST}常来茶馆。" in thoughts and "无据。" not in thoughts, "what nothing supports is not kept"
+    assert f"{GUEST}常来茶馆。" in thoughts and "无据。" not in thoughts, "an insight without evidence is not stored"
 
 
 SECRET = "王秀兰要把磨坊卖了。"
@@ -140,7 +140,7 @@ def with_secret(text: str) -> str:
     return text.replace('home = "磨坊:卧室"', seed, 1)
 
 
-async def test_a_secret_never_stands_in_a_call_of_another(tmp_path: Path) -> None:
+async def test_a_secret_is_only_in_prompts_of_its_owner(tmp_path: Path) -> None:
     def evening(ask: ReflectScenes) -> dict[str, Any]:
         if ask.who != HOST:
             return {}
@@ -151,7 +151,7 @@ async def test_a_secret_never_stands_in_a_call_of_another(tmp_path: Path) -> Non
     async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
         await town.run(until=2 * DAY - 1)
     own = [each for each, words in zip(mind.asked, mind.rendered, strict=True) if SECRET in words]
-    assert own and all(getattr(each, "who", "") == HOST for each in own), "only her own calls know it"
+    assert own and all(getattr(each, "who", "") == HOST for each in own), "only in her own calls"
     talks = [each for each in mind.of(TalkScene) if HOST in {side.who for side in each.sides}]
     assert len(talks) >= 4 and all("磨坊生意不好。" in str(each.sides) for each in talks)
     assert {each.who for each in mind.of(LetOn)} == {HOST}
@@ -183,17 +183,17 @@ def out_all_day(ask: PlanScenes) -> dict[str, Any]:
     return {"items": items}
 
 
-async def test_a_day_takes_no_more_calls_than_its_budget(tmp_path: Path) -> None:
+async def test_model_calls_per_day_stay_within_the_budget(tmp_path: Path) -> None:
     mind = SceneMind(plan_scenes=out_all_day)
     async with Town.open(tmp_path, five(), models=Models(mind)) as town:
         await town.run(until=DAY - 1)
         spent = {name: resident.state.asked for name, resident in town.residents.items()}
         asked = [row.event async for row in rows_after(town.store) if isinstance(row.event, Asked)]
-    of_days = len(mind.asked) - 5  # what the town's first memories weigh is asked once, as it begins
+    of_days = len(mind.asked) - 5  # the importance of the town's first memories is requested once, at the beginning
     assert sum(calls for calls, _ in spent.values()) == sum(each.calls for each in asked) == of_days
     assert all(2 < calls <= 12 for calls, _ in spent.values()), spent
     assert all(tokens <= 15_000 for _, tokens in spent.values()), spent
-    assert {each.who for each in mind.of(ReflectScenes)} == set(spent), "something is left for the evening"
+    assert {each.who for each in mind.of(ReflectScenes)} == set(spent), "some budget remains for the evening"
 
 
 async def test_a_smaller_budget_means_fewer_talks(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ async def test_a_smaller_budget_means_fewer_talks(tmp_path: Path) -> None:
     assert 0 < len(mind.of(TalkScene)) <= 5
 
 
-async def test_the_same_replies_give_the_same_journal_wherever_it_was_broken_off(tmp_path: Path) -> None:
+async def test_interruptions_do_not_change_the_journal(tmp_path: Path) -> None:
     async def live(folder: Path, stops: tuple[int, ...]) -> str:
         begun: Setting | None = liucun(with_secret)
         for stop in stops:
@@ -220,7 +220,7 @@ async def test_the_same_replies_give_the_same_journal_wherever_it_was_broken_off
     assert await live(tmp_path / "c", (8 * HOUR + 300, 9 * HOUR, 9 * HOUR + 1, 21 * HOUR, DAY, end)) == straight
 
 
-async def test_a_step_whose_talk_fails_is_lived_again(tmp_path: Path) -> None:
+async def test_a_step_with_a_failed_conversation_is_repeated(tmp_path: Path) -> None:
     from mindstream_town.residents.turn import StepFailed
 
     failing = iter((True, True, False))
@@ -241,7 +241,7 @@ async def test_a_step_whose_talk_fails_is_lived_again(tmp_path: Path) -> None:
         assert failed and await town.digest() == straight
 
 
-async def test_a_newcomer_knows_a_place_that_somebody_tells_of(tmp_path: Path) -> None:
+async def test_a_newcomer_learns_a_place_from_a_conversation(tmp_path: Path) -> None:
     hall = "旧祠堂:厢房"
 
     def opened(text: str) -> str:
@@ -262,7 +262,7 @@ async def test_a_newcomer_knows_a_place_that_somebody_tells_of(tmp_path: Path) -
     assert place in second and place not in first
 
 
-async def test_nobody_comes_before_it_opens_and_noon_is_as_planned(tmp_path: Path) -> None:
+async def test_no_resident_enters_before_opening_hours(tmp_path: Path) -> None:
     def hours(text: str) -> str:
         return text + '\n[[places]]\naddress = "老茶馆:大堂"\nhours = "08:55-20:00"\n'
 
@@ -280,7 +280,7 @@ async def test_nobody_comes_before_it_opens_and_noon_is_as_planned(tmp_path: Pat
     )  # fmt: skip
 
 
-async def test_a_thing_is_in_use_while_it_is_used(tmp_path: Path) -> None:
+async def test_an_object_is_in_use_during_its_act_only(tmp_path: Path) -> None:
     def cooks(ask: PlanScenes) -> dict[str, Any]:
         plan = day()
         plan["items"][1] |= {"thing": "炉灶", "state": "正在用"} if ask.who == HOST else {}
@@ -295,7 +295,7 @@ async def test_a_thing_is_in_use_while_it_is_used(tmp_path: Path) -> None:
         assert act is not None and not act.state
 
 
-async def test_without_a_model_for_plans_they_live_by_rules(tmp_path: Path) -> None:
+async def test_without_a_planner_model_residents_follow_rules(tmp_path: Path) -> None:
     mind = SceneMind()
     async with Town.open(tmp_path, five(talks=False), models=Models(Rules(), {"reasoner": mind})) as town:
         await town.run(until=8 * HOUR)
@@ -314,7 +314,7 @@ def overtaken(ask: TalkScene) -> dict[str, Any]:
     return talk(ask, changes=[*changes, {"number": 99, "becomes": "nothing"}])
 
 
-async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_news_from_a_conversation_updates_plans_and_memories(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=overtaken)
     async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=11 * HOUR + 60)
@@ -322,15 +322,15 @@ async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path, d
         rows = [row async for row in rows_after(town.store)]
     host, guest = acts[HOST], acts[GUEST]
     assert host is not None and (host.what, host.place) == ("去老茶馆帮忙", INN)
-    assert guest is not None and guest.what == "干活11", "only hers is another"
+    assert guest is not None and guest.what == "干活11", "only her plan changed"
     why = [row.event.because for row in rows if isinstance(row.event, TasksPlanned) and row.event.because]
-    assert why and all("说了话" in each for each in why), "it is said by what she heard"
+    assert why and all("说了话" in each for each in why), "the change is explained by the conversation"
     first = mind.of(TalkScene)[0]
     numbers = [int(line.partition(".")[0]) for side in first.sides for line in (*side.memories, *side.plan)]
-    assert len(numbers) == len(set(numbers)), "no two things have one number"
+    assert len(numbers) == len(set(numbers)), "all numbers are unique"
 
 
-async def test_of_who_keeps_a_secret_a_talk_sees_only_plans_that_give_nothing_away(tmp_path: Path) -> None:
+async def test_plans_that_reveal_a_secret_are_hidden_from_conversations(tmp_path: Path) -> None:
     def lets_on(ask: LetOn) -> dict[str, Any]:
         return {"plan": [n for n, line in enumerate(ask.plan, 1) if "干活10" in line]}
 

@@ -1,4 +1,4 @@
-"""The town that comes with mindstream: 25 people of Park 2023, on a map of our own."""
+"""The shipped town: 25 people of Park 2023, on a map drawn for this project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def texts(person: Person) -> list[str]:
     return [*(each.text for each in person.first_memories()), person.innate]
 
 
-def test_a_town_is_found_by_name_or_path_and_nothing_else(tmp_path: Path) -> None:
+def test_a_town_is_found_only_by_name_or_path(tmp_path: Path) -> None:
     assert shipped_packs() == ["smallville"]
     with pytest.raises(InputError, match=r"no town 'smalvile': shipped are smallville \(did you mean 'smallville'\?\)"):
         find_pack("smalvile")
@@ -37,7 +37,7 @@ def test_a_town_is_found_by_name_or_path_and_nothing_else(tmp_path: Path) -> Non
         find_pack("./nowhere.toml")
 
 
-def test_everybody_has_a_bed_a_home_and_ways_to_all_that_they_know(town: TownFile) -> None:
+def test_all_residents_have_a_bed_a_home_and_reachable_places(town: TownFile) -> None:
     assert len(town.residents) == 25 and missing_keys(setting_of(town)) == ()
     world = town.world
     beds = Counter(f"{person.home}:bed" for person in town.residents)
@@ -51,7 +51,7 @@ def test_everybody_has_a_bed_a_home_and_ways_to_all_that_they_know(town: TownFil
             assert world.routes.is_reachable(person.start, parse_address(place)), (person.name, place)
 
 
-def test_who_knows_whom_begins_as_in_the_paper(town: TownFile) -> None:
+def test_initial_acquaintance_equals_the_paper(town: TownFile) -> None:
     knows = {person.name: {each.name for each in person.relations} for person in town.residents}
     mutual = [pair for pair in combinations(knows, 2) if pair[1] in knows[pair[0]] and pair[0] in knows[pair[1]]]
     assert len(mutual) == 50  # of 300 pairs: 0.167
@@ -60,7 +60,7 @@ def test_who_knows_whom_begins_as_in_the_paper(town: TownFile) -> None:
         assert named <= knows[person.name], person.name
 
 
-def test_each_story_begins_with_one_who_knows_it(town: TownFile) -> None:
+def test_each_story_is_known_to_one_resident_at_first(town: TownFile) -> None:
     for story, teller in (("Valentine", "Isabella Rodriguez"), ("mayor", "Sam Moore")):
         assert [each.name for each in town.residents if any(story in text for text in texts(each))] == [teller]
     for word in ("party", "election", "candida"):
@@ -68,7 +68,7 @@ def test_each_story_begins_with_one_who_knows_it(town: TownFile) -> None:
         assert tellers <= {"Isabella Rodriguez", "Sam Moore"}
 
 
-def test_the_picture_in_the_docs_is_that_of_the_map(town: TownFile) -> None:
+def test_the_picture_in_the_docs_matches_the_map(town: TownFile) -> None:
     picture = draw(town)
     assert len(picture) < 300_000
-    assert FILE.read_text("utf-8") == picture, "python tests/town/draw_smallville.py draws it anew"
+    assert FILE.read_text("utf-8") == picture, "run python packages/mindstream-town/tests/draw_smallville.py"

@@ -1,4 +1,4 @@
-"""Residents know household, weather, light and opening hours, as the town's file says."""
+"""Residents know household, weather, light and opening hours, as set in the town's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def town(of_town: str = "", of_ada: str = "", seed: int = 1) -> Setting:
     return setting_of(parse_town(text, Path()), seed=seed)
 
 
-def test_who_lives_there_is_known_to_all_of_the_home() -> None:
+def test_all_residents_of_a_home_know_its_household() -> None:
     setting = town(of_ada='household = ["a cat called Tom"]')
     people = setting.people
     assert household(setting, people["Ada Brook"]) == ("Ben Hale (husband)", "a cat called Tom")
@@ -32,7 +32,7 @@ def test_who_lives_there_is_known_to_all_of_the_home() -> None:
     assert household(setting, people["Cleo Marsh"]) == ()
 
 
-def test_the_weather_is_as_the_file_says_by_day_or_by_date() -> None:
+def test_the_file_can_set_the_weather_by_day_or_date() -> None:
     by_day = town('weather = ["hail", "sun"]')
     assert [weather_on(by_day, day * DAY) for day in range(3)] == ["hail", "sun", "hail"]
     by_date = town('weather = { 2023-02-14 = "雨" }')
@@ -41,21 +41,21 @@ def test_the_weather_is_as_the_file_says_by_day_or_by_date() -> None:
         town('weather = { tomorrow = "sun" }')
 
 
-def test_the_weather_is_drawn_by_the_seed_where_the_file_says_nothing() -> None:
+def test_the_default_weather_is_drawn_by_the_seed() -> None:
     days = range(0, 20 * DAY, DAY)
     assert [weather_on(town(), day) for day in days] == [weather_on(town(), day) for day in days]
     assert len({weather_on(town(), day) for day in days}) > 3
     assert [weather_on(town(), day) for day in days] != [weather_on(town(seed=2), day) for day in days]
 
 
-def test_what_a_file_says_of_it_is_kept_with_the_town() -> None:
+def test_weather_and_household_are_stored_with_the_town() -> None:
     setting = town('weather = { 2023-02-14 = "sleet" }', 'household = ["a cat"]')
     kept = load_source(dump_source(setting), seed=1, profile=setting.profile, start=setting.start)
     assert kept.weather.dates == {date(2023, 2, 14): "sleet"} and kept.people["Ada Brook"].household == ("a cat",)
-    assert "weather" not in dump_source(hamlet()), "towns of before are kept as they were"
+    assert "weather" not in dump_source(hamlet()), "towns of earlier versions are unchanged"
 
 
-def test_it_is_light_by_the_hour() -> None:
+def test_light_follows_the_hour() -> None:
     setting = town()
     assert [light_on(setting, hour * HOUR) for hour in (3, 6, 12, 19, 22)] == [
         "night", "dawn", "daylight", "dusk", "night",

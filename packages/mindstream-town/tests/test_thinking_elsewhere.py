@@ -1,4 +1,4 @@
-"""Residents think in other processes, and the journal is the one of a town that thinks in its own."""
+"""Residents reason in worker processes, with the same journal as in one process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MORNING = 10 * HOUR
 
 
 @ENGINES
-async def test_rules_elsewhere_give_the_same_journal(ray: bool, tmp_path: Path) -> None:
+async def test_rules_in_worker_processes_give_the_same_journal(ray: bool, tmp_path: Path) -> None:
     async with opened(ray) as engine:
         elsewhere = await live(tmp_path / "a", hamlet(), MORNING, Models(EngineModel(Rules.name, engine)))
     assert elsewhere == await live(tmp_path / "b", hamlet(), MORNING)
 
 
 @ENGINES
-async def test_a_mind_behind_a_door_is_asked_by_workers(ray: bool, tmp_path: Path, door: FakeEndpoint) -> None:
+async def test_workers_call_the_endpoint_themselves(ray: bool, tmp_path: Path, door: FakeEndpoint) -> None:
     here = OverHttp(SceneMind(), door)
     alone = await live(tmp_path / "a", liucun(), MORNING, Models(here))
     asked = len(door.chats)
@@ -38,10 +38,10 @@ async def test_a_mind_behind_a_door_is_asked_by_workers(ray: bool, tmp_path: Pat
         carried = OverHttp(SceneMind(), door)
         carried.client = EngineModel(f"{door.url}#any", engine)  # type: ignore[assignment]
         assert await live(tmp_path / "b", liucun(), MORNING, Models(carried)) == alone
-    assert 0 < asked == len(door.chats) - asked, "each worker asked over HTTP, as often as without"
+    assert 0 < asked == len(door.chats) - asked, "workers made as many HTTP calls"
 
 
-async def test_what_fails_elsewhere_is_the_askers_error_and_is_metered_there(door: FakeEndpoint) -> None:
+async def test_errors_of_workers_reach_the_caller_and_are_metered(door: FakeEndpoint) -> None:
     door.otherwise = Fails(401, "wrong key")
     told = list[str]()
     async with opened(False) as engine:

@@ -1,4 +1,4 @@
-"""`mindstream town`: a hamlet from its beginning to its metrics, by commands alone; mistakes and stops."""
+"""`mindstream town`: a hamlet from its beginning to its metrics, by commands alone; errors and interruptions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def town(tmp_path: Path) -> tuple[str | Path, ...]:
     return where
 
 
-def test_a_town_lives_and_is_looked_at(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_a_town_can_be_run_and_inspected(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     assert "has not lived yet" in run_here("town", "status", *town).out
     assert run_here("town", "run", "--until", "Feb 13 09:00", *town).code == 0
     (status,) = run_here("town", "status", "--json", *town).rows
@@ -99,7 +99,7 @@ def test_a_town_lives_and_is_looked_at(town: tuple[str | Path, ...], tmp_path: P
     rows = run_here("town", "run", "--hours", "2", "-v", "--json", *town).rows
     assert rows[-1]["event"] == "ended" and rows[-1]["steps"] == 720
     assert any(row["event"] == "resident_acted" and "piano is out of tune" in row["line"] for row in rows), (
-        "somebody sees it"
+        "a resident sees it"
     )
     assert "bridge is closed" in run_here("town", "interview", "Ben", "Is the bridge closed?", *town).out
     talked = run_here("town", "talk", "ada", "The market on Sunday begins at 4pm.", "--by", "Maya", "--json", *town)
@@ -128,9 +128,9 @@ def test_an_export_can_be_imported(town: tuple[str | Path, ...], tmp_path: Path)
     assert all(len(json.loads(line)) == 7 for line in journal.read_text("utf-8").splitlines())
     assert json.loads((saved / "reverie" / "meta.json").read_text())["step"] == 2_701
     again = ("--data", tmp_path / "again")
-    assert run_here("town", "import", saved, *again).code == 0, "its map is in it"
+    assert run_here("town", "import", saved, *again).code == 0, "the export contains the map"
     assert run_here("town", "status", "--json", *again).rows[0]["step"] == 2_700
-    assert "lived so far" in mistaken(run_here("town", "run", "--until", "07:30", *town))
+    assert "is in the past" in mistaken(run_here("town", "run", "--until", "07:30", *town))
 
 
 def test_the_cost_is_estimated_in_advance(town: tuple[str | Path, ...]) -> None:
@@ -142,7 +142,7 @@ def test_the_cost_is_estimated_in_advance(town: tuple[str | Path, ...]) -> None:
 
 
 @pytest.mark.parametrize("ray", [(), pytest.param(("--ray",), marks=needs_ray)], ids=["here", "ray"])
-def test_a_model_that_fails_ends_the_run_and_loses_nothing(town: tuple[str | Path, ...], ray: tuple[str, ...]) -> None:
+def test_a_failing_model_ends_the_run_and_loses_no_step(town: tuple[str | Path, ...], ray: tuple[str, ...]) -> None:
     straight = _lived(town, "--hours", "10")
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
@@ -153,11 +153,11 @@ def test_a_model_that_fails_ends_the_run_and_loses_nothing(town: tuple[str | Pat
     assert failed.code == 1 and "wrong key" in failed.err and "--steps" in failed.err
     assert ("--ray" in failed.err) == bool(ray)
     steps = failed.err.split("--steps ")[1].split()[0]
-    assert 0 < int(steps) <= 1_080, "what was done is kept"
-    assert _lived(other, "--steps", steps) == straight, "what was broken off is lived again"
+    assert 0 < int(steps) <= 1_080, "finished steps are kept"
+    assert _lived(other, "--steps", steps) == straight, "the interrupted step is repeated"
 
 
-def test_a_budget_is_a_hard_limit_and_the_bill_is_kept(town: tuple[str | Path, ...]) -> None:
+def test_a_budget_is_a_hard_limit_and_the_bill_is_stored(town: tuple[str | Path, ...]) -> None:
     with FakeEndpoint() as door:
         day = {"wake": "06:30", "bed": "22:00", "items": [{"start": "06:30", "minutes": 900, "what": "resting"}]}
         door.otherwise = Says(json.dumps(day | {"tasks": [{"minutes": 60, "what": "resting"}]}), usage=(1_000, 500))
@@ -171,7 +171,7 @@ def test_a_budget_is_a_hard_limit_and_the_bill_is_kept(town: tuple[str | Path, .
     assert bill["calls"] >= asked and bill["input_tokens"] == 1_000 * asked
 
 
-def test_ctrl_c_keeps_what_is_done(town: tuple[str | Path, ...]) -> None:
+def test_ctrl_c_keeps_finished_steps(town: tuple[str | Path, ...]) -> None:
     words = [*COMMAND, "town", "run", "--days", "30", "-v", *map(str, town)]
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}, text=True,
@@ -187,18 +187,18 @@ def test_ctrl_c_keeps_what_is_done(town: tuple[str | Path, ...]) -> None:
     assert status["step"] + 1 + left == 30 * 8_640
 
 
-def test_a_terminal_sees_the_town_s_clock(town: tuple[str | Path, ...]) -> None:
+def test_a_terminal_shows_the_clock_of_the_town(town: tuple[str | Path, ...]) -> None:
     with terminal("town", "run", "--hours", "9", *town) as screen:
         screen.until("Mon Feb 13")
         screen.until("3,240 steps")
         assert screen.ended() == 0
 
 
-def test_a_conversation_goes_line_by_line_and_can_be_continued(town: tuple[str | Path, ...]) -> None:
+def test_a_conversation_is_read_line_by_line_and_can_be_continued(town: tuple[str | Path, ...]) -> None:
     run_here("town", "run", "--hours", "9", *town)
     said = run("town", "talk", "ada", "--by", "Maya", *town, said="Hello!\n\nI am a painter from the hills.\n")
     assert said.code == 0 and said.out.startswith("Ada Brook: (No model answers. Ada Brook remembers"), said.err
-    assert len(said.out.splitlines()) == 2, "blank lines are passed over"
+    assert len(said.out.splitlines()) == 2, "blank lines are skipped"
     again = run_here("town", "talk", "ada", "Who is a painter?", "--by", "Maya", "--json", *town)
     assert again.rows[0].keys() == {"resident", "said", "answer"} and "hills" in again.rows[0]["answer"]
     with terminal("town", "talk", "ada", "--by", "Maya", *town) as screen:
@@ -211,7 +211,7 @@ def test_a_conversation_goes_line_by_line_and_can_be_continued(town: tuple[str |
         assert screen.ended() == 130
 
 
-def test_a_town_and_people_s_own_talks_keep_apart(
+def test_towns_and_user_memories_have_separate_folders(
     town: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "hamlet.toml"
@@ -235,7 +235,7 @@ def test_a_town_and_people_s_own_talks_keep_apart(
     assert "2 residents" in run_here("town", "status").out
 
 
-def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     file = tmp_path / "hamlet.toml"
     assert "already: `mindstream town run" in mistaken(run_here("town", "new", file, *town))
     fresh = ("--data", tmp_path / "fresh")
@@ -259,7 +259,7 @@ def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path)
 
 
 def _lived(where: tuple[str | Path, ...], *span: str) -> str:
-    """Live on and return the journal."""
+    """Run the town and return its journal."""
     assert run_here("town", "run", *span, *where).code == 0
     file = Path(where[1]).parent / f"{Path(where[1]).name}.jsonl"
     assert run_here("town", "export", "--journal", file, *where).code == 0

@@ -1,4 +1,4 @@
-"""`mindstream town embody`: typed commands, scripts that give the same journal, ways of ending, JSON, a pace."""
+"""`mindstream town embody`: typed commands, scripts with the same journal, ways of ending, JSON, a pace."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ wait 10
 MAYA = ("Maya", "--as-visitor", "--at", "oak cafe:cafe")
 
 
-def begun(folder: Path) -> tuple[str | Path, ...]:
-    """Begin the hamlet and live up to eight; return the flags that name it."""
+def begin_hamlet(folder: Path) -> tuple[str | Path, ...]:
+    """Begin the hamlet and run it up to eight; return the flags that name it."""
     file = folder / "hamlet.toml"
     file.write_text(HAMLET)
     where = ("--data", folder / "town")
@@ -38,12 +38,12 @@ def journal(folder: Path, where: tuple[str | Path, ...]) -> bytes:
     return file.read_bytes()
 
 
-def test_a_script_and_piped_lines_give_the_same_journal_and_the_town_goes_on(tmp_path: Path) -> None:
+def test_scripts_and_piped_lines_give_the_same_journal(tmp_path: Path) -> None:
     kept = []
     for way in ("script", "again", "piped"):
         folder = tmp_path / way
         folder.mkdir()
-        where, script = begun(folder), folder / "morning.txt"
+        where, script = begin_hamlet(folder), folder / "morning.txt"
         script.write_text(MORNING)
         piped = way == "piped"
         said = "".join(line for line in MORNING.splitlines(keepends=True) if line[0] != "#") if piped else ""
@@ -57,8 +57,8 @@ def test_a_script_and_piped_lines_give_the_same_journal_and_the_town_goes_on(tmp
     assert kept[0] == kept[1] == kept[2]
 
 
-def test_leaving_ends_it_and_a_mistake_in_a_script_names_its_line(tmp_path: Path) -> None:
-    where, script = begun(tmp_path), tmp_path / "morning.txt"
+def test_leave_ends_the_control_and_script_errors_name_the_line(tmp_path: Path) -> None:
+    where, script = begin_hamlet(tmp_path), tmp_path / "morning.txt"
     done = run_here("town", "embody", "ada", "--by", "Tom", "--json", *where, said="plan\nfly\nwait 5\nleave\n")
     assert done.code == 2 and "line 2: there is no command 'fly': help lists them; the lines after it" in done.err
     assert [row["command"] for row in done.rows] == ["look", "plan"] and "not left" in done.err
@@ -66,7 +66,7 @@ def test_leaving_ends_it_and_a_mistake_in_a_script_names_its_line(tmp_path: Path
     script.write_text("wait 5\ngo moon\n")
     done = run_here("town", "embody", *MAYA, "--script", script, *where)
     assert done.code == 2 and "morning.txt:2: there is no place in Hamlet called 'moon'" in done.err
-    assert "line left undone" not in done.err, "it was the last"
+    assert "line left undone" not in done.err, "it was the last line"
     done = run_here("town", "embody", "ada", "--by", "Tom", *where, said="wait 5\nleave\n")
     assert done.code == 0 and "you leave" in done.out and "not left" not in done.err
     assert "--wait or --pace" in mistaken(run_here("town", "embody", "ada", "--wait", "--pace", "3", *where))
@@ -76,26 +76,26 @@ SPOKEN_TO = "Ben Hale has spoken to you: 'wait 60' is cut short"
 
 
 def test_piped_lines_end_when_a_resident_speaks(tmp_path: Path) -> None:
-    where = begun(tmp_path)
+    where = begin_hamlet(tmp_path)
     done = run_here("town", "embody", *MAYA, *where, said="do whistling for 20\nwait 60\nlook\nleave\n")
     assert done.code == 3 and f"08:39  {SPOKEN_TO}" in done.out and "you leave" not in done.out
     assert "line 2: Ben Hale has spoken to you; the lines after it are left undone" in done.err
     done = run_here("town", "embody", *MAYA, *where, said="wait\nsay Good day!\nwait until 09:30\nwho\n")
     assert done.code == 0 and "Ben Hale waits for what you say, until 08:42" in done.out
     assert "08:42  you do not answer, and Ben Hale waits no longer" in done.out
-    assert "09:30  Maya, cafe of Oak Cafe: standing about" in done.out, "the talk's end is no reason to stop"
+    assert "09:30  Maya, cafe of Oak Cafe: standing about" in done.out, "the end of a conversation does not stop it"
 
 
 def test_a_script_ends_when_a_resident_speaks_before_a_timed_line(tmp_path: Path) -> None:
-    where, script = begun(tmp_path), tmp_path / "morning.txt"
+    where, script = begin_hamlet(tmp_path), tmp_path / "morning.txt"
     script.write_text("do whistling for 20\n# then\n09:00 look\nleave\n")
     done = run_here("town", "embody", *MAYA, "--json", "--script", script, *where)
     assert done.code == 3 and "morning.txt:3: Ben Hale has spoken to you; 2 lines left undone" in done.err
     assert done.rows[-1]["cut_short_by"] == "Ben Hale" and done.rows[-1]["talks_with"] == "Ben Hale"
 
 
-def test_a_program_that_pipes_lines_as_it_sees_what_comes_of_them_goes_on_after_a_mistake(tmp_path: Path) -> None:
-    words = [*COMMAND, "town", "embody", *MAYA, *begun(tmp_path)]
+def test_an_interactive_program_can_continue_after_a_mistake(tmp_path: Path) -> None:
+    words = [*COMMAND, "town", "embody", *MAYA, *begin_hamlet(tmp_path)]
     with Popen(list(map(str, words)), stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as process:
         assert process.stdin and process.stdout and process.stderr
         process.stdin.write("fly\n")
@@ -107,8 +107,8 @@ def test_a_program_that_pipes_lines_as_it_sees_what_comes_of_them_goes_on_after_
         assert "you leave" in process.stdout.read() and process.wait() == 2
 
 
-def test_a_visitor_comes_in_when_it_says_and_has_done_nothing_before(tmp_path: Path) -> None:
-    where = begun(tmp_path)
+def test_a_visitor_enters_at_the_given_time(tmp_path: Path) -> None:
+    where = begin_hamlet(tmp_path)
     done = run_here("town", "embody", *MAYA, "--when", "09:00", *where, said="places\n")
     assert done.code == 0 and done.out.startswith("09:00  Maya, cafe of Oak Cafe: standing about")
     assert "standing about" not in run_here("town", "timeline", "Maya", "--to", "08:59", *where).out
@@ -116,8 +116,8 @@ def test_a_visitor_comes_in_when_it_says_and_has_done_nothing_before(tmp_path: P
     assert "08:00 is over" in run_here("town", "embody", "Tom", "--as-visitor", "--when", "08:00", *where).err
 
 
-def test_in_a_terminal_time_goes_by_at_a_pace(tmp_path: Path) -> None:
-    where = begun(tmp_path)
+def test_in_a_terminal_time_passes_at_the_given_pace(tmp_path: Path) -> None:
+    where = begin_hamlet(tmp_path)
     with terminal("town", "embody", *MAYA, "--pace", "600", *where) as shown:
         shown.until("time goes by")
         shown.type("do whistling for 20\n")
@@ -140,17 +140,17 @@ def test_in_a_terminal_time_goes_by_at_a_pace(tmp_path: Path) -> None:
         ("WHO", Typed("who")),
     ],
 )
-def test_what_is_typed_is_read(line: str, typed: Typed) -> None:
+def test_typed_commands_are_parsed(line: str, typed: Typed) -> None:
     assert read_typed(line) == typed
 
 
 @pytest.mark.parametrize("line", ["fly", "go", "wait long", "whisper ada", 'set "piano broken'])
-def test_what_is_no_command_is_said(line: str) -> None:
+def test_invalid_commands_are_refused(line: str) -> None:
     with pytest.raises(InputError):
         read_typed(line)
 
 
-def test_to_whom_it_is_said_stands_at_the_end() -> None:
+def test_the_addressee_is_the_last_part_of_a_line() -> None:
     near = ["Ada Brook", "Ben Hale"]
     assert addressee("hello to ada", near) == ("hello", "Ada Brook")
     assert addressee("I want to go to Cleo", near) == ("I want to go to Cleo", "")

@@ -1,4 +1,4 @@
-"""A town of one's own in one file."""
+"""A custom town in one file."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_town_is_read_from_one_file(tmp_path: Path) -> None:
     assert parse_town(other, tmp_path).world == town.world
 
 
-async def test_a_town_may_have_roads_in_place_of_tiles(tmp_path: Path) -> None:
+async def test_a_town_can_have_roads_instead_of_tiles(tmp_path: Path) -> None:
     town = parse_town(ROADS, Path())
     (ann,) = town.residents
     assert ann.start is not None and town.world.routes.distance(ann.start, parse_address("the Ville:cafe")) == 12
@@ -164,12 +164,12 @@ async def test_a_town_may_have_roads_in_place_of_tiles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "wrong"),
     [
-        ("#......#", "#.....#", "map: rows: row 5 has 7 characters, where 8 are wanted"),
+        ("#......#", "#.....#", "map: rows: row 5 has 7 characters, where 8 are expected"),
         ("#......#", "#..?...#", r"map: row 5, column 4: '\?' stands for no place"),
         (".s....1.", ".s..w.1.", "row 2, column 5: the object 'cupboard' stands on the street: draw it inside a room"),
         (".s....1.", "..z...1.", "row 2, column 3: 'z' stands for no thing"),
         ("#kkkkbb#", "#kkk#bb#", "map: nobody can come to .*kitchen"),
-        ('name = "Eddy Lin"\nage', 'name = "Mei Lin"\nage', "residents: 'Mei Lin' stands there twice"),
+        ('name = "Eddy Lin"\nage', 'name = "Mei Lin"\nage', "residents: 'Mei Lin' occurs twice"),
         (
             'home = "Lin family\'s house:bedroom"\nrel',
             'home = "Lin family\'s flat"\nrel',
@@ -189,14 +189,14 @@ async def test_a_town_may_have_roads_in_place_of_tiles(tmp_path: Path) -> None:
         ("[map]", "[map", "is no TOML: .*line 5"),
     ],
 )
-def test_a_bad_town_is_refused_with_place_and_reason(tmp_path: Path, old: str, new: str, wrong: str) -> None:
+def test_an_invalid_town_is_refused_with_line_and_reason(tmp_path: Path, old: str, new: str, wrong: str) -> None:
     assert old in TOWN
     (tmp_path / "town.toml").write_text(TOWN.replace(old, new, 1))
     with pytest.raises(InputError, match=f"town.toml:([0-9]+:)? .*{wrong}"):
         load_town(tmp_path / "town.toml")
 
 
-def test_what_is_looked_for_in_several_places_is_not_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_valid_names_cause_no_search_for_similar_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("a like name was looked for"))
     assert find_pack("smallville").residents
     with pytest.raises(pytest.fail.Exception, match="like name"):
@@ -208,13 +208,13 @@ def test_whispers_are_read(tmp_path: Path) -> None:
     path.write_text('Name,Whisper\nMei Lin,"You like tea, a lot; You teach"\nAnn,\n')
     assert read_whispers(path) == {"Mei Lin": ("You like tea, a lot", "You teach"), "Ann": ()}
     path.write_text("Mei Lin,You like tea, and cake; You teach\n")
-    assert read_whispers(path) == {"Mei Lin": ("You like tea, and cake", "You teach")}, "a comma that nobody quoted"
+    assert read_whispers(path) == {"Mei Lin": ("You like tea, and cake", "You teach")}, "an unquoted comma"
     path.write_text("Mei Lin\n")
-    with pytest.raises(InputError, match="row 1: a name and whispers are wanted"):
+    with pytest.raises(InputError, match="row 1: a name and whispers are expected"):
         read_whispers(path)
 
 
-def test_the_towns_of_the_documentation_are_read() -> None:
+def test_the_documented_towns_can_be_read() -> None:
     page = (Path(__file__).parents[3] / "docs/own-town.md").read_text("utf-8")
     small, whole, roads = (
         parse_town(text, Path())
@@ -234,7 +234,7 @@ def test_every_key_of_a_town_file_is_in_the_documentation() -> None:
             assert f"`{key}`" in page or f"`[map.{key}]`" in page, f"{table.__name__}: {key}"
 
 
-def test_a_town_says_which_keys_it_lacks() -> None:
+def test_missing_keys_of_a_town_are_listed() -> None:
     lacking = missing_keys(setting_of(parse_town(ROADS, Path())))
     assert lacking == ("day of Ann", "danger of [conditions]", "purpose of places (eat, shop)")
 
@@ -272,7 +272,7 @@ def test_all_faults_of_a_file_are_reported_at_once_with_their_lines(tmp_path: Pa
     ("key", "objects", "bed"),
     [('bed = "sofa"', ["sofa", "bed"], "sofa"), ("", ["stove", "bed"], "bed"), ("", ["stove", "sofa"], "")],
 )
-def test_a_resident_sleeps_in_a_bed_or_is_refused(tmp_path: Path, key: str, objects: list[str], bed: str) -> None:
+def test_a_resident_without_a_bed_is_refused(tmp_path: Path, key: str, objects: list[str], bed: str) -> None:
     text = ROADS.replace('objects = ["bed"]', f"objects = {objects}").replace(
         'home = "flat:room:bed"', f'home = "flat:room"\n{key}'
     )

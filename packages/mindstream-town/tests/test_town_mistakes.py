@@ -1,4 +1,4 @@
-"""`mindstream town` answers mistyped input with a correction, and reads times as people write them."""
+"""`mindstream town` answers mistyped input with a correction, and parses common time formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOW = 8_640 + 3_600
         ("14 February 2023 midnight", 1_440), ("day 1 12am", 0), ("24:00", 2_880),
     ],
 )  # fmt: skip
-def test_a_time_is_read_as_people_write_it(typed: str, minute: int) -> None:
+def test_common_time_formats_are_parsed(typed: str, minute: int) -> None:
     assert find_step(setting_of(parse_town(HAMLET, Path())), typed, NOW) == minute * 6
 
 
@@ -35,12 +35,12 @@ def test_a_time_is_read_as_people_write_it(typed: str, minute: int) -> None:
     [("Feb 30 10:00", "no Feb 30 in 2023"), ("25:00", "no time 25:00"), ("13pm", "no hour 13"), ("day 0", "no day 0"),
      ("noonish", "is no time"), ("", "is no time"), ("13", "is no time")],
 )  # fmt: skip
-def test_a_time_that_cannot_be_is_said(typed: str, said: str) -> None:
+def test_an_impossible_time_is_refused(typed: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         find_step(setting_of(parse_town(HAMLET, Path())), typed, NOW)
 
 
-def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
+def test_the_end_of_a_span_is_on_the_day_of_its_start() -> None:
     setting = setting_of(parse_town(HAMLET, Path()))
     assert find_span(setting, "day 1 8am", "9am", NOW) == (2_880, 3_240)
     assert find_span(setting, "yesterday", "yesterday", NOW) == (0, 8_639), "a whole day"
@@ -48,7 +48,7 @@ def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
         find_span(setting, "day 2 9am", "8am", NOW)
 
 
-def test_a_mistyped_word_is_answered_with_the_right_one(town: tuple[str | Path, ...]) -> None:
+def test_mistyped_words_are_answered_with_suggestions(town: tuple[str | Path, ...]) -> None:
     folder = town[1]
     assert "TEXT is empty" in mistaken(run("town", "talk", "ada", " ", *town))
     assert "is not the name of a model" in mistaken(run("town", "run", "--model", "nosuch:foo", *town))

@@ -1,4 +1,4 @@
-"""Requests of a town page: the recording and its news, knowledge, relations, changes."""
+"""Requests of a town page: the recording and its additions, knowledge, relations, changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def lived(folder: Path) -> None:
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
-    """A server that offers a hamlet in which it is nine."""
+    """A server that offers a hamlet at nine o'clock."""
     asyncio.run(lived(tmp_path / "hamlet"))
     offered = Offered(towns={("local", "hamlet"): tmp_path / "hamlet"})
     with Served(tmp_path / "data", model="rules", offered=offered) as running:
@@ -43,7 +43,7 @@ def run(client: httpx.Client, steps: int) -> None:
     assert ended(client, client.post(f"{TOWN}/run", json={"steps": steps}).json()["id"])["state"] == "done"
 
 
-def test_a_page_gets_all_of_it_and_then_what_is_new(client: httpx.Client) -> None:
+def test_a_page_gets_the_whole_recording_and_then_additions(client: httpx.Client) -> None:
     all_of_it = client.get(f"{TOWN}/recording").json()
     assert all_of_it["whole"] and all_of_it["step"] == NINE and {"map", "size", "tiles"} <= set(all_of_it["recording"])
     run(client, 360)
@@ -55,14 +55,14 @@ def test_a_page_gets_all_of_it_and_then_what_is_new(client: httpx.Client) -> Non
     assert again["whole"] and again["next"] == more["next"]
 
 
-def test_a_span_is_asked_for_by_its_steps(client: httpx.Client) -> None:
+def test_a_span_is_requested_by_its_steps(client: httpx.Client) -> None:
     found = client.get(f"{TOWN}/recording", params={"first": 8 * 360, "last": 99_999}).json()
     assert found["next"] == "" and found["recording"]["first"] == 8 * 360 and found["recording"]["last"] == NINE
     assert client.get(f"{TOWN}/recording", params={"first": 99_999}).status_code == 422
     assert client.get(f"{TOWN}/recording", params={"first": 0, "since": "x"}).status_code == 422
 
 
-def test_who_knows_a_fact_is_said_with_whom_it_is_from(client: httpx.Client) -> None:
+def test_knowers_of_a_fact_are_listed_with_their_sources(client: httpx.Client) -> None:
     asked = client.get(f"{TOWN}/knows").json()
     assert asked["knowers"] == [] and asked["residents"] == 3
     assert asked["facts"][0]["knowers"] >= asked["facts"][-1]["knowers"] == 1
@@ -77,7 +77,7 @@ def test_who_knows_a_fact_is_said_with_whom_it_is_from(client: httpx.Client) -> 
     assert client.get(f"{TOWN}/knows", params={"fact": "a submarine"}).status_code == 422
 
 
-def test_who_knows_whom_is_said_over_time(client: httpx.Client) -> None:
+def test_acquaintance_is_reported_over_time(client: httpx.Client) -> None:
     before = client.get(f"{TOWN}/relations").json()
     run(client, 12 * 360)
     after = client.get(f"{TOWN}/relations").json()
@@ -87,7 +87,7 @@ def test_who_knows_whom_is_said_over_time(client: httpx.Client) -> None:
     assert after["curve"][-1][0] == NINE + 12 * 360 and after["curve"][-1][1] >= before["curve"][-1][1] > 0
 
 
-def test_a_thing_is_set_and_whoever_comes_by_sees_it(served: Served, client: httpx.Client) -> None:
+def test_a_changed_object_is_seen_by_residents_who_pass(served: Served, client: httpx.Client) -> None:
     done = client.post(f"{TOWN}/set", json={"object": "piano", "condition": "out of tune"}).json()
     assert done == {"object": "Hamlet:Oak Cafe:cafe:piano", "condition": "out of tune", "danger": False}
     assert client.get(TOWN).json()["conditions"] == {"Hamlet:Oak Cafe:cafe:piano": "out of tune"}

@@ -37,7 +37,7 @@ def answer(asked: Asked) -> Behaviour:
     return Says(json.dumps({"day": [{"start": "07:00", "end": "22:00", "what": "reading", "place": 0}], "bed": 0}))
 
 
-def test_the_difference_is_shown_and_written_where_it_is_told_to(tmp_path: Path) -> None:
+def test_the_difference_is_shown_before_it_is_written(tmp_path: Path) -> None:
     file, new = tmp_path / "mine.toml", tmp_path / "new.toml"
     file.write_text(PROSE)
     assert "only a model can read prose" in mistaken(run("town", "prepare", file))

@@ -1,4 +1,4 @@
-"""A person talks with a resident: immediate answer, background reasoning, later effects, a reproducible journal."""
+"""A user talks with a resident: immediate answer, background reasoning, later effects, a reproducible journal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAID = ("What are you planning?", "The fair in the park on Saturday begins at 3p
 
 
 class Slow:
-    """Answers as rules do, after a while."""
+    """Answer like the rules, after a delay."""
 
     name = Rules.name
 
@@ -43,7 +43,7 @@ class Slow:
 
 
 async def act(town: Town, name: str) -> None:
-    """Let a person act from outside."""
+    """Perform a user's act from outside."""
     if name == "whisper":
         await town.whisper("Ada Brook", "The bridge is closed on Sunday.")
     elif name == "set":
@@ -58,7 +58,7 @@ ACTS = ("whisper", "set", "Maya", "Tom", "whisper", "Maya")
 
 
 async def live(folder: Path, models: Models | str = "rules") -> str:
-    """Live half a day in which people come and go, all in one process; return the journal's digest."""
+    """Run half a day in which users come and go, all in one process; return the journal's digest."""
     async with Town.open(folder, hamlet(), models=models) as town:
         await town.run(NOON)
         for name in ACTS:
@@ -67,9 +67,11 @@ async def live(folder: Path, models: Models | str = "rules") -> str:
         return await town.digest()
 
 
-async def test_the_same_visits_leave_the_same_journal(tmp_path: Path) -> None:
+async def test_the_same_visits_give_the_same_journal(tmp_path: Path) -> None:
     peace = await live(tmp_path / "a")
-    assert await live(tmp_path / "b", Models(Rules(), {"reasoner": Slow()})) == peace, "however long somebody thinks"
+    assert await live(tmp_path / "b", Models(Rules(), {"reasoner": Slow()})) == peace, (
+        "independent of the reasoner's duration"
+    )
     async with Town.open(tmp_path / "c", hamlet()) as town:
         await town.run(NOON - 100)
         await town.run(NOON)
@@ -79,7 +81,7 @@ async def test_the_same_visits_leave_the_same_journal(tmp_path: Path) -> None:
     async with Town.open(tmp_path / "c") as town:
         await town.run(NOON + 7)
         await town.run(LATER)
-        assert await town.digest() == peace, "in however many processes"
+        assert await town.digest() == peace, "in any number of processes"
 
 
 KILLED = """
@@ -106,7 +108,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2:]))
 """
 
 
-async def test_a_process_that_is_killed_after_an_answer_loses_nothing(tmp_path: Path) -> None:
+async def test_a_process_killed_after_an_answer_loses_nothing(tmp_path: Path) -> None:
     digests = []
     for folder in (tmp_path / "peace", tmp_path / "killed"):
         async with Town.open(folder, hamlet()) as town:
@@ -136,7 +138,7 @@ def answer(asked: Asked) -> Behaviour:
     return Says(json.dumps({"about": "a concert", "memo": memo, "agreed": [agreed | hours]}))
 
 
-async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: Path) -> None:
+async def test_a_model_answers_at_once_and_agreements_are_kept(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(NOON)
     with FakeEndpoint() as door:
@@ -148,8 +150,10 @@ async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: 
                 async for row in mind.hear("There is a concert at Oak Cafe today at 3pm. Will you come?"):
                     seen.append(row.event)
                 kinds = [type(each) for each in seen]
-                assert kinds == [Heard, *[Piece] * (len(kinds) - 2), Said] and len(kinds) > 3, "in pieces"
-                assert not await town.store.count(key_of_resident("Ada Brook"), "thought"), "it thinks behind"
+                assert kinds == [Heard, *[Piece] * (len(kinds) - 2), Said] and len(kinds) > 3, "streamed"
+                assert not await town.store.count(key_of_resident("Ada Brook"), "thought"), (
+                    "reasoning runs in the background"
+                )
                 await mind.settled()
                 assert await town.store.count(key_of_resident("Ada Brook"), "thought") == 1
             assert {asked.body["model"] for asked in door.chats} == {"fast", "slow"} and len(door.chats) == 2
@@ -160,7 +164,7 @@ async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: 
         assert act is not None and "concert" in act.what, act
 
 
-async def test_what_nobody_could_think_about_is_thought_about_before_the_town_goes_on(tmp_path: Path) -> None:
+async def test_postponed_reasoning_about_a_visit_runs_before_the_town_continues(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(NOON)
     with FakeEndpoint() as door:
@@ -180,7 +184,7 @@ async def test_what_nobody_could_think_about_is_thought_about_before_the_town_go
 
 
 @pytest.mark.parametrize("says", [Fails(401, "wrong key"), Says("")])
-async def test_who_cannot_answer_a_visitor_says_nothing_and_keeps_what_was_said(
+async def test_without_an_available_model_a_resident_stays_silent_and_keeps_the_message(
     tmp_path: Path, says: Behaviour
 ) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
@@ -193,13 +197,13 @@ async def test_who_cannot_answer_a_visitor_says_nothing_and_keeps_what_was_said(
                     await mind.send(SAID[1])
             rows = [row.event async for row in rows_after(town.store)]
     assert [each.text for each in rows if isinstance(each, Heard)] == [SAID[1]]
-    assert not any(isinstance(each, Said) for each in rows), "and no rule answers in her place"
+    assert not any(isinstance(each, Said) for each in rows), "no rule answers instead"
     async with Town.open(tmp_path) as town:
         await town.run(LATER)
         assert any([isinstance(row.event, Thought) async for row in rows_after(town.store)])
 
 
-async def test_a_visitor_has_a_name_of_its_own(tmp_path: Path) -> None:
+async def test_a_visitor_needs_a_name_that_no_resident_has(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         for by in ("Ben Hale", "ben hale", "", "a\nb"):
             with pytest.raises(InputError):
@@ -207,7 +211,7 @@ async def test_a_visitor_has_a_name_of_its_own(tmp_path: Path) -> None:
                     pass
 
 
-async def test_a_stand_in_quotes_what_a_resident_remembers_and_not_what_it_quoted_before(folder: Path) -> None:
+async def test_rules_quote_memories_and_not_earlier_quotes(folder: Path) -> None:
     async with Town.open(folder, hamlet(), models="rules") as town:
         await town.run(NOON)
         async with visit(town, "Ada Brook", by="Maya") as mind:

@@ -1,4 +1,4 @@
-"""Any act can be explained: sights, memories, decisions, plans."""
+"""Any act can be explained: observations, memories, decisions, plans."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     return asyncio.run(read_history(folder))
 
 
-def test_a_planned_act_comes_from_the_plan(history: History) -> None:
+def test_a_planned_act_is_explained_by_the_plan(history: History) -> None:
     step, acted = next(
         (at, each)
         for at, each in history.events("Ada Brook", Acted)
@@ -46,7 +46,7 @@ def test_a_planned_act_comes_from_the_plan(history: History) -> None:
     assert reason.data["since"] == step and reason.data["place"] == acted.act.place
 
 
-def test_a_talk_shows_the_decision_with_its_probability_and_draw(history: History) -> None:
+def test_a_conversation_is_explained_with_probability_and_draw(history: History) -> None:
     name, talk = next((name, talk) for name, talk in history.talks() if any(line.told for line in talk.lines))
     reason = explain(history, talk.partner, talk.step)
     text = "\n".join(reason.lines())
@@ -60,13 +60,13 @@ def test_a_talk_shows_the_decision_with_its_probability_and_draw(history: Histor
     assert "what came to mind" in text and "which comes from: " in text
 
 
-def test_a_reaction_names_what_was_seen(history: History) -> None:
+def test_a_reaction_is_explained_by_the_observation(history: History) -> None:
     step = next(at for at, each in history.events("Ben Hale", Acted) if each.act.why == "react")
     text = "\n".join(explain(history, "Ben Hale", step).lines())
     assert "by what it saw" in text and "is leaking" in text and "new" in text
 
 
-def test_what_is_not_known_is_said(history: History) -> None:
+def test_unknown_residents_and_times_are_reported(history: History) -> None:
     with pytest.raises(InputError, match="nobody in Hamlet"):
         explain(history, "Nobody", 3)
     with pytest.raises(InputError, match="nothing is known"):

@@ -19,7 +19,7 @@ VILLE = Address(("the Ville",))
 
 
 def draw(rows: list[str], things: dict[Spot, str] | None = None) -> TileWorld:
-    """Make a world of drawn rows: # is a wall, a letter the arena of that name in the house, a dot outside."""
+    """Make a world of drawn rows: # is a wall, a letter is the arena of that name in the house, a dot is outside."""
     house = VILLE.child("house")
     size = (len(rows[0]), len(rows))
     narrowest = []
@@ -34,7 +34,7 @@ def draw(rows: list[str], things: dict[Spot, str] | None = None) -> TileWorld:
 HOUSE = draw(["aaa#bb", "aaa#bb", "aa#.bb", "......"], {(0, 0): "stove", (2, 2): "oven", (3, 0): "bell"})
 
 
-def test_an_address_is_read_and_written() -> None:
+def test_an_address_survives_parsing_and_printing() -> None:
     bed = parse_address("the Ville:Lin family's house:bedroom: bed")
     assert str(bed) == "the Ville:Lin family's house:bedroom:bed"
     assert bed.parent == bed.upto(3) and bed.is_within(bed.upto(2))
@@ -43,7 +43,7 @@ def test_an_address_is_read_and_written() -> None:
             parse_address(wrong)
 
 
-def test_what_is_where() -> None:
+def test_positions_map_to_addresses_and_back() -> None:
     world: World = HOUSE
     assert str(world.address_at((0, 0))) == "the Ville:house:a:stove"
     assert (
@@ -55,20 +55,20 @@ def test_what_is_where() -> None:
     assert world.distance((0, 0), (2, 3)) == 3
     assert world.near((0, 0), 1) == [(0, 0), (1, 0), (0, 1), (1, 1)]
     assert world.visible((1, 1), 1) == ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 2), (1, 2), (2, 2))
-    assert world.visible((4, 2), 1) == ((4, 1), (5, 1), (4, 2), (5, 2)), "not the wall beside it, nor outside"
+    assert world.visible((4, 2), 1) == ((4, 1), (5, 1), (4, 2), (5, 2)), "neither the wall next to it, nor outside"
     assert not world.walkable((3, 0)) and not world.walkable((-1, 0)) and not world.walkable((0, 4))
     with pytest.raises(InputError, match=r"no place 'the Ville:house:a:stov'; did you mean 'the Ville:house:a:stove'"):
         world.spots(parse_address("the Ville:house:a:stov"))
 
 
-def test_an_object_in_a_wall_is_used_from_beside_it_in_its_own_arena() -> None:
+def test_an_object_in_a_wall_is_used_from_a_neighbouring_tile_of_its_arena() -> None:
     oven = parse_address("the Ville:house:a:oven")
     assert HOUSE.tiles(oven) == ((2, 2),)
     assert HOUSE.spots(oven) == ((2, 1), (1, 2))
     assert [spot for spot, _ in HOUSE.objects_in(HOUSE.arena_of((1, 1)))] == [(0, 0), (3, 0), (2, 2)]
 
 
-def test_a_way_that_is_walled_off_names_both_ends() -> None:
+def test_a_blocked_route_names_both_ends() -> None:
     shut = draw(["a#b", "a#b"])
     assert not shut.routes.is_reachable((0, 0), parse_address("the Ville:house:b"))
     with pytest.raises(InputError, match=r"from \(0, 0\) \(the Ville:house:a\) to 'the Ville:house:b'"):
@@ -91,7 +91,7 @@ def breadth_first(world: TileWorld, start: Spot, goal: Spot) -> int | None:
 
 
 @given(st.lists(st.text("#..a", min_size=7, max_size=7), min_size=2, max_size=7), st.randoms(use_true_random=False))
-def test_ways_are_shortest_and_never_through_walls(rows: list[str], random) -> None:  # type: ignore[no-untyped-def]
+def test_routes_are_shortest_and_avoid_walls(rows: list[str], random) -> None:  # type: ignore[no-untyped-def]
     world = draw(rows)
     free = [(x, y) for y in range(world.height) for x in range(world.width) if world.walkable((x, y))]
     if len(free) < 2:
@@ -107,7 +107,7 @@ def test_ways_are_shortest_and_never_through_walls(rows: list[str], random) -> N
         assert all(abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1 for a, b in itertools.pairwise((start, *path)))
 
 
-def test_places_without_tiles_are_joined_by_roads() -> None:
+def test_places_without_tiles_are_connected_by_roads() -> None:
     cafe, pub, park = (parse_address(f"the Ville:{name}") for name in ("cafe", "pub", "park"))
     roads = [Road(cafe, pub, 3), Road(pub, park, 2), Road(cafe, park, 9)]
     world: World = build_places(VILLE, [cafe.child("counter")], roads)

@@ -1,4 +1,4 @@
-"""Two villages for tests, in German and in Chinese, and a mind that answers for their people in their language."""
+"""Two villages for tests, in German and in Chinese, and a scripted model that answers for their people."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Village:
     says: dict[str, str] = field(default_factory=dict)
 
     def setting(self, **profile: Any) -> Setting:
-        """Return it, ready to begin."""
+        """Return the setting, ready to begin."""
         town = parse_town(self.file, Path())
         found, own = setting_of(town, seed=3), {"reflect_at": 10_000.0, "lives": "paper"}
         return setting_of(town, seed=3, profile=found.profile.model_copy(update=own | profile))
@@ -190,7 +190,7 @@ class Mind:
         garbled: numbers of the calls that get an unusable reply.
     """
 
-    name = Rules.name  # asked by the prompts of a day without scenes or steps
+    name = Rules.name  # asked by prompts of days without scenes or steps
 
     def __init__(self, village: Village, garbled: Collection[int] = ()) -> None:
         self.village, self.garbled = village, garbled
@@ -230,7 +230,7 @@ class Mind:
                 return "yes"
 
     def _day(self, ask: PlanDay) -> Any:
-        """Plan the morning at the inn, and the rest at home, by a number that is none; the hermit stays there."""
+        """Plan the morning at the inn, and the rest at an unknown place number; the hermit stays at home."""
         at = {place.address: number for number, place in enumerate(ask.places, 1)}
         out = 0 if ask.who == self.village.hermit else at[self.village.inn]
         says = self.village.says

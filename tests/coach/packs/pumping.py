@@ -1,4 +1,4 @@
-"""Texts made to be slow, and a guard that stops endless work."""
+"""Texts that would make patterns slow, and a guard that stops endless work."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 SIZE = 32_000
-"""As long as an utterance may be."""
+"""Maximum length of an utterance."""
 ATOMS = [*"aA1 \n.,?-'<[{\"@:你？", "\x1b[", "a ", "1 ", "? ", "\n ", "<a "]
 
 
 class SlowError(Exception):
-    """It took longer than it may."""
+    """The call took longer than allowed."""
 
 
 def pumped(word: str, size: int = SIZE) -> str:
@@ -23,13 +23,13 @@ def pumped(word: str, size: int = SIZE) -> str:
 
 
 def words(source: str) -> list[str]:
-    """Return words out of a pattern: with them it begins to match again and again."""
+    """Return words out of a pattern, on which it repeatedly starts to match."""
     plain = re.sub(r"\\[a-zA-Z]", " ", source)
     return list(dict.fromkeys(re.findall(r"[A-Za-z']{1,12}|[\u3400-\u9fff]{1,4}", plain)))[:10]
 
 
 def attacks(source: str, size: int) -> Iterator[str]:
-    """Give texts made of a pattern's own words and of what patterns run over, with ends that do not fit."""
+    """Yield texts made of a pattern's own words and common characters, with ends that do not match."""
     own = words(source)[:5]
     pairs = [f"{one} {two} " for one, two in pairwise(own)]
     for word in [*ATOMS, *own, *pairs]:
@@ -37,12 +37,12 @@ def attacks(source: str, size: int) -> Iterator[str]:
 
 
 def seconds(function: Callable[[], object], most: float) -> float:
-    """Return what a call costs, in seconds of this process; one that takes more than `most` is stopped."""
+    """Return the CPU seconds of a call; stop it after `most` seconds."""
 
     def stop(*_: object) -> None:
         raise SlowError
 
-    gc.disable()  # garbage of earlier tests is not this pattern's work, and this is no place to raise
+    gc.disable()  # garbage of earlier tests is not this pattern's work, and raising during a collection is not possible
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, most)
     began = time.process_time()

@@ -12,7 +12,7 @@ from mindstream.errors import InputError
 DOCS = Path(__file__).parents[3] / "docs" / "packs.md"
 
 
-def test_the_documented_pack_is_the_one_to_begin_from() -> None:
+def test_the_pack_template_equals_its_documentation() -> None:
     sections = re.split(r"^## ", DOCS.read_text("utf-8"), flags=re.MULTILINE)[1:]
     fences = {section.split("\n")[0]: re.findall(r"```yaml\n(.*?)```", section, re.DOTALL) for section in sections}
     shown = {name: texts[0] for name, texts in fences.items() if texts}
@@ -21,14 +21,14 @@ def test_the_documented_pack_is_the_one_to_begin_from() -> None:
         assert (SHIPPED / "_new" / name).read_text("utf-8") == text, f"{name} differs from docs/packs.md"
 
 
-def test_a_new_pack_can_be_read_at_once(tmp_path: Path) -> None:
+def test_a_new_pack_can_be_loaded(tmp_path: Path) -> None:
     pack = load(new(tmp_path / "my-own-Pack"))
     assert pack.name == "my_own_pack"
     with pytest.raises(InputError, match="there already"):
         new(tmp_path / "my-own-Pack")
 
 
-def test_thin_spots_are_reported(tmp_path: Path) -> None:
+def test_the_check_reports_missing_resources_and_unknown_phrases(tmp_path: Path) -> None:
     folder = new(tmp_path / "thin")
     (folder / "resources.yaml").unlink()
     (folder / "phrases.yaml").write_text("gret: [Hello]", "utf-8")
@@ -37,7 +37,7 @@ def test_thin_spots_are_reported(tmp_path: Path) -> None:
     assert "unknown phrase 'gret'" in told
 
 
-def test_an_alarm_that_fires_on_a_common_harmless_sentence_is_named(tmp_path: Path) -> None:
+def test_alarms_on_harmless_sentences_are_reported(tmp_path: Path) -> None:
     folder = new(tmp_path / "loud")
     (folder / "harmless.txt").write_text("# common\nmy tea is killing me\nI burnt my tongue\nhello\n", "utf-8")
     alarms = (
@@ -52,7 +52,7 @@ def test_an_alarm_that_fires_on_a_common_harmless_sentence_is_named(tmp_path: Pa
     ]
 
 
-def test_a_hint_without_a_question_and_a_pack_without_harmless_sentences_are_told(tmp_path: Path) -> None:
+def test_a_hint_without_a_question_and_missing_harmless_sentences_are_reported(tmp_path: Path) -> None:
     folder = new(tmp_path / "mute")
     (folder / "harmless.txt").unlink()
     (folder / "safety.yaml").write_text("- {id: d, say: Call., patterns: {en: [die]}, hints: {en: [end]}}", "utf-8")
@@ -61,5 +61,5 @@ def test_a_hint_without_a_question_and_a_pack_without_harmless_sentences_are_tol
 
 
 @pytest.mark.parametrize("name", shipped_packs())
-def test_shipped_packs_have_no_thin_spots(name: str) -> None:
+def test_shipped_packs_pass_the_check(name: str) -> None:
     assert thin_spots(load(name)) == []

@@ -34,7 +34,7 @@ def test_a_pack_is_read_from_a_folder(tmp_path: Path) -> None:
     assert pack.belief().model_dump() == {"phase": "asking", "wishes": []}
 
 
-def test_an_unknown_pack_names_those_that_are_there() -> None:
+def test_an_unknown_pack_lists_the_available_packs() -> None:
     with pytest.raises(PackError, match=r"no pack 'slep'.*sleep"):
         load("slep")
 
@@ -91,14 +91,14 @@ TRICKS = {
 
 
 @pytest.mark.parametrize(("text", "told"), TRICKS.values(), ids=TRICKS)
-def test_tricks_are_refused_before_anything_is_built(tmp_path: Path, text: str, told: str) -> None:
+def test_malicious_yaml_is_refused_before_parsing(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(PackError) as refused:
         load(a_pack(tmp_path, pack=text))
     assert told in str(refused.value)
 
 
 @pytest.mark.parametrize("file", ["pack.yaml", "topics.yaml"])
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path, file: str) -> None:
+def test_a_named_pipe_is_refused_without_blocking(tmp_path: Path, file: str) -> None:
     (a_pack(tmp_path) / file).unlink(missing_ok=True)
     os.mkfifo(tmp_path / file)
     with pytest.raises(PackError, match="is not a regular file"):
@@ -106,7 +106,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, file: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["b" * 300, "a\0b", "../../..", "", "_new"])
-def test_what_can_be_no_pack_is_said_to_be_none(name: str) -> None:
+def test_an_invalid_pack_name_is_refused(name: str) -> None:
     with pytest.raises(PackError, match="no pack "):
         load(name)
 
@@ -119,7 +119,7 @@ def test_all_faults_are_reported_at_once_with_their_position(tmp_path: Path) -> 
     assert "pack.yaml:1: title is missing" in first and "topics.yaml:1: topics.0.words" in second
 
 
-def test_a_changed_pack_is_read_again(tmp_path: Path) -> None:
+def test_a_changed_pack_is_reloaded(tmp_path: Path) -> None:
     assert load(a_pack(tmp_path)).title == "Tea"
     changed = tmp_path / "pack.yaml"
     changed.write_text(SMALL.replace("title: Tea", "title: Better tea, much better"), "utf-8")
@@ -127,6 +127,6 @@ def test_a_changed_pack_is_read_again(tmp_path: Path) -> None:
     assert load(tmp_path).title == "Better tea, much better"
 
 
-def test_a_danger_that_ships_is_taken_over_and_may_be_said_in_own_words(tmp_path: Path) -> None:
+def test_a_pack_can_reuse_a_shipped_alarm_with_its_own_text(tmp_path: Path) -> None:
     (alarm,) = load(a_pack(tmp_path, safety="- {shipped: suicide, say: Call somebody.}")).alarms
     assert alarm.id == "suicide" and alarm.recogniser == "danger" and alarm.say == "Call somebody."

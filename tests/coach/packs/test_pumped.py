@@ -1,7 +1,7 @@
-"""No text makes a pattern or a reader of text slow: each is given 32 kB made for it.
+"""No attack text makes a pattern or a parser slow: each gets 32 kB made for it.
 
-What is linear takes some milliseconds; the square of the length takes seconds, and more than that has no end. The
-bounds lie far from both.
+Linear work takes some milliseconds, quadratic work seconds, and exponential work does not end. The bounds are far from
+both.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from mindstream.tools.calculator import read_formulas
 SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
 HALF = SIZE // 2
-SQUARE = 0.2
-"""What goes over half a text again from each place takes longer than this, in seconds; a straight pattern 0.005."""
-AT_A_PLACE = {
+QUADRATIC_S = 0.2
+"""Lower bound in seconds for work that scans half a text again from each position; linear work takes 0.005."""
+MATCHED_AT_POSITION = {
     "mindstream.coach.handover.BARE",
     "mindstream.models.reply.BRACKET",
     "mindstream.text.times.RULE",
@@ -55,9 +55,9 @@ AT_A_PLACE = {
     "mindstream.models.providers.secrets._PREFIX",
     *(f"mindstream.tools.{name}" for name in ("call._ADDRESS", "extracts.ITEM")),
 }
-"""What is not searched for, but matched where the text has been read to."""
-SHORT = tuple(f"mindstream.{name}." for name in ("tools.calculator",))
-"""Modules that search in short texts only, however long the whole is: their readers are tried, below."""
+"""Patterns that are matched at the current position instead of searched."""
+SHORT_TEXT_MODULES = tuple(f"mindstream.{name}." for name in ("tools.calculator",))
+"""Modules that search only in short texts, even if the whole text is long: their parsers are tested below."""
 MOST = 4.0
 """Maximum time of a reader here, in seconds: non-linear ones take minutes; on an idle machine a twentieth is enough."""
 
@@ -101,7 +101,7 @@ def own_patterns() -> dict[tuple[str, int], tuple[str, re.Pattern[str]]]:
 
 
 def imported(name: str) -> object:
-    """Import a module; one whose driver is not installed has nothing."""
+    """Import a module; return no names if its driver is not installed."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -111,11 +111,11 @@ def imported(name: str) -> object:
 
 
 def is_slow(function: Callable[[], object]) -> bool:
-    """Return whether it takes too long in each of three runs: once may be a garbage collection."""
-    return all(seconds(function, SQUARE) >= SQUARE for _ in range(3))
+    """Return whether it takes too long in each of three runs; a single slow run may be a garbage collection."""
+    return all(seconds(function, QUADRATIC_S) >= QUADRATIC_S for _ in range(3))
 
 
-def test_every_pattern_of_the_shipped_files_is_pumped_with_its_own_words() -> None:
+def test_no_pattern_of_the_shipped_packs_is_slow_on_repeated_words() -> None:
     slow = []
     for where, source in shipped_patterns():
         read, own = pattern(source), words(source)
@@ -127,21 +127,21 @@ def test_every_pattern_of_the_shipped_files_is_pumped_with_its_own_words() -> No
 
 
 @pytest.mark.slow
-def test_every_pattern_of_the_package_is_pumped() -> None:
+def test_no_pattern_of_the_package_is_slow_on_attack_texts() -> None:
     found = own_patterns()
     assert len(found) > 80
     slow = []
     for where, each in found.values():
-        for text in () if where.startswith(SHORT) else attacks(each.pattern, HALF):
-            find = each.match if where in AT_A_PLACE else lambda text, each=each: list(each.finditer(text))
+        for text in () if where.startswith(SHORT_TEXT_MODULES) else attacks(each.pattern, HALF):
+            find = each.match if where in MATCHED_AT_POSITION else lambda text, each=each: list(each.finditer(text))
             if is_slow(lambda find=find, text=text: find(text)):  # type: ignore[misc]
                 slow.append((where, text[:20]))
                 break
     assert slow == []
 
 
-def distinct() -> list[str]:
-    """Return texts of which no part comes twice."""
+def texts_without_repeats() -> list[str]:
+    """Return texts without repeated parts."""
     chance = random.Random(7)
     letters = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(SIZE // 8)]
     named = [word for topic in SLEEP.topics for word in all_texts(topic.words)]
@@ -160,7 +160,7 @@ ATTACKS = [
         "ha", "haha ", "1", "; ", "a", " ", ",", "I ", "not ", "last monday ", "two weeks before the ", "十", "我",
         "what is the ", "sleep sleeep slep ", "i'm i've my me ", "，", "\u200b", "?!", "my mother my father my ", "12:",
     ]),
-    *distinct(), HANGS,
+    *texts_without_repeats(), HANGS,
 ]  # fmt: skip
 
 
@@ -187,7 +187,7 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "hints" else []) for name in READERS]
 )
-def test_no_text_makes_a_reader_slow(name: str) -> None:
+def test_no_attack_text_makes_a_parser_slow(name: str) -> None:
     reader = READERS[name]
     reader("what is read once before")
     assert [text[:30] for text in ATTACKS if seconds(lambda text=text: reader(text), MOST) >= MOST] == []  # type: ignore[misc]
@@ -195,13 +195,13 @@ def test_no_text_makes_a_reader_slow(name: str) -> None:
 
 @pytest.mark.parametrize("place", [0, 15_000, 31_000])
 @pytest.mark.parametrize("danger", ["I want to kill myself.", "我想自杀。"])
-def test_an_alarm_is_heard_anywhere_in_a_long_text(place: int, danger: str) -> None:
+def test_an_alarm_is_detected_anywhere_in_a_long_text(place: int, danger: str) -> None:
     text = pumped("The day was long and the tea was cold. ")
     alarm = safety.find_alarm(SLEEP, f"{text[:place]} {danger} {text[place:]}")
     assert alarm is not None and alarm.stops
 
 
-async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> None:
+async def test_a_long_text_does_not_block_the_event_loop(tmp_path: Path) -> None:
     """The alarms take a second in a thread; the event loop, timed by its own work, continues."""
     longest = 0.0
 
@@ -216,7 +216,7 @@ async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> No
         async for _ in mind.hear("hello"):
             pass
         task = asyncio.create_task(ticking())
-        async for _ in mind.hear(distinct()[1]):
+        async for _ in mind.hear(texts_without_repeats()[1]):
             pass
         await mind.settled()
         task.cancel()
@@ -241,7 +241,7 @@ def own_pack(folder: Path, safety_yaml: str) -> Path:
     return folder
 
 
-def test_a_pack_with_explosive_patterns_is_read_without_blocking(tmp_path: Path) -> None:
+def test_patterns_with_exponential_backtracking_do_not_block(tmp_path: Path) -> None:
     pack = load(own_pack(tmp_path / "evil", EVIL))
     for text in (pumped("a") + "!", pumped("xa ") + "!", pumped("x") + "!"):
         assert seconds(lambda text=text: safety._sure(pack, text), MOST) < MOST  # type: ignore[misc]
@@ -255,12 +255,12 @@ def test_a_pack_with_explosive_patterns_is_read_without_blocking(tmp_path: Path)
         ("a(", r"safety.yaml:3: .* not a regular expression"),
     ],
 )
-def test_a_pattern_that_is_not_matched_is_refused_with_file_and_line(tmp_path: Path, held: str, told: str) -> None:
+def test_an_unsupported_pattern_is_refused_with_file_and_line(tmp_path: Path, held: str, told: str) -> None:
     with pytest.raises(PackError, match=told):
         load(own_pack(tmp_path / "refused", f"- id: evil\n  say: Stop.\n  patterns: {{en: ['{held}']}}\n"))
 
 
-def test_more_alarms_than_can_be_looked_for_are_refused(tmp_path: Path) -> None:
+def test_too_many_alarm_patterns_are_refused(tmp_path: Path) -> None:
     each = "\n".join(f"- {{id: a{n}, say: Stop., patterns: {{en: ['(?:.{{0,400}}{n} )*c']}}}}" for n in range(60))
     with pytest.raises(PackError, match=r"alarms would take .* steps"):
         load(own_pack(tmp_path / "many", each))

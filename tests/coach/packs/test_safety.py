@@ -1,4 +1,4 @@
-"""What must be recognised before anyone speaks, and what must not be."""
+"""Sentences that must raise an alarm, and sentences that must not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mindstream.text.words import simplify
 HERE = Path(__file__).parent
 SENTENCES: dict[str, list[str]] = yaml.safe_load((HERE / "safety_sentences.yaml").read_text("utf-8"))
 SEEN = [path for path in sorted(HERE.glob("seen_*.tsv")) if path.stem != "seen_sixth"]
-"""Label, language, sentence, by people who had not seen the code; words were chosen with these in view since."""
+"""Label, language, sentence, by writers who had not seen the code; tuning sets of the patterns since."""
 SLEEP = load("sleep")
 
 
@@ -25,7 +25,7 @@ def stops(sentence: str) -> bool:
 
 
 def heard(sentence: str) -> bool:
-    """Danger to life is heard for sure, or as a hint."""
+    """Return whether danger to life is detected, surely or as a hint."""
     return stops(sentence) or find_hint(SLEEP, sentence) is not None
 
 
@@ -38,8 +38,8 @@ def labelled(path: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("path", SEEN, ids=lambda path: path.stem)
-def test_on_sets_that_were_seen_danger_is_heard_and_nothing_harmless_stops(path: Path) -> None:
-    """Each set has 20 direct, 20 veiled, 40 harmless. What is veiled is a hint and stops nothing."""
+def test_danger_is_detected_and_harmless_text_passes_on_the_tuning_sets(path: Path) -> None:
+    """Each set has 20 direct, 20 veiled, 40 harmless sentences. Veiled danger is a hint and stops nothing."""
     said = labelled(path)
     assert not [sentence for sentence in said["direct"] if not heard(sentence)]
     assert len([sentence for sentence in said["direct"] if stops(sentence)]) >= 18
@@ -48,7 +48,7 @@ def test_on_sets_that_were_seen_danger_is_heard_and_nothing_harmless_stops(path:
     assert not [sentence for sentence in said["harmless"] if stops(sentence) or heard(sentence)]
 
 
-def test_idioms_of_killing_and_dying_raise_nothing_and_direct_danger_of_each_kind_is_heard() -> None:
+def test_idioms_raise_no_alarm_and_direct_danger_of_each_kind_is_detected() -> None:
     """Written after the patterns; missed sentences led to new patterns, so this is a tuning set (docs/packs.md)."""
     said = labelled(HERE / "seen_sixth.tsv")
     assert not [each for each in said["common"] if find_alarm(SLEEP, each) or find_hint(SLEEP, each)]
@@ -56,7 +56,7 @@ def test_idioms_of_killing_and_dying_raise_nothing_and_direct_danger_of_each_kin
     assert len(said["direct"]) == 140 and len(missed) <= 4, missed
 
 
-def test_no_training_sentence_stands_in_a_set_that_tests_the_alarms() -> None:
+def test_training_and_test_sentences_are_disjoint() -> None:
     training = HERE.parents[2] / "benchmarks" / "training"
     files = list(training.glob("*/*.tsv"))
     trained = {line.split("\t")[-1] for file in files for line in file.read_text("utf-8").splitlines()}
@@ -66,18 +66,18 @@ def test_no_training_sentence_stands_in_a_set_that_tests_the_alarms() -> None:
 
 
 @pytest.mark.parametrize("sentence", SENTENCES["direct"])
-def test_danger_said_plainly_stops_the_ordinary_answer(sentence: str) -> None:
+def test_plain_danger_stops_the_conversation(sentence: str) -> None:
     assert stops(sentence)
 
 
-def test_of_what_was_once_missed_most_is_heard_and_nothing_harmless_stops_the_talk() -> None:
+def test_most_veiled_danger_is_detected_and_harmless_text_passes() -> None:
     assert len([sentence for sentence in SENTENCES["veiled"] if not heard(sentence)]) <= 40
     assert not [sentence for sentence in SENTENCES["harmless"] if stops(sentence)]
     assert len([sentence for sentence in SENTENCES["harmless"] if heard(sentence)]) <= 1
 
 
 @pytest.mark.parametrize("name", ["sleep", "tutor"])
-def test_the_commonest_sentences_raise_nothing(name: str) -> None:
+def test_common_sentences_raise_no_alarm(name: str) -> None:
     pack = load(name)
     assert len(pack.harmless) >= 80
     assert not [each for each in pack.harmless if find_alarm(pack, each) or find_hint(pack, each)]
@@ -92,7 +92,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_a_sign_of_danger_near_sleep_is_told_beside_the_answer(name: str) -> None:
+def test_medical_warning_signs_are_detected_without_stopping_the_answer(name: str) -> None:
     for sentence in BESIDE[name]:
         alarm = find_alarm(SLEEP, sentence)
         assert alarm is not None and alarm.id == name and not alarm.stops, sentence
@@ -104,7 +104,7 @@ def test_a_sign_of_danger_near_sleep_is_told_beside_the_answer(name: str) -> Non
      "I had a headache this morning, too much wine", "I laughed so hard last night", "开车上班要一个小时，很累",
      "做梦梦到打架", "晚上老口渴"],
 )  # fmt: skip
-def test_what_only_looks_like_such_a_sign_is_none(sentence: str) -> None:
+def test_similar_harmless_sentences_are_not_warning_signs(sentence: str) -> None:
     assert find_alarm(SLEEP, sentence) is None and find_hint(SLEEP, sentence) is None
 
 
@@ -112,14 +112,14 @@ def test_what_only_looks_like_such_a_sign_is_none(sentence: str) -> None:
     "sentence",
     ["I could never hurt myself, I'm just exhausted by the baby", "No, I'm not suicidal or anything", "没有想过自杀"],
 )
-def test_what_is_denied_in_words_stops_nothing(sentence: str) -> None:
+def test_a_denial_raises_no_alarm(sentence: str) -> None:
     assert not stops(sentence)
 
 
 @pytest.mark.parametrize(
     "noise", ["{}", "I'm dead tired. {}", "{} lol", "Good evening!\n\n{}\n\nThe coffee is killing me."]
 )
-def test_harmless_words_around_it_do_not_silence_an_alarm(noise: str) -> None:
+def test_surrounding_harmless_words_do_not_suppress_an_alarm(noise: str) -> None:
     for sentence in SENTENCES["direct"]:
         assert find_alarm(SLEEP, noise.format(sentence)), sentence
 
@@ -153,23 +153,23 @@ def together(*sets: list[str], unless: dict[str, list[str]] | None = None) -> Pa
         ("从来不开车打瞌睡", False),
     ],
 )  # fmt: skip
-def test_words_that_stand_together_are_found_in_any_order_and_form(sentence: str, is_met: bool) -> None:
+def test_word_groups_match_in_any_order_and_inflection(sentence: str, is_met: bool) -> None:
     pack = together(["fall asleep|doze", "wheel|driving", "-taxi"])
     assert (find_alarm(pack, sentence) is not None) is is_met
 
 
-def test_a_denial_inside_a_cue_denies_nothing_that_follows_and_unless_takes_its_words_out() -> None:
+def test_a_negation_inside_a_cue_does_not_negate_it_and_unless_excludes_words() -> None:
     pack = together(["don't remember|no memory", "driving"], unless={"en": ["driving range"]})
     assert find_alarm(pack, "I have no memory of driving") and not find_alarm(pack, "no memory of the driving range")
 
 
 @pytest.mark.parametrize("groups", [[], ["-taxi"], ["doze|", "wheel"]])
-def test_groups_that_could_not_be_met_are_refused(groups: list[str]) -> None:
+def test_word_groups_that_cannot_match_are_refused(groups: list[str]) -> None:
     with pytest.raises(ValueError, match="write"):
         together(groups)
 
 
-def test_traditional_characters_are_read_as_simplified() -> None:
+def test_traditional_chinese_is_matched_like_simplified() -> None:
     assert simplify("開車時睡著了，醫生說") == "开车时睡着了，医生说"
     assert stops("我想自殺") and stops("我不想活了，藥都吞了")
 
@@ -180,5 +180,5 @@ RAMBLE = 4 * (
 
 
 @pytest.mark.parametrize("sentence", ["and i want to kill myself", "and everyone would be better off without me"])
-def test_danger_at_the_end_of_a_text_without_full_stops_is_heard(sentence: str) -> None:
+def test_danger_at_the_end_of_unpunctuated_text_is_detected(sentence: str) -> None:
     assert heard(RAMBLE + sentence) and not heard(RAMBLE)

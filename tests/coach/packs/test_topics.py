@@ -1,4 +1,4 @@
-"""Topics by plain words: in any form of a word, in both languages, whatever stands around them."""
+"""Topics by plain words: in any inflection, in both languages, in any context."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SLEEP = load("sleep")
         ("It was quite nice at the lake", set()),
     ],
 )
-def test_topics_are_named_by_their_words_and_by_nothing_else(text: str, named: set[str]) -> None:
+def test_topics_are_detected_only_by_their_words(text: str, named: set[str]) -> None:
     assert set(topics_in(SLEEP, text)) == named
 
 
-def test_languages_are_told_by_their_script() -> None:
+def test_languages_are_detected_by_script() -> None:
     assert language_of("我睡不着 because of noise") == "zh"
     assert language_of("I said 你好 to my neighbour yesterday evening") == language_of("???") == "en"

@@ -1,4 +1,6 @@
-"""Every store, model, tool and reasoner of ours keeps what its protocol promises; what breaks a promise is found."""
+"""The project's stores, models, tools and reasoners keep the promises of their protocols; broken promises are
+detected.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ async def postgres(_: Path) -> AsyncIterator[Store]:
 
 @pytest.mark.parametrize("promise", store.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("opened", [sqlite, postgres], ids=lambda each: each.__name__)
-async def test_stores(
+async def test_stores_keep_their_promises(
     opened: Callable[[Path], AbstractAsyncContextManager[Store]], promise: Promise[Store], folder: Path
 ) -> None:
     await promise(partial(opened, folder))
@@ -67,7 +69,7 @@ async def test_stores(
 
 @asynccontextmanager
 async def of_tenants(folder: Path) -> AsyncIterator[Sequence[Store]]:
-    """Open a folder for two tenants, one called as the beginning of the other, and for what is no tenant's."""
+    """Open a folder for two tenants, one with a prefix of the other's name, and for data without a tenant."""
     opened = [SqliteStore(folder, tenant) for tenant in ("acme", "acme-2", "")]
     yield opened
     for each in opened:
@@ -87,7 +89,7 @@ async def of_tenants_in_postgres(_: Path) -> AsyncIterator[Sequence[Store]]:
 
 @pytest.mark.parametrize("promise", tenants.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("opened", [of_tenants, of_tenants_in_postgres], ids=lambda each: each.__name__)
-async def test_stores_of_tenants(
+async def test_stores_of_tenants_keep_their_promises(
     opened: Callable[[Path], AbstractAsyncContextManager[Sequence[Store]]],
     promise: Promise[Sequence[Store]],
     folder: Path,
@@ -119,7 +121,7 @@ async def endpoint(_: Path) -> AsyncIterator[Model]:
 
 @asynccontextmanager
 async def named(_: Path) -> AsyncIterator[Model]:
-    """All the wrappers of a table of models, around an endpoint."""
+    """Return a table of models with all wrappers, around an endpoint."""
     with FakeEndpoint() as door:
         door.otherwise = Says("Hello, Ann, come in.")
         async with Models.named({"default": f"{door.url}#any"}) as models:
@@ -138,7 +140,7 @@ async def played(folder: Path) -> AsyncIterator[Model]:
 
 @pytest.mark.parametrize("promise", model.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("opened", [rules, scripted, endpoint, named, played], ids=lambda each: each.__name__)
-async def test_models(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
+async def test_models_keep_their_promises(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
     await promise(partial(opened, tmp_path))
 
 
@@ -165,7 +167,7 @@ async def gone(_: Path) -> AsyncIterator[Model]:
 
 @pytest.mark.parametrize("promise", model.FAILING, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("opened", [silent, refusing, gone], ids=lambda each: each.__name__)
-async def test_models_that_fail(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
+async def test_failing_models_keep_their_promises(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
     await promise(partial(opened, tmp_path))
 
 
@@ -174,7 +176,7 @@ async def test_models_that_fail(opened: Opened, promise: Promise[Model], tmp_pat
 
 @tool
 def moon(day: str, count: int = 1) -> str:
-    """Tell the phase of the moon on a day."""
+    """Return the phase of the moon on a day."""
     return f"{day}: full" * count
 
 
@@ -199,7 +201,7 @@ async def tried(name: str) -> AsyncIterator[tools.Trial]:
 
 @pytest.mark.parametrize("promise", tools.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("name", TRIALS)
-async def test_tools(name: str, promise: Promise[tools.Trial]) -> None:
+async def test_tools_keep_their_promises(name: str, promise: Promise[tools.Trial]) -> None:
     await promise(partial(tried, name))
 
 
@@ -221,11 +223,11 @@ async def thinking(build: Callable[[], Reasoner], folder: Path) -> AsyncIterator
 
 @pytest.mark.parametrize("promise", reasoner.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("name", REASONERS)
-async def test_reasoners(name: str, promise: Promise[reasoner.Trial], folder: Path) -> None:
+async def test_reasoners_keep_their_promises(name: str, promise: Promise[reasoner.Trial], folder: Path) -> None:
     await promise(partial(thinking, REASONERS[name], folder))
 
 
-# What breaks a promise is found, and named.
+# Broken promises are detected and named.
 
 
 class Forgetful(SqliteStore):
@@ -236,14 +238,14 @@ class Forgetful(SqliteStore):
 
 
 class Leaking(SqliteStore):
-    """Knows no walls."""
+    """A store without tenant isolation."""
 
     def events(self, mind=None, after=0, kinds=None, limit=1000):  # type: ignore[no-untyped-def]
         return super().events(None, after, kinds, limit)
 
 
 @pytest.mark.parametrize(("kind", "broken"), [(Forgetful, "distinct holds"), (Leaking, "never sees it")])
-async def test_a_store_that_breaks_a_promise_is_found(kind: type[SqliteStore], broken: str, tmp_path: Path) -> None:
+async def test_a_broken_promise_of_a_store_is_detected(kind: type[SqliteStore], broken: str, tmp_path: Path) -> None:
     opened: list[SqliteStore] = []
 
     @asynccontextmanager
@@ -259,7 +261,7 @@ async def test_a_store_that_breaks_a_promise_is_found(kind: type[SqliteStore], b
 
 
 class Raw:
-    """Raises any exception, after its usage."""
+    """A model that raises any exception, after its usage."""
 
     name = "raw"
 
@@ -273,7 +275,7 @@ class Raw:
         yield Piece("hello")
 
 
-async def test_a_model_that_breaks_a_promise_is_found() -> None:
+async def test_a_broken_promise_of_a_model_is_detected() -> None:
     @asynccontextmanager
     async def opening(fails: bool) -> AsyncIterator[Model]:
         yield Raw(fails)
@@ -285,7 +287,7 @@ async def test_a_model_that_breaks_a_promise_is_found() -> None:
 
 
 class Hasty:
-    """A reasoner that writes while it thinks."""
+    """A reasoner that writes during its run."""
 
     slot, trigger, timeout_s = "hasty", Trigger(), 5.0
 
@@ -294,7 +296,7 @@ class Hasty:
         return RunResult("", "no model", write=lambda: asyncio.sleep(0, ((), ())))
 
 
-async def test_a_reasoner_that_breaks_a_promise_is_found(tmp_path: Path) -> None:
+async def test_a_broken_promise_of_a_reasoner_is_detected(tmp_path: Path) -> None:
     numbers = iter(range(9))
 
     def opening() -> AbstractAsyncContextManager[reasoner.Trial]:

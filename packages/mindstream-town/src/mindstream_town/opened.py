@@ -54,7 +54,7 @@ WAITING = 8
 
 
 def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
-    """Read constants as typed, `key=value`, and the names of what is switched off.
+    """Read constants as typed, `key=value`, and the names of ablations.
 
     Raises:
         InputError: a key, switch or value is invalid.

@@ -46,7 +46,7 @@ from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition
 
-TAKEN = "a town lives in this folder already: go on with it, or begin the new one in another folder"
+TAKEN = "this folder already contains a town: resume it, or begin the new one in another folder"
 ANYBODY = "a person"
 """Name of a user who controls a resident without giving a name."""
 SAVE_EVERY = 2_000
@@ -419,5 +419,5 @@ async def _setting_of(store: Store, new: Setting | None) -> Setting:
     if await store.last(store.key(JOURNAL), TownBegan.kind) is not None:
         raise InputError(TAKEN)
     if await store.events(None, limit=1):
-        raise InputError("somebody's memory is in this folder: begin the town in a folder of its own")
+        raise InputError("this folder contains a user's memory: begin the town in its own folder")
     return new

@@ -106,13 +106,13 @@ AT_LARGE: dict[str, Call] = {
     "erased_since": lambda store, _: store.erased_since(0),
     "audit": lambda store, _: store.audit(),
 }
-"""What asks for no stream, or for one's own with what is another's."""
-OF_NOBODY = {"key", "version", "subscribe", "close", "last_erasure", "note"}
-"""What tells nothing of any stream, or is tried beside these."""
+"""Methods that take no stream, or a stream of one's own together with data of another tenant."""
+WITHOUT_STREAM = {"key", "version", "subscribe", "close", "last_erasure", "note"}
+"""Attributes without data of any stream, and methods that are tested separately."""
 
 
 async def every_method_sees_one_tenant_alone(open_stores: Factory[Sequence[Store]]) -> None:
-    tried = {*TRIED, *AT_LARGE, *OF_NOBODY}
+    tried = {*TRIED, *AT_LARGE, *WITHOUT_STREAM}
     methods = {name for each in Store.__mro__ for name in vars(each) if not name.startswith("_")}
     expect(methods <= tried, f"that every method is tried, and not {sorted(methods - tried)}")
     async with open_stores() as stores:

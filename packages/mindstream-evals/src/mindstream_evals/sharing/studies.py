@@ -92,7 +92,7 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
             return [0.0] * len(pairs)
         _, _, found = scorer.score([pairs[at][0] for at in spoken], [pairs[at][1] for at in spoken])
     except (OSError, ValueError) as error:
-        raise SettingsError(f"BERTScore cannot be had from {model!r}: {error}") from None
+        raise SettingsError(f"BERTScore cannot be loaded from {model!r}: {error}") from None
     scores = dict(zip(spoken, map(float, found), strict=True))
     return [scores.get(at, 0.0) for at in range(len(pairs))]
 

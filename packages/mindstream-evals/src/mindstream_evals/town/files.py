@@ -93,11 +93,11 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
     except (ValueError, csv.Error) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{file}: a list of objects is wanted")
+        raise InputError(f"{file}: a list of objects is expected")
     for at, row in enumerate(rows, 1):
         missing = [name for name in wanted if not isinstance(row.get(name), str)]
         if missing:
-            raise InputError(f"{file}, row {at}: {missing[0]} is missing; wanted are {', '.join(wanted)}")
+            raise InputError(f"{file}, row {at}: {missing[0]} is missing; expected {', '.join(wanted)}")
     return list(rows)
 
 

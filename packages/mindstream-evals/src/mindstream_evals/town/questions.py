@@ -65,7 +65,7 @@ def load_questions(file: Path | None = None) -> tuple[Question, ...]:
         if isinstance(text, str)
     ]
     if not found or len(found) != len({each.id for each in found}):
-        raise InputError(f'{file}: wanted are tables of questions, [category] and id = "question", each id once')
+        raise InputError(f'{file}: expected tables of questions, [category] and id = "question", each id once')
     return tuple(found)
 
 

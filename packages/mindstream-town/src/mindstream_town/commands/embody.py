@@ -85,13 +85,13 @@ def embody(
     Residents see and remember your acts like those of anyone else, and may speak to you.
     """
     if wait and pace is not None:
-        raise InputError("say --wait or --pace, not both")
+        raise InputError("give --wait or --pace, not both")
     if script is not None and pace is not None:
-        raise InputError("a --script waits: leave --pace away")
+        raise InputError("a --script waits: omit --pace")
     if when and not as_visitor:
         raise InputError("--when is for a visitor: it is the time of arrival")
     if as_visitor and by != "a person":
-        raise InputError("a visitor is itself: leave --by away")
+        raise InputError("a visitor is its own user: omit --by")
     waits = wait or script is not None or (pace is None and not sys.stdin.isatty())
     living = Living(name, as_visitor, at, when, by, 0.0 if waits else pace or PACE, script, json)
     again = f"mindstream town embody {shlex.quote(name)}{' --as-visitor' if as_visitor else ''}"
@@ -135,7 +135,7 @@ async def _come_when_said(town: Town, living: Living) -> None:
         return
     step = find_step(town.setting, living.when, town.step)
     if step <= town.step:
-        raise InputError(f"{living.when} is over: leave --when away, or name the day")
+        raise InputError(f"{living.when} is over: omit --when, or name the day")
     with progress_lines(f"living up to {living.when}"):
         await town.run(step - 1)
 

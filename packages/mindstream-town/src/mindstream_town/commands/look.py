@@ -186,7 +186,7 @@ async def _show_mind(look: Look, name: str, state: ResidentState, step: int, lim
 def why(settings: Settings, name: Name, at: At = "", json: AsJson = False) -> None:
     """Show why a resident does what it does.
 
-    What it saw, what it remembered, what it decided and had planned.
+    Lists perceptions, recalled memories, decisions and plans.
     """
     name, history = _read_of(settings, name)
     step = towns.find_past_step(history.setting, at, history.step) if at else history.step

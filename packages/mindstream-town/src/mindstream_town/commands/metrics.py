@@ -68,7 +68,9 @@ class Measured:
 )
 def metrics(
     settings: Settings,
-    fact: Annotated[list[str] | None, flag("WORDS", "Who knows this, since when, from whom; repeatable.")] = None,
+    fact: Annotated[
+        list[str] | None, flag("WORDS", "Show who knows this, since when, from which speaker; repeatable.")
+    ] = None,
     event: Annotated[
         str,
         flag("PLACE", "A place: its guests between --from and --to, and which of them knew the first --fact."),

@@ -57,13 +57,13 @@ class Span:
             InputError: two values are given, or the time is over.
         """
         if [self.days, self.hours, self.steps].count(None) + (not self.until) < 3:
-            raise InputError("say one of --days, --hours, --until and --steps")
+            raise InputError("give one of --days, --hours, --until and --steps")
         profile = setting.profile
         if self.until:
             step = find_step(setting, self.until, now)
             if step <= now:
                 time = format_time(setting, now)
-                raise InputError(f"--until {self.until!r:.99}: the town has lived so far already; it is {time} there")
+                raise InputError(f"--until {self.until!r:.99}: this time is in the past; it is {time} in the town")
             return step
         if self.steps is not None:
             return now + self.steps
@@ -241,7 +241,7 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
 
         def goes_on(why: str) -> str:
             again = _command("resume", settings, "--steps", str(last - watcher.step), *["--ray"] * options.ray)
-            return f"{why}; what is done is kept, and this goes on with it:\n  {again}"
+            return f"{why}; finished steps are saved; resume with:\n  {again}"
 
         try:
             code = run_until_stopped(living(), lambda: goes_on("stopped"))
@@ -377,7 +377,7 @@ def prepare(
     stay.
     """
     if out is not None and out.exists():
-        raise InputError(f"{out} is there already: name a new file, or leave --out away")
+        raise InputError(f"{out} is there already: name a new file, or omit --out")
     text = read_text(file, LARGEST)
     try:
         preparing = Preparing(text, file.parent)
@@ -385,7 +385,7 @@ def prepare(
         raise InputError(f"{file}: {error}") from None
     if not preparing.left:
         row = {"file": str(file), "prepared": [], "written": "", "difference": ""}
-        tell(json, row, f"{file} is prepared: everybody has a day, and places have their purpose")
+        tell(json, row, f"{file} is prepared: all residents have a day, and all places a purpose")
         return 0
     if is_free(settings):
         raise InputError("only a model can read prose: name one by --model, as in --model openai:gpt-5-mini")
@@ -413,5 +413,5 @@ def prepare(
     elif is_wanted:
         say(f"{out or file} has the keys of {count_of(len(preparing.prepared), 'description')}", sys.stderr)
     else:
-        complain("nothing was written: say --yes, or --out NEW.toml")
+        complain("nothing was written: add --yes, or --out NEW.toml")
     return 0

@@ -20,7 +20,7 @@ wait [MINUTES | until HH:MM]     let time pass; without a time until your act or
 look, who, places, plan          surroundings; people; known places; the rest of the day's plan
 whisper NAME TEXT                add a thought to a resident's memory
 set OBJECT CONDITION             change an object; CONDITION "": in order (OBJECT in quotes if it has blanks)
-leave                            leave: a resident lives by itself, a visitor is gone"""
+leave                            give up control: a resident goes on by itself, a visitor leaves"""
 BARE = ("look", "who", "places", "plan", "help", "decline", "leave")
 _TIMED = re.compile(r"(\d{1,2}:\d{2})\s+(.+)", re.DOTALL)
 

@@ -74,7 +74,7 @@ def expect_object(data: JsonValue, where: str) -> dict[str, JsonValue]:
         InputError: it is not.
     """
     if not isinstance(data, dict):
-        raise InputError(f"{where}: an object is wanted, not {type(data).__name__}")
+        raise InputError(f"{where}: an object is expected, not {type(data).__name__}")
     return data
 
 

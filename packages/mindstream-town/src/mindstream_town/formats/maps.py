@@ -170,9 +170,9 @@ def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
 
 def _check_rows(name: str, rows: tuple[str, ...], width: int, height: int) -> None:
     if len(rows) != height:
-        raise InputError(f"{name}: {len(rows)} rows, where {height} are wanted")
+        raise InputError(f"{name}: {len(rows)} rows, where {height} are expected")
     faults = [
-        f"{name}: row {number} has {len(row)} characters, where {width} are wanted"
+        f"{name}: row {number} has {len(row)} characters, where {width} are expected"
         for number, row in enumerate(rows, start=1)
         if len(row) != width
     ]

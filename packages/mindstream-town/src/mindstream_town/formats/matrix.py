@@ -117,7 +117,7 @@ def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileW
     """
     names = {name: _names(matrix.tables[name], name) for name in TABLES}
     if len(names["world"]) != 1:
-        raise InputError(f"world_blocks.csv: one row is wanted, not {len(names['world'])}")
+        raise InputError(f"world_blocks.csv: one row is expected, not {len(names['world'])}")
     world = next(iter(names["world"].values()))
     size = matrix.size
     layers = [matrix.mazes[name] for name in MAZES[1:]]
@@ -198,7 +198,7 @@ def _narrowest(
         meant[name] = names[name].get(id) if id not in skip else None
     sector, arena, thing = meant["sector"], meant["arena"], meant["game_object"]
     if arena is not None and sector != arena.parent:
-        raise InputError(f"the arena {str(arena)!r} lies in {str(sector or world)!r} there")
+        raise InputError(f"the arena {str(arena)!r} is in {str(sector or world)!r} there")
     if thing is not None and arena is None:
         raise InputError(f"the object {thing.last!r} is in no arena")
     return arena.child(thing.last) if arena is not None and thing is not None else arena or sector
@@ -216,9 +216,9 @@ def _names(rows: Rows, table: str) -> dict[int, Address]:
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
         if id in names:
-            raise InputError(f"{where}: the id {id} stands there twice")
+            raise InputError(f"{where}: the id {id} occurs twice")
         if address in known:
-            raise InputError(f"{where}: {str(address)!r} stands there twice")
+            raise InputError(f"{where}: {str(address)!r} occurs twice")
         known.add(address)
         names[id] = address
     return names
@@ -227,7 +227,7 @@ def _names(rows: Rows, table: str) -> dict[int, Address]:
 def _read_maze(path: Path, width: int, height: int) -> array[int]:
     cells = load_text(path).rstrip().split(",")
     if len(cells) != width * height:
-        raise InputError(f"{path}: {len(cells):,} cells, where {width} x {height} = {width * height:,} are wanted")
+        raise InputError(f"{path}: {len(cells):,} cells, where {width} x {height} = {width * height:,} are expected")
     ids = array("i")
     for cell, text in enumerate(cells):
         try:
@@ -244,7 +244,7 @@ def _read_table(path: Path, columns: int) -> Rows:
         row = tuple(line.rstrip("\r").split(","))
         if len(row) != columns or '"' in line:
             raise InputError(
-                f"{path}: row {number}: {columns} cells without quotation marks are wanted, not {line!r:.99}"
+                f"{path}: row {number}: {columns} cells without quotation marks are expected, not {line!r:.99}"
             )
         rows.append(row)
     return tuple(rows)
@@ -253,5 +253,5 @@ def _read_table(path: Path, columns: int) -> Rows:
 def _id(text: str) -> int:
     text = text.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= MOST_ID):
-        raise InputError(f"{text!r:.40} is no id: a whole number up to {MOST_ID} is wanted")
+        raise InputError(f"{text!r:.40} is no id: a whole number up to {MOST_ID} is expected")
     return int(text)

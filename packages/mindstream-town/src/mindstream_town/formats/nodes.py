@@ -154,10 +154,10 @@ def _read_embeddings(path: Path, absent: bool) -> Embeddings:
     rows = []
     for key, numbers in data.items():
         if not isinstance(numbers, list) or not all(type(number) in (int, float) for number in numbers):
-            raise InputError(f"{path}: {key!r:.60}: a list of numbers is wanted")
+            raise InputError(f"{path}: {key!r:.60}: a list of numbers is expected")
         width = len(numbers) if width is None else width
         if len(numbers) != width or not width:
-            raise InputError(f"{path}: {key!r:.60}: {len(numbers)} numbers, where {width or 'some'} are wanted")
+            raise InputError(f"{path}: {key!r:.60}: {len(numbers)} numbers, where {width or 'some'} are expected")
         rows.append(numbers)
     vectors = np.array(rows, dtype=np.float64).reshape(len(rows), width or 0)
     if not np.isfinite(vectors).all():

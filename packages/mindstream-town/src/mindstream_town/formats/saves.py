@@ -213,7 +213,7 @@ class _Played(Mapping[int, bytes]):
 def _read_played(path: Path) -> _Played:
     data = load_object(path, MOST_ARCHIVE_BYTES)
     if wrong := [key for key in data if not NUMBER.fullmatch(key)]:
-        raise InputError(f"{path}: {wrong[0]!r:.60} is no step: whole numbers are wanted as keys")
+        raise InputError(f"{path}: {wrong[0]!r:.60} is no step: whole numbers are expected as keys")
     steps = {int(key): expect_object(moves, f"{path}: {key}") for key, moves in data.items()}
     if (last := max(steps, default=-1)) >= MOST_STEPS:
         raise InputError(f"{path}: more than {MOST_STEPS:,} steps")
@@ -306,7 +306,7 @@ def read_save(folder: Path) -> Save:
     names = meta.persona_names
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{path}: persona_names: {twice!r:.60} stands there twice")
+        raise InputError(f"{path}: persona_names: {twice!r:.60} occurs twice")
     if not names:
         raise InputError(f"{path}: persona_names: it is empty: name at least one resident, as its folder is called")
     if len(names) > MOST_RESIDENTS:
@@ -385,9 +385,9 @@ def _read_meta(path: Path, folder: Path) -> SaveMeta:
     known: dict[str, JsonValue] = {"fork_sim_code": None, "maze_name": "the_ville", "persona_names": [*people]}
     meta = parse_as(SaveMeta, {**known, **data}, str(path))
     if not 1 <= meta.sec_per_step <= LONGEST_STEP_S:
-        raise InputError(f"{path}: sec_per_step: 1 to {LONGEST_STEP_S:,} seconds are wanted, not {meta.sec_per_step}")
+        raise InputError(f"{path}: sec_per_step: 1 to {LONGEST_STEP_S:,} seconds are expected, not {meta.sec_per_step}")
     if not 0 <= meta.step <= LAST_STEP:
-        raise InputError(f"{path}: step: a number from 0 on is wanted, not {meta.step}")
+        raise InputError(f"{path}: step: a number from 0 on is expected, not {meta.step}")
     return meta
 
 

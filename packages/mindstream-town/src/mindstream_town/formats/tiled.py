@@ -185,7 +185,7 @@ def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:
             if len(row) != COLUMNS[maze]:
                 raise InputError(
                     f"the tile {id} of the layer {LAYERS[maze]!r} means {meanings[id]!r:.99}: "
-                    f"{COLUMNS[maze] - 1} names are wanted there"
+                    f"{COLUMNS[maze] - 1} names are expected there"
                 )
             rows.append(row)
         tables[maze] = tuple(rows)
@@ -232,7 +232,7 @@ def _parse(data: Mapping[str, JsonValue]) -> TiledMap:
         layers[layer.name] = cells = _cells(layer, file.width * file.height)
         if len(cells) != file.width * file.height:
             raise InputError(
-                f"the layer {layer.name!r} has {len(cells):,} cells, where {file.width} x {file.height} are wanted"
+                f"the layer {layer.name!r} has {len(cells):,} cells, where {file.width} x {file.height} are expected"
             )
     return TiledMap(file.width, file.height, file.tilewidth, file.tileheight, layers, file.tilesets)
 
@@ -276,7 +276,7 @@ def _from_xml(text: str) -> dict[str, JsonValue]:
     except ParseError as error:
         raise InputError(f"no XML: {error}") from None
     if root.tag != "map":
-        raise InputError(f"a map is wanted, not <{root.tag:.40}>")
+        raise InputError(f"a map is expected, not <{root.tag:.40}>")
     layers: list[JsonValue] = []
     for layer in root.iter("layer"):
         data = layer.find("data")

@@ -206,7 +206,7 @@ def parse_stamp(text: str) -> datetime:
 def _checked(form: str) -> AfterValidator:
     def check(text: str) -> str:
         if not FIRST_YEAR <= datetime.strptime(text, form).year <= LAST_YEAR:
-            raise ValueError(f"a year from {FIRST_YEAR} to {LAST_YEAR} is wanted")
+            raise ValueError(f"a year from {FIRST_YEAR} to {LAST_YEAR} is expected")
         return text
 
     return AfterValidator(check)
@@ -217,7 +217,7 @@ Whole = Annotated[int, Strict()]
 
 def _is_sane(number: float) -> float:
     if not -LARGEST <= number <= LARGEST:
-        raise ValueError(f"a number up to {LARGEST:.0e} is wanted")
+        raise ValueError(f"a number up to {LARGEST:.0e} is expected")
     return number
 
 
@@ -270,26 +270,26 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
 
 WANTED = {
     "missing": "is missing",
-    "string_type": "text in quotes is wanted",
-    "int_type": "a whole number is wanted",
-    "int_parsing": "a whole number is wanted",
-    "int_from_float": "a whole number is wanted",
-    "float_type": "a number is wanted",
-    "float_parsing": "a number is wanted",
-    "bool_type": "true or false is wanted",
-    "bool_parsing": "true or false is wanted",
-    "list_type": "a list in [ ] is wanted",
-    "dict_type": "a table of keys is wanted",
-    "model_type": "a table of keys is wanted",
-    "model_attributes_type": "a table of keys is wanted",
-    "datetime_type": "a moment is wanted, as in 2023-02-13T00:00:00",
-    "string_too_short": "at least {min_length} characters are wanted",
-    "string_too_long": "at most {max_length} characters are wanted",
-    "too_long": "at most {max_length} are wanted",
-    "greater_than": "more than {gt} is wanted",
-    "greater_than_equal": "at least {ge} is wanted",
-    "less_than": "less than {lt} is wanted",
-    "less_than_equal": "at most {le} is wanted",
+    "string_type": "text in quotes is expected",
+    "int_type": "a whole number is expected",
+    "int_parsing": "a whole number is expected",
+    "int_from_float": "a whole number is expected",
+    "float_type": "a number is expected",
+    "float_parsing": "a number is expected",
+    "bool_type": "true or false is expected",
+    "bool_parsing": "true or false is expected",
+    "list_type": "a list in [ ] is expected",
+    "dict_type": "a table of keys is expected",
+    "model_type": "a table of keys is expected",
+    "model_attributes_type": "a table of keys is expected",
+    "datetime_type": "a moment is expected, as in 2023-02-13T00:00:00",
+    "string_too_short": "at least {min_length} characters are expected",
+    "string_too_long": "at most {max_length} characters are expected",
+    "too_long": "at most {max_length} are expected",
+    "greater_than": "more than {gt} is expected",
+    "greater_than_equal": "at least {ge} is expected",
+    "less_than": "less than {lt} is expected",
+    "less_than_equal": "at most {le} is expected",
 }
 """Messages by pydantic's type of error."""
 
@@ -440,7 +440,7 @@ def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
         raise InputError("it cannot be read")
     name = Address((tables.town.name,))
     for each in [each for each, count in names.items() if count > 1]:
-        faults.add(("residents",), f"residents: {each!r} stands there twice")
+        faults.add(("residents",), f"residents: {each!r} occurs twice")
     world = faults.check(("map",), lambda: _build_world(name, tables, folder, faults))
     weather = faults.check(("town", "weather"), lambda: _weather(tables.town.weather))
     if world is None or weather is None:
@@ -548,7 +548,7 @@ def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults
 
 def _build_map(name: Address, table: MapTable, folder: Path, faults: list[str]) -> TileWorld:
     if bool(table.rows) == bool(table.file):
-        raise InputError("either rows or a file is wanted")
+        raise InputError("either rows or a file is expected")
     if table.file:
         tables = _beside(folder, table.tables) if table.tables else None
         world = load_map(_beside(folder, table.file), tables, frozenset(table.skip))
@@ -585,7 +585,7 @@ def _rules(
             address = _address(name, table.address, "address")
             world.spots(address)
             if address in rules:
-                raise InputError("the place stands there twice")
+                raise InputError("the place occurs twice")
             if table.objects and isinstance(world, TileWorld):
                 raise InputError("objects are drawn on a map, not listed")
             for owner in table.owners or ():

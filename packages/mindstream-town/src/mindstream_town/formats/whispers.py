@@ -26,7 +26,7 @@ def read_whispers(path: Path) -> dict[str, tuple[str, ...]]:
         if number == 1 and row[:1] == ["Name"]:
             continue
         if len(row) < 2:
-            raise InputError(f"{path}: row {number}: a name and whispers are wanted, not {len(row)} cells")
+            raise InputError(f"{path}: row {number}: a name and whispers are expected, not {len(row)} cells")
         whispers = tuple(text for part in ",".join(row[1:]).split(";") if (text := part.strip()))
         found[row[0].strip()] = found.get(row[0].strip(), ()) + whispers
     return found

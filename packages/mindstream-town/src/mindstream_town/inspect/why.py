@@ -159,7 +159,7 @@ def _plans(history: History, name: str, step: int) -> Iterator[Reason]:
     for at, day_plan in reversed(list(history.events(name, DayPlanned))):
         if at <= step and day_plan.day == day:
             reasons = [
-                Reason("rests on what came to mind when the day was planned", tuple(_evidence(history, name, day_plan)))
+                Reason("based on memories recalled for the plan of the day", tuple(_evidence(history, name, day_plan)))
             ]
             if block := _block(day_plan.blocks, minute):
                 yield Reason(

@@ -104,7 +104,7 @@ class Interviewer:
         if person is None:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.setting.people)}")
         if condition not in CONDITIONS:
-            raise InputError(f"{condition!r} is no condition: wanted is one of {', '.join(CONDITIONS)}")
+            raise InputError(f"{condition!r} is no condition: expected one of {', '.join(CONDITIONS)}")
         if not question.strip():
             raise InputError("there is no question")
         state = self._town.states.get(name, ResidentState(name=name))

@@ -140,7 +140,7 @@ class FirstMemory(BaseModel):
     Attributes:
         weight: importance, 1 to 10; 0: rated by the model.
         appointment: the appointment that it is about.
-        background: part of the description; it is known and not passed on as news.
+        background: part of the description; it is already known, so it is not passed on as news.
         secret: it is not told to others.
     """
 
@@ -170,7 +170,7 @@ class Person(BaseModel):
         start: the position at the beginning; None: the bed.
         knows: addresses of known places in addition to the home.
         household: members who are no residents, such as a baby or a dog, a few words each.
-        about: the life so far, in a few sentences; it is known and not passed on as news.
+        about: the life so far, in a few sentences; it is already known, so it is not passed on as news.
         memories: memories from before the town began.
         visits: a visitor: present only while a user controls it; `home` is the town itself.
     """

@@ -1,4 +1,4 @@
-"""Places in words, and which of them a resident knows and may use."""
+"""Places in words, and the places that a resident knows and may use."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def housemates(setting: Setting, person: Person) -> tuple[str, ...]:
 
 
 def household(setting: Setting, person: Person) -> tuple[str, ...]:
-    """Return who lives in the same home, with their relation to the person; others as in the town's file."""
+    """Return the household: other residents, with their relation to the person, then members who are not residents."""
     known = {each.name: each.what for each in person.relations}
     people = (f"{name} ({known[name]})" if name in known else name for name in housemates(setting, person))
     others = (each for name in (person.name, *housemates(setting, person)) for each in setting.people[name].household)

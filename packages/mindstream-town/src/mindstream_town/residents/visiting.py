@@ -62,7 +62,7 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
         raise InputError(f"nobody in {town.setting.name} is called {name!r}: {', '.join(town.residents)}")
     by = checked_name(by, "a visitor's name")
     if by.casefold() in {each.casefold() for each in town.residents}:
-        raise InputError(f"{by!r} lives there: say who you are by another name")
+        raise InputError(f"{by!r} is the name of a resident: choose another name")
     await town.finish_visits()
     resident, step = town.residents[name], max(town.step, 0)
     state = TownState(town.setting.profile, {each.name: each.state for each in town.residents.values()}, step=step)

@@ -53,7 +53,7 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 def _computed(connection: sqlite3.Connection) -> Iterator[tuple[int, bytes | None, bytes]]:
-    """Yield of each record of the bundled embedder its number, its stored vector, and its vector computed anew."""
+    """Yield the number, the stored vector and a newly computed vector of each record of the bundled embedder."""
     rows = connection.execute(
         "SELECT number, text, vector FROM records WHERE embedder = ?", (WordLlama.name,)
     ).fetchall()

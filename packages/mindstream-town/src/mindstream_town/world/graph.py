@@ -199,7 +199,7 @@ def _pave(ends: tuple[Address, ...], roads: Sequence[Road]) -> dict[Spot, tuple[
     neighbours: dict[Spot, list[Spot]] = defaultdict(list, {(i, 0): [] for i in range(len(ends))})
     for r, road in enumerate(roads, start=1):
         if road.steps < 1:
-            raise InputError(f"the road from {road.start} to {road.end} has {road.steps} steps: at least 1 is wanted")
+            raise InputError(f"the road from {road.start} to {road.end} has {road.steps} steps: at least 1 is expected")
         stations = [(ends.index(road.start), 0), *((k, r) for k in range(1, road.steps)), (ends.index(road.end), 0)]
         for a, b in itertools.pairwise(stations):
             neighbours[a].append(b)

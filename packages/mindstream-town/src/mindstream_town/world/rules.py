@@ -125,7 +125,7 @@ def parse_hours(text: str) -> tuple[Hours, ...]:
         start, end = (int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])) if found else (-1, -1)
         if not 0 <= start < DAY_MINUTES or not 0 <= end <= DAY_MINUTES:
             raise InputError(
-                f"{text!r:.99} are no opening hours: wanted is 08:00-20:00, or several with commas, or always"
+                f"{text!r:.99} are no opening hours: expected 08:00-20:00, or several with commas, or always"
             )
         spans.append(Hours(start, end))
     return tuple(spans)
@@ -139,7 +139,7 @@ def parse_days(names: list[str]) -> frozenset[int]:
     """
     for name in names:
         if name.casefold() not in WEEKDAYS:
-            raise InputError(f"{name!r:.40} is no day of the week: wanted are {', '.join(WEEKDAYS)}")
+            raise InputError(f"{name!r:.40} is no day of the week: expected {', '.join(WEEKDAYS)}")
     return frozenset(WEEKDAYS.index(name.casefold()) for name in names)
 
 

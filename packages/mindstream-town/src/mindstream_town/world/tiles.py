@@ -193,7 +193,7 @@ def check_size(width: int, height: int) -> None:
         InputError: with the size.
     """
     if width < 1 or height < 1 or width * height > MOST_TILES:
-        raise InputError(f"a map of {width} x {height} tiles cannot be used: 1 to {MOST_TILES:,} tiles are wanted")
+        raise InputError(f"a map of {width} x {height} tiles cannot be used: 1 to {MOST_TILES:,} tiles are expected")
 
 
 def build_tiles(

@@ -30,13 +30,13 @@ class Address:
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) <= OBJECT:
             raise InputError(
-                f"{':'.join(self.names)!r:.99} has {len(self.names)} names: one to four are wanted, {':'.join(LEVELS)}"
+                f"{':'.join(self.names)!r:.99} has {len(self.names)} names: expected one to four, {':'.join(LEVELS)}"
             )
         for name in self.names:
             if not name.strip() or len(name) > LONGEST_NAME or ":" in name or not name.isprintable():
                 raise InputError(
                     f"{name!r:.60} cannot be a name in the address {':'.join(self.names)!r:.99}: "
-                    f"one to {LONGEST_NAME} printable characters without ':' are wanted"
+                    f"one to {LONGEST_NAME} printable characters without ':' are expected"
                 )
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class PlaceTree:
         return _walk(self._root, ())
 
     def add(self, address: Address) -> bool:
-        """Add a place and those around it; return whether any of them is new."""
+        """Add a place and its parents; return whether this added anything."""
         branch, new = self._root, False
         for name in address.names:
             new = new or name not in branch
