@@ -27,6 +27,7 @@ COMMANDS = {
     "cost": ("Show tokens, seconds and US dollars of model calls.", "cost"),
     "init": ("Choose a model, test it with one short call, and write the settings file.", "init"),
     "doctor": ("Check settings, models, data and packages, and show how to fix problems.", "doctor"),
+    "completion": ("Print the script that completes commands and flags in a shell.", "completion"),
     "packs": ("List the packs that ship with mindstream.", "pack:listing"),
     "memory": (
         "Look into a user's memory, maintain it, export and import it.",
