@@ -8,9 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_endpoint import KEY, FakeEndpoint
+
+import mindstream
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TUTORIAL = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *TUTORIAL]
+FILE = re.compile(r'```yaml title="([^"]+)"\n(.*?)```', re.DOTALL)
+"""A block that is a file next to the page's program."""
 
 
 def run(script: list[str], folder: Path) -> str:
@@ -40,8 +46,25 @@ def test_documented_output_equals_the_printed_output(
         assert run(["-c", code], tmp_path) == output
         return
     monkeypatch.chdir(tmp_path)
+    for page in TUTORIAL:
+        for name, content in FILE.findall(page.read_text("utf-8")) if code in page.read_text("utf-8") else ():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(content, "utf-8")
     exec(compile(code, "page", "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out == output
+
+
+@pytest.mark.skipif(not hasattr(mindstream, "ChatBot"), reason="ChatBot is not part of this build")
+@pytest.mark.parametrize("page", [TUTORIAL[1], ROOT / "README.md"], ids=lambda page: page.stem)
+def test_the_chat_bots_of_the_first_pages_answer_with_a_model(
+    page: Path, door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", door.url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    code = next(
+        each for each in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL) if "ChatBot" in each
+    )
+    assert "ok" in run(["-c", code], tmp_path)
 
 
 SLOW, HAS_ITS_OWN_TEST = {"a_month"}, {"three_agents"}
@@ -65,7 +88,5 @@ def test_files_named_on_a_page_exist(page: Path) -> None:
 
 
 def test_the_version_equals_the_newest_of_the_changelog() -> None:
-    import mindstream
-
     newest = re.search(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert newest and newest[1] == mindstream.__version__

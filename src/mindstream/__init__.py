@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from mindstream import moved as moved
 
 if TYPE_CHECKING:
+    from mindstream_town.formats.town_file import Place, Resident
     from mindstream_town.town import Town
 
     from mindstream.clock import Clock, ManualClock, SystemClock
@@ -137,6 +138,7 @@ __all__ = [
     "Models",
     "PackError",
     "Piece",
+    "Place",
     "Plan",
     "PlanChanged",
     "PlannedStep",
@@ -147,6 +149,7 @@ __all__ = [
     "Record",
     "RecordDraft",
     "ReplyInvalid",
+    "Resident",
     "Responder",
     "ResponderFactory",
     "RunContext",
@@ -179,11 +182,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "Town":
+    if name in ("Town", "Resident", "Place"):
         try:
-            return importlib.import_module("mindstream_town").Town
+            return getattr(importlib.import_module("mindstream_town"), name)
         except ModuleNotFoundError as error:
-            raise ImportError("mindstream.Town is in another distribution: pip install mindstream-town") from error
+            raise ImportError(f"mindstream.{name} is in another distribution: pip install mindstream-town") from error
     if name not in _HOMES:
         raise AttributeError(f"module 'mindstream' has no attribute {name!r}")
     return getattr(importlib.import_module(f"mindstream.{_HOMES[name]}"), name)

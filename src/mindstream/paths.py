@@ -104,7 +104,7 @@ def read_bytes(path: Path, most: int) -> bytes:
             larger; the message continues after the file's name.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise InputError("is not a regular file")

@@ -113,6 +113,19 @@ def test_ctrl_c_ends_a_recording_and_skips_one_before_a_talk(folder: Path, door:
         screen.leave()
 
 
+def test_any_key_skips_a_recording(folder: Path, door: FakeEndpoint) -> None:
+    with terminal("demo", "coach") as screen:
+        screen.until("Any key skips the recording.")
+        screen.until("coach: ")
+        screen.type(" ")
+        assert screen.ended() == 0
+    with terminal("demo", "--talk", "--model", f"{door.url}#any", "--data", folder) as screen:
+        screen.until("coach: ")
+        screen.type("x")
+        screen.until("#any answers and thinks")
+        screen.leave()
+
+
 def test_in_a_terminal_the_shipped_town_runs_a_morning_and_writes_a_page(tmp_path: Path) -> None:
     with terminal("demo", "town", *FAST, TMPDIR=str(tmp_path)) as screen:
         screen.until("The recording is over.")

@@ -76,6 +76,10 @@ def test_a_moment_of_a_resident_is_shown(
     assert seen.fits() and seen.axe() == []
 
 
+def test_a_town_that_lives_is_opened_at_its_newest_moment(studio: OpenStudio) -> None:
+    assert clock(watch(studio())) == "09:00"
+
+
 def test_the_page_can_be_used_with_the_keyboard(studio: OpenStudio) -> None:
     seen = studio()
     page = watch(seen, t=TEN_PAST_EIGHT)

@@ -15,9 +15,9 @@ from mindstream_town.formats.town_file import (
     ConditionsTable,
     DayTable,
     MapTable,
-    PlaceTable,
+    Place,
     RelationTable,
-    ResidentTable,
+    Resident,
     RoadTable,
     SeedTable,
     TownTable,
@@ -37,7 +37,7 @@ from mindstream.location import Location
 from mindstream.settings import Settings
 
 TABLES = (
-    TownTable, MapTable, RoadTable, PlaceTable, ConditionsTable, RelationTable, DayTable, SeedTable, ResidentTable,
+    TownTable, MapTable, RoadTable, Place, ConditionsTable, RelationTable, DayTable, SeedTable, Resident,
 )  # fmt: skip
 MAP = '''
 [map]

@@ -25,7 +25,9 @@ COMMANDS = {
     "token": ("Create, list and revoke the tokens of a server.", "server.token"),
     "log": ("Print the log: the numbered events of a mind.", "log"),
     "cost": ("Show tokens, seconds and US dollars of model calls.", "cost"),
+    "init": ("Choose a model, test it with one short call, and write the settings file.", "init"),
     "doctor": ("Check settings, models, data and packages, and show how to fix problems.", "doctor"),
+    "completion": ("Print the script that completes commands and flags in a shell.", "completion"),
     "packs": ("List the packs that ship with mindstream.", "pack:listing"),
     "memory": (
         "Look into a user's memory, maintain it, export and import it.",
@@ -68,6 +70,7 @@ ELSEWHERE = {
 
 EXAMPLES = """\b
 Examples:
+  mindstream init                          choose a model, and test it
   mindstream chat                          rules answer until you name a model
   mindstream chat --model ollama:qwen3     a model on your own machine
   echo "I sleep badly" | mindstream chat   one utterance a line

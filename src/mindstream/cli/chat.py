@@ -113,7 +113,7 @@ async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> 
     if not options.json:
         shown = TextScreen(PlainConsole(highlight=False), echo=True, timed=True, thinks=True)
     async with conversing(settings, shown, replace(options, follow_ups=False)) as conversation:
-        shown.note(describe_models(conversation.mind.models))
+        shown.note(describe_models(conversation.mind.models, settings))
         complete = await answer(conversation, first, lines, wait=options.wait)
     if conversation.unanswered and not conversation.answers:
         return UNANSWERED

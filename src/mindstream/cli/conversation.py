@@ -21,6 +21,7 @@ from mindstream.log.events import Failed, Heard, Logged, Opened, Said, Thought
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
+from mindstream.service.cost import describe_turn
 from mindstream.service.opening import open_mind, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import talk_tools
@@ -312,9 +313,10 @@ async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Even
     return True
 
 
-def describe_models(models: Models) -> str:
-    """Return which models answer and think."""
+def describe_models(models: Models, settings: Settings) -> str:
+    """Return which models answer and think, and what a turn costs."""
     if models.only_rules:
-        return "no model is configured: rules answer, and understand little; see `mindstream doctor`"
+        return "no model is configured: rules answer, and understand little; `mindstream init` sets one"
     talker, reasoner = models.of("talker").name, models.of("reasoner").name
-    return f"{talker} answers and thinks" if talker == reasoner else f"{talker} answers, {reasoner} thinks"
+    who = f"{talker} answers and thinks" if talker == reasoner else f"{talker} answers, {reasoner} thinks"
+    return f"{who}; {describe_turn(settings)}"

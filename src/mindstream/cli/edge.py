@@ -42,6 +42,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         from mindstream.cli.app import app
 
+        if "_MINDSTREAM_COMPLETE" in os.environ:  # a shell asks (see `mindstream completion`)
+            from typer.completion import completion_init  # type: ignore[attr-defined]
+
+            completion_init()
         code = typer.main.get_command(app)(words, prog_name="mindstream", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

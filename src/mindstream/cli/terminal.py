@@ -52,7 +52,7 @@ async def talk(settings: Settings, options: TalkOptions, screen: TextScreen) -> 
 async def _talk(settings: Settings, options: TalkOptions, screen: TextScreen) -> None:
     async with conversing(settings, screen, options) as conversation:
         mind = conversation.mind
-        screen.note(describe_models(mind.models))
+        screen.note(describe_models(mind.models, settings))
         screen.note(f"{mind.responder.title} · {settings.user} · /help lists the commands, Ctrl-D leaves")
         for record in await mind.memory.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
+from mindstream import file_locks
 from mindstream.clock import Moment
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasures, free_space
@@ -38,9 +39,6 @@ from mindstream.log.files import (
 )
 from mindstream.log.names import StreamKey
 from mindstream.paths import read_text
-
-if sys.platform != "win32":
-    import fcntl
 
 INTENTS = "erasing-*.json"
 LONGEST = 10_000
@@ -254,11 +252,10 @@ def _held(place: Path) -> Iterator[int]:
 
 
 def _lock(descriptor: int) -> None:
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StorageError("another program is erasing that user; wait until it is done") from None
+    try:
+        file_locks.lock(descriptor, wait=False)
+    except OSError:
+        raise StorageError("another program is erasing that user; wait until it is done") from None
 
 
 def _read(descriptor: int) -> Intent | None:

@@ -74,7 +74,7 @@ def private_file(path: Path) -> None:
     """Remove all permissions of other users from a file of ours; others stay as they are."""
     with contextlib.suppress(OSError):  # on a read-only disk it stays as it is
         there = path.stat()
-        if there.st_uid == os.geteuid() and there.st_mode & 0o077:
+        if hasattr(os, "geteuid") and there.st_uid == os.geteuid() and there.st_mode & 0o077:
             path.chmod(0o600)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import resource
+import sys
 from collections import Counter, defaultdict
 
 from fastapi import FastAPI, Request
@@ -61,10 +61,19 @@ class Metrics:
             *_gauge(
                 "mindstream_rss_peak_bytes",
                 "Peak memory of the process.",
-                resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                _peak_bytes(),
             ),
         ]
         return "\n".join(lines) + "\n"
+
+
+def _peak_bytes() -> int:
+    """Return the peak memory of this process; 0 on Windows."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:

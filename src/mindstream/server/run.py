@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import resource
 import signal
 import socket
 import sys
@@ -148,6 +147,10 @@ def log_quietly() -> None:
 
 def allow_connections() -> None:
     """Let the process open as many files as the system allows: each connection needs one."""
+    if sys.platform == "win32":
+        return
+    import resource
+
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most if most != resource.RLIM_INFINITY else 65_536, most))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 from pydantic import JsonValue
 
 from mindstream.clock import format_iso
+from mindstream.errors import SettingsError
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore, read_log
+from mindstream.models.providers.address import address
+from mindstream.models.providers.prices import price
 from mindstream.models.recording import costs_nothing
+from mindstream.settings import DEFAULT, RULES, Settings
 
 By = Literal["day", "user", "role", "model"]
 BYS: tuple[By, ...] = get_args(By)
@@ -115,3 +119,37 @@ async def _calls(store: LogStore, user: StreamKey | None) -> AsyncIterator[tuple
 
 def _used(call: ModelCalled) -> bool:
     return call.error in ("", BROKEN_OFF) or bool(call.input_tokens or call.output_tokens)
+
+
+TURN = {"talker": (1_400, 120), "reasoner": (1_000, 175), "safety": (300, 5)}
+"""Input and output tokens of a turn of the coach by role, without hidden reasoning. The sum, 3.0k, is the mean of four
+English conversations of 24 November 2026 (docs/talker-reasoner.md); its division among roles is estimated."""
+
+
+def turn_usd(models: Mapping[str, str]) -> float | None:
+    """Return the estimated cost of a turn of the coach in US dollars; None if a model's price is not known."""
+    total = 0.0
+    for role, (asked, answered) in TURN.items():
+        name = models.get(role, models.get(DEFAULT, RULES))
+        if name == RULES or name.startswith("playback:"):
+            continue
+        at = address(name)
+        paid = 0.0 if at.vendor in ("gguf", "ollama") else price(at.model, at, asked, answered)
+        if paid is None:
+            return None
+        total += paid
+    return total
+
+
+def describe_turn(settings: Settings) -> str:
+    """Return a sentence about the cost of a turn of `chat` with the models of the settings."""
+    try:
+        usd = turn_usd(settings.models)
+    except SettingsError:
+        usd = None
+    if usd is None:
+        return "what a turn of chat costs is not known (genai-prices lacks a model); `mindstream cost` counts tokens"
+    if not usd:
+        return "a turn of chat costs nothing"
+    tokens = sum(map(sum, TURN.values()))
+    return f"a turn of chat costs about ${usd:.2g} ({tokens:,} tokens, more with reasoning or a long memory)"

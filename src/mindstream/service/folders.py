@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+from mindstream import file_locks
 from mindstream.errors import HeldElsewhere, InputError
 from mindstream.location import Location
 from mindstream.log.names import StreamName
@@ -108,7 +108,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file_locks.lock(descriptor, wait=False)
         except OSError:
             raise HeldElsewhere(
                 f"another server has {folder}: one serves a data folder; name another with --data, or end that one"

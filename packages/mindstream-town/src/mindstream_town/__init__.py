@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from mindstream.plugins import Plugin, Role
 
 if TYPE_CHECKING:
+    from mindstream_town.formats.town_file import Place, Resident
     from mindstream_town.town import Town
 
-__all__ = ["PLUGIN", "Town"]
+__all__ = ["PLUGIN", "Place", "Resident", "Town"]
+_HOMES = {"Place": "formats.town_file", "Resident": "formats.town_file", "Town": "town"}
 
 
 def _events() -> Iterable[type]:
@@ -45,6 +47,6 @@ PLUGIN = Plugin(
 
 
 def __getattr__(name: str) -> object:
-    if name == "Town":  # loaded at first use, like the names of mindstream
-        return importlib.import_module("mindstream_town.town").Town
-    raise AttributeError(f"module 'mindstream_town' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mindstream_town' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"mindstream_town.{_HOMES[name]}"), name)  # loaded at first use

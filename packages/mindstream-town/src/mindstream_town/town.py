@@ -1,15 +1,18 @@
-"""An open town: begin it, let it live, act on it from outside.
+"""A town: begin it, let it live, act on it from outside.
 
-async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1)) as town:
-    await town.run(until=town.setting.step_at(day=2, minute=0))
+async with Town(residents=[Resident(name="Ada Brook", home="Mill House", work="Bakery")]) as town:
+    await town.run(until="12:00")
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from types import TracebackType
 
 from mindstream import redaction
 from mindstream.clock import ManualClock, SystemClock
@@ -35,7 +38,12 @@ from mindstream_town.embody.access import find_entrance
 from mindstream_town.embody.embodied import Embodied, visitor
 from mindstream_town.embody.living import Begin, Deed, Leave, is_here
 from mindstream_town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownRested, VisitorCame
+from mindstream_town.formats import town_file
+from mindstream_town.inspect.history import read_history
+from mindstream_town.inspect.lookup import find_resident, find_step
+from mindstream_town.inspect.timeline import timeline
 from mindstream_town.journal import TOWN, TownState, Writing, digest, journal, read_setting, read_town
+from mindstream_town.profile import Profile
 from mindstream_town.prompts.conduct import IsDanger
 from mindstream_town.residents.keep_visit import KeepVisit, finish_visit
 from mindstream_town.residents.moving_in import move_in
@@ -43,6 +51,7 @@ from mindstream_town.residents.person import Person, ResidentMemory, policy_of
 from mindstream_town.residents.places import words_of
 from mindstream_town.residents.turn import Resident
 from mindstream_town.setting import Setting
+from mindstream_town.source import dump_source, setting_of
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition
 
@@ -56,7 +65,15 @@ SLOT, LIVING = "living", "letting this town live"
 
 
 class Town:
-    """A town with its residents' minds (Park 2023). Open one with `Town.open`, then `run` it.
+    """A town with its residents' minds (Park 2023).
+
+    The constructor describes a town of residents and places, with a map drawn from their list; `async with` begins it,
+    or continues it if the data folder has it. `Town.open` opens the town of a data folder, or begins one that a file
+    describes (`open_setting`).
+
+        async with Town(residents=[Resident(name="Ada Brook", home="Mill House", work="Bakery")]) as town:
+            await town.run(until="12:00")
+            print(*await town.timeline("Ada Brook"), sep="\n")
 
     Attributes:
         setting: world, people, constants, seed.
@@ -64,20 +81,89 @@ class Town:
         step: the last finished step; -1: none.
     """
 
+    setting: Setting
+    store: Store
+    residents: dict[str, Resident]
+    _settle: Callable[[Person], Awaitable[Resident]]
+    _clockwork: Clockwork
+    _writing: Writing
+    _rows: int
+
     def __init__(
         self,
+        residents: Iterable[town_file.Resident],
+        places: Iterable[town_file.Place] = (),
+        *,
+        data: AnyStore | None = None,
+        name: str = "Town",
+        start: datetime | None = None,
+        seed: int = 0,
+        profile: Profile | None = None,
+        models: AnyModels = "rules",
+        embed: Embedder | str = "wordllama",
+    ) -> None:
+        """Describe a town; `async with` opens it.
+
+        Args:
+            places: rules and objects of places; homes and places of work are added.
+            data: a folder of its own, a database URL, or a store; None: a temporary folder.
+            start: the town's first moment; None: Monday, February 13, 2023, midnight.
+            seed: of all random draws; the same town with the same seed lives the same days without a model.
+            models, embed: see `Town.open`.
+
+        Raises:
+            InputError: the description is invalid; with all faults, a line each.
+        """
+        self.setting = setting_of(town_file.build_town(name, residents, places, start), seed=seed, profile=profile)
+        self._data, self._models, self._embed = data, models, embed
+        self._opened = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Town:
+        """Begin the town in its data folder, or continue it.
+
+        Raises:
+            InputError: the folder has another town, or other data.
+            HeldElsewhere, StorageError: see `Town.open`.
+        """
+        async with contextlib.AsyncExitStack() as opened:
+            data = self._data
+            if data is None:
+                data = opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-town-"))
+            store = await opened.enter_async_context(opened_store(data))
+            is_new = await store.last(store.key(JOURNAL), TownBegan.kind) is None
+            if not is_new and dump_source(await read_setting(store)) != dump_source(self.setting):
+                raise InputError(
+                    "the town in this folder has another description: continue it by Town.open(data), "
+                    "or begin this one in another folder"
+                )
+            new = self.setting if is_new else None
+            town = await opened.enter_async_context(Town.open(store, new, models=self._models, embed=self._embed))
+            town._opened = self._opened = opened.pop_all()
+        return town
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._opened.__aexit__(kind, error, trace)
+
+    @classmethod
+    def _attached(
+        cls,
         setting: Setting,
         store: Store,
         residents: dict[str, Resident],
         state: TownState,
         writing: Writing,
         settle: Callable[[Person], Awaitable[Resident]],
-    ) -> None:
+    ) -> Town:
+        """Return an open town."""
+        self = cls.__new__(cls)
         self.setting, self.store, self.residents = setting, store, residents
         self._settle = settle
         self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state.conditions, state.step, state.changed)
         self._writing = writing
         self._rows = 0
+        return self
 
     @property
     def step(self) -> int:
@@ -141,27 +227,29 @@ class Town:
                         one = await opened.enter_async_context(_residents(new, state, writing, vectors, shared))
                         return one[person.name]
 
-                    yield cls(setting, store, residents, state, writing, settle)
+                    yield cls._attached(setting, store, residents, state, writing, settle)
 
     async def run(
         self,
-        until: int,
+        until: int | str,
         on_step: Callable[[int], None] = lambda _: None,
         on_commits: Callable[[Sequence[Commit]], None] = lambda _: None,
     ) -> None:
         """Run up to and including a step; finished steps are kept if an error stops it.
 
         An interrupted step has no effect: it runs again, as a whole, when the town continues. Residents that users
-        control
-        are released first (see `embody`).
+        control are released first (see `embody`).
 
         Args:
+            until: a step, or a time of the town: "12:00" (today), "tomorrow noon", "day 2 19:00", "Feb 14 19:00".
             on_commits: is called with the commits of each step that has some.
 
         Raises:
+            InputError: the text is no time.
             ModelError: a model is not available, or its budget is spent; call it again to continue.
             StorageError: rows could not be written; open the town again to continue after the last written step.
         """
+        until = find_step(self.setting, until, self.step) if isinstance(until, str) else until
         try:
             await self.finish_visits()
             if until > self.step:
@@ -366,6 +454,18 @@ class Town:
         await self._writing.written()
         for resident in self.residents.values():
             await finish_visit(KeepVisit(resident, self.setting, max(self.step, 0)))
+
+    async def timeline(self, name: str, about: str = "") -> list[str]:
+        """Return a resident's acts, utterances and thoughts as lines below their dates, each with its time.
+
+        Args:
+            name: the resident, or an unambiguous part of the name.
+            about: only what contains this text, such as a name.
+
+        Raises:
+            InputError: there is no such resident, or several.
+        """
+        return timeline(await read_history(self), find_resident(self.setting, name), about=about)
 
     async def digest(self) -> str:
         """Return the checksum of the journal."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
@@ -41,6 +42,39 @@ def silent_keys() -> Iterator[None]:
     finally:
         with contextlib.suppress(termios.error):  # the terminal may be closed
             termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+
+def is_watched() -> bool:
+    """Return whether a user sees the output and can type."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+async def until_key(doing: Awaitable[object]) -> bool:
+    """Wait for something to end, or cancel it when a key is pressed (not on Windows); return whether one was.
+
+    The keys are discarded. Call it inside of `silent_keys`.
+    """
+    loop, descriptor, pressed = asyncio.get_running_loop(), sys.stdin.fileno(), False
+
+    def on_key() -> None:
+        nonlocal pressed
+        pressed = True
+        loop.remove_reader(descriptor)
+        discard_typed()
+        limit.reschedule(loop.time())
+
+    try:
+        async with asyncio.timeout(None) as limit:
+            with contextlib.suppress(NotImplementedError):
+                loop.add_reader(descriptor, on_key)
+            await doing
+    except TimeoutError:
+        if not pressed:
+            raise
+    finally:
+        with contextlib.suppress(NotImplementedError):
+            loop.remove_reader(descriptor)
+    return pressed
 
 
 def discard_typed() -> None:

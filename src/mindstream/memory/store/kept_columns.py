@@ -8,7 +8,6 @@ to a mapped array stays in the process. A file is never changed; a new one repla
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import mmap
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream import file_locks
 from mindstream.log import erasures
 from mindstream.log.erasures import Erased, digest_of
 from mindstream.log.names import StreamKey
@@ -152,8 +152,8 @@ def _locked(path: Path) -> Iterator[Any]:
     Raises:
         OSError: another process writes it.
     """
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        file_locks.lock(file.fileno(), wait=False)
         if not _is_at(file, path):  # its writer has just moved it
             raise FileExistsError(f"{path} is being written")
         try:

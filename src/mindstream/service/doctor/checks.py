@@ -20,6 +20,7 @@ from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
 from mindstream.log.names import id_of, shown_name
 from mindstream.models.providers.secrets import KEYS
+from mindstream.service.cost import describe_turn
 from mindstream.service.doctor.database import Finding, check_database, size_of
 from mindstream.service.doctor.repair import Damage, faults, looking_into, standing
 from mindstream.service.local_model import SMALL, Found, find_models
@@ -185,9 +186,9 @@ def _roles(settings: Settings) -> Finding:
         return Finding("models", "broken", f"no model is named for the role {missing[0]}", how)
     table = ", ".join(f"{role}: {model}" for role, model in models.items())
     if settings.only_stand_ins:
-        how = 'set model = "NAME" in the settings file, or use --model NAME'
+        how = "name one for good by `mindstream init`, or once by --model NAME"
         return Finding("models", "note", f"{table}; no model is configured, so rules answer", how)
-    return Finding("models", "ok", table)
+    return Finding("models", "ok", f"{table}; {describe_turn(settings)}")
 
 
 def _found(model: Found) -> Finding:

@@ -8,7 +8,6 @@ belongs to a tenant is known even where the description is damaged or was never 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -20,6 +19,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
+from mindstream import file_locks
 from mindstream.chance import token
 from mindstream.errors import Conflict, InputError
 from mindstream.location import Location
@@ -199,9 +199,9 @@ def _lock(folder: Path, *, wait: bool = True) -> int:
     Raises:
         OSError: another holds it, and this does not wait.
     """
-    held = os.open(folder, os.O_RDONLY)
+    held = file_locks.open_folder(folder)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        file_locks.lock(held, wait=wait)
     except OSError:
         os.close(held)
         raise

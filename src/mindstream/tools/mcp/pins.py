@@ -6,7 +6,6 @@ import difflib
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,14 +15,12 @@ from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
+from mindstream import file_locks
 from mindstream.chance import token
 from mindstream.errors import InputError, StorageError, UserError
 from mindstream.models.model import JsonSchema
 from mindstream.paths import read_text
 from mindstream.private_files import make_private_folder, write_private
-
-if sys.platform != "win32":
-    import fcntl
 
 MAX_BYTES = 50_000_000
 MAX_LINES = 500
@@ -197,12 +194,9 @@ class Pins:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock between processes, so that what two of them accept at the same time is stored for both."""
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = file_locks.open_folder(folder)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        file_locks.lock(descriptor)
         yield
     finally:
         os.close(descriptor)

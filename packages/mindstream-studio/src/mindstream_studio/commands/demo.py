@@ -25,6 +25,7 @@ from mindstream.cli.screens.life import LifeScreen
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.screens.talk import PlainConsole, TextScreen
 from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch, word
+from mindstream.cli.shell.keys import is_watched, silent_keys, until_key
 from mindstream.cli.shell.output import clean, complain, confirm, print_json, say, short
 from mindstream.clock import STARTED
 from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
@@ -65,11 +66,12 @@ def demo(
         float | None, flag("X", "Speed factor [1; without a terminal no pauses].", min=0.01, max=1000)
     ] = None,
     json: AsJson = False,
-    talk: Annotated[bool, switch("--talk", "Hold a conversation afterwards; Ctrl-C skips the recording.")] = False,
+    talk: Annotated[bool, switch("--talk", "Hold a conversation afterwards.")] = False,
 ) -> int:
     """Play a recording of the coach, a plan, a life, a town or a pool.
 
-    No model is called, no key is needed, and no data of yours is changed.
+    No model is called, no API key is needed, and no data of yours is changed. In a terminal any key skips the
+    recording.
     """
     if talk:
         return play_then_talk(settings, name, speed)
@@ -89,7 +91,7 @@ def demo(
 
 
 def play_out(recording: Demo, speed: float | None) -> None:
-    """Show a recording to its end.
+    """Show a recording to its end, or until a key is pressed in a terminal.
 
     Args:
         speed: speed factor; None: 1 in a terminal, and without pauses elsewhere.
@@ -104,7 +106,13 @@ def play_out(recording: Demo, speed: float | None) -> None:
             await asyncio.sleep(min(max(seconds, 0.0), LONGEST_S) / fast)
 
     try:
-        asyncio.run(play(recording, pause))
+        if not is_watched():
+            asyncio.run(play(recording, pause))
+            return
+        say("Any key skips the recording.")
+        with silent_keys():
+            if asyncio.run(until_key(play(recording, pause))):
+                print()  # ends the interrupted line
     except KeyboardInterrupt:
         print()  # ends the interrupted line
         raise
@@ -276,13 +284,9 @@ def play_then_talk(settings: Settings, name: str, speed: float | None) -> int:
     """Play a recording, then hold a conversation; without a terminal print how to. Return the exit code."""
     from mindstream.cli.chat import hold
     from mindstream.cli.conversation import TalkOptions
-    from mindstream.cli.shell.keys import silent_keys
 
-    watched = sys.stdin.isatty() and sys.stdout.isatty()
-    if watched:
-        say("Ctrl-C skips the recording.")
-    skips = contextlib.suppress(KeyboardInterrupt) if watched else contextlib.nullcontext()
-    with skips, silent_keys() if watched else contextlib.nullcontext():
+    watched = is_watched()
+    with contextlib.suppress(KeyboardInterrupt) if watched else contextlib.nullcontext():
         play_out(load_demo(name), speed)
     if settings.only_stand_ins:
         found = asyncio.run(find_models())

@@ -6,15 +6,16 @@ import difflib
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
@@ -26,6 +27,7 @@ from pydantic import (
 )
 
 from mindstream.errors import InputError
+from mindstream_town.formats.default_map import BED, draw_places
 from mindstream_town.formats.files import expect_object, load_text
 from mindstream_town.formats.maps import Drawing, load_map, world_of_drawing
 from mindstream_town.residents.person import Appointment, DayItem, FirstMemory, Person, Relation
@@ -82,10 +84,22 @@ class RoadTable(Table):
     steps: int = Field(ge=1)
 
 
-class PlaceTable(Table):
-    """`[[places]]`: rules of a place, and without tiles its objects."""
+class Place(Table):
+    """A place of a town: `[[places]]` in a town file.
 
-    address: ShortText
+    Attributes:
+        name: the name of a house, shop or square, or an address such as `Mill House:bathroom`; a town file may call it
+            `address`.
+        hours: opening hours, such as `08:00-12:00, 14:00-18:00`; None: always open.
+        days: weekdays in English on which `hours` begin; None: all.
+        capacity: how many residents fit at once.
+        owners: residents who may enter; others need an invitation.
+        public: open in spite of owners or inhabitants (True), or closed to others (False).
+        purpose: `eat`, `shop`; other words are for models.
+        objects: objects there; not with a drawn map.
+    """
+
+    name: ShortText = Field(validation_alias=AliasChoices("name", "address"))
     hours: str | None = None
     days: list[str] | None = None
     capacity: int | None = Field(default=None, ge=1)
@@ -127,6 +141,13 @@ class SeedTable(Table):
     who: list[Name] = Field(default_factory=list)
 
 
+if TYPE_CHECKING:  # constructors accept more than tables; validators make tables of it
+    Days: TypeAlias = Sequence[DayTable | tuple[str, str, str] | tuple[str, str, str, str]]
+    Seeds: TypeAlias = Sequence[SeedTable | str | Mapping[str, object]]
+else:
+    Days, Seeds = list[DayTable], list[SeedTable]
+
+
 class RelationTable(Table):
     """A person whom the resident knows."""
 
@@ -134,11 +155,23 @@ class RelationTable(Table):
     kind: Name = Field(alias="as")
 
 
-class ResidentTable(Table):
-    """`[[residents]]`: a resident."""
+class Resident(Table):
+    """A resident of a town: `[[residents]]` in a town file. Without a model only `home`, `work`, `day`, `knows`,
+    `relations` and `seeds` have an effect.
+
+    Attributes:
+        name: first and last name.
+        age: in years; 0: not given.
+        about: the life so far, in a few sentences.
+        home: the place where the resident lives and sleeps; without a drawn map it is built.
+        work: the place of work on weekdays; it defines the usual day if `day` is empty.
+        day: the usual day, parts such as `("08:00", "12:00", "baking bread", "Bakery")`.
+        seeds: what the resident knows at the beginning and tells others, a sentence each.
+        innate, learned, currently, lifestyle, routine: traits, occupation, interest, hours, habits, for models.
+    """
 
     name: Name
-    age: int = Field(ge=0, le=200)
+    age: int = Field(default=0, ge=0, le=200)
     innate: Paragraph = ""
     learned: Paragraph = ""
     currently: Paragraph = ""
@@ -148,11 +181,12 @@ class ResidentTable(Table):
     home: ShortText
     bed: str = ""
     start: str = ""
-    day: list[DayTable] = Field(default_factory=list, max_length=MOST_LINES)
+    work: str = ""
+    day: Days = Field(default_factory=list, max_length=MOST_LINES)
     knows: list[ShortText] = Field(default_factory=list, max_length=MOST_LINES)
     household: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
     relations: list[RelationTable] = Field(default_factory=list, max_length=MOST_LINES)
-    seeds: list[SeedTable] = Field(default_factory=list, max_length=MOST_LINES)
+    seeds: Seeds = Field(default_factory=list, max_length=MOST_LINES)
 
     @field_validator("seeds", mode="before")
     @classmethod
@@ -161,6 +195,17 @@ class ResidentTable(Table):
         every = seeds if isinstance(seeds, list) else []
         return [{"text": each} if isinstance(each, str) else each for each in every] or seeds
 
+    @field_validator("day", mode="before")
+    @classmethod
+    def _of_rows(cls, day: Any) -> Any:
+        """Accept a row (from, to, what, where) instead of a table."""
+        every = day if isinstance(day, list) else []
+        row = ("from", "to", "what", "where")
+        return [
+            dict(zip(row, each, strict=False)) if isinstance(each, tuple | list) and len(each) in (3, 4) else each
+            for each in every
+        ] or day
+
 
 class TownTables(Table):
     """A whole town file."""
@@ -168,9 +213,9 @@ class TownTables(Table):
     town: TownTable
     map: MapTable | None = None
     roads: list[RoadTable] = Field(default_factory=list)
-    places: list[PlaceTable] = Field(default_factory=list)
+    places: list[Place] = Field(default_factory=list)
     conditions: ConditionsTable = Field(default_factory=ConditionsTable)
-    residents: list[ResidentTable] = Field(default_factory=list, max_length=MOST_RESIDENTS)
+    residents: list[Resident] = Field(default_factory=list, max_length=MOST_RESIDENTS)
 
 
 T = TypeVar("T")
@@ -294,7 +339,7 @@ WANTED = {
 """Messages by pydantic's type of error."""
 
 
-Place: TypeAlias = tuple[int | str, ...]
+KeyPath: TypeAlias = tuple[int | str, ...]
 """The path of a key: names of tables and keys, and positions in lists."""
 
 
@@ -303,12 +348,12 @@ def describe_mistake(model: type[BaseModel], error: ValidationError) -> str:
     return describe_mistakes(model, error)[0][1]
 
 
-def describe_mistakes(model: type[BaseModel], error: ValidationError) -> list[tuple[Place, str]]:
+def describe_mistakes(model: type[BaseModel], error: ValidationError) -> list[tuple[KeyPath, str]]:
     """Return each mistake with the path of its key."""
     return [(tuple(each["loc"]), _describe(model, each)) for each in error.errors(include_url=False)]
 
 
-def find_line(text: str, place: Place) -> int:
+def find_line(text: str, place: KeyPath) -> int:
     """Return the line of a table or key in a TOML text, as deep in the path as possible; 0: not found."""
     header, count, quoted, section, found = "", dict[str, int](), False, "", 0
     names = [part for part in place if isinstance(part, str)]
@@ -345,7 +390,7 @@ def _describe(model: type[BaseModel], first: Any) -> str:
     return f"{place}: {said}" if first["type"] == "missing" else f"{place}: {said}, not {first['input']!r:.60}"
 
 
-def _keys(model: type[BaseModel], place: Place) -> str:
+def _keys(model: type[BaseModel], place: KeyPath) -> str:
     """Return a hint at the intended key, and the known keys."""
     holder: type[BaseModel] | None = model
     for part in place[:-1]:
@@ -368,8 +413,6 @@ def _table_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
 
 
 MOST_BYTES = 32_000_000
-BED = "bed"
-"""Object at home that is the bed of residents without a key `bed`."""
 
 
 @dataclass(frozen=True)
@@ -394,12 +437,12 @@ class Faults:
         self.numbers: dict[str, int] = {}
         """Positions of the residents in the file, by name."""
 
-    def add(self, place: Place, said: str) -> None:
+    def add(self, place: KeyPath, said: str) -> None:
         """Add a fault, one for each line of the text."""
         line = find_line(self._text, place)
         self.found += [(line, each) for each in said.split("\n") if (line, each) not in self.found]
 
-    def check(self, place: Place, read: Callable[[], T]) -> T | None:
+    def check(self, place: KeyPath, read: Callable[[], T]) -> T | None:
         """Return the result of `read`; None if it raises InputError, which is added."""
         try:
             return read()
@@ -438,6 +481,26 @@ def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
     if tables is None:
         faults.require_none(file)
         raise InputError("it cannot be read")
+    return _build_town(tables, names, folder, faults, file)
+
+
+def build_town(
+    name: str, residents: Iterable[Resident], places: Iterable[Place] = (), start: datetime | None = None
+) -> TownFile:
+    """Return a town of residents and places, on a map that is drawn from the list of places.
+
+    Raises:
+        InputError: it is invalid; with all faults, a line each.
+    """
+    people = list(residents)
+    town = TownTable(name=name, start=start)
+    tables = TownTables(town=town, residents=people, places=list(places))
+    faults = Faults("")
+    faults.numbers = {each.name: number for number, each in enumerate(people)}
+    return _build_town(tables, Counter(each.name for each in people), Path(), faults)
+
+
+def _build_town(tables: TownTables, names: Counter[str], folder: Path, faults: Faults, file: str = "") -> TownFile:
     name = Address((tables.town.name,))
     for each in [each for each, count in names.items() if count > 1]:
         faults.add(("residents",), f"residents: {each!r} occurs twice")
@@ -446,8 +509,9 @@ def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
     if world is None or weather is None:
         faults.require_none(file)
         raise InputError("it cannot be read")
-    rules = PlaceRules(_rules(name, tables.places, world, names, faults))
-    described = [_town_file_describe(each, name, world, names, faults) for each in tables.residents]
+    rules = PlaceRules(_rules(name, tables.places, world, names, faults, tables.map is not None))
+    working = [_with_usual_day(each, rules) for each in tables.residents]
+    described = [_town_file_describe(each, name, world, names, faults) for each in working]
     residents = tuple(each for each in described if each is not None)
     faults.check(("map",), lambda: _check_ways(world, residents))
     faults.require_none(file)
@@ -499,7 +563,7 @@ LISTS = ("residents", "places", "roads")
 """Tables that occur several times."""
 
 
-def _leave_out(given: dict[str, Any], place: Place) -> None:
+def _leave_out(given: dict[str, Any], place: KeyPath) -> None:
     """Remove an invalid key, or a whole entry of a list that is invalid without it."""
     holder: Any = given
     for part in place[:-1]:
@@ -518,24 +582,35 @@ def _leave_out(given: dict[str, Any], place: Place) -> None:
         holder.pop(place[-1], None)
 
 
-def _is_extra(entry: Any, place: Place) -> bool:
+def _is_extra(entry: Any, place: KeyPath) -> bool:
     """Return whether an entry is valid without the key."""
     return isinstance(entry, dict) and len(place) == 3 and place[2] in entry and place[2] not in ("name", "age", "home")
 
 
 def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> World:
-    if (tables.map is not None) == bool(tables.roads):
+    if tables.map is not None and tables.roads:
         raise InputError("a town has either a [map] or [[roads]]")
+    if tables.map is None and not tables.roads:
+        places = {_address(name, each.name, "places"): each for each in tables.places}
+        objects: dict[Address, Sequence[str]] = {place: each.objects for place, each in places.items()}
+        walled = {place for place, each in places.items() if each.hours or each.owners}
+        homes = [_address(name, each.home, "residents") for each in tables.residents]
+        known = {each.upto(SECTOR) for each in (*places, *homes)}
+        for work in [_address(name, each.work, "residents") for each in tables.residents if each.work]:
+            if work.upto(SECTOR) not in known:
+                objects[work] = []
+                walled.add(work)
+        return world_of_drawing(name, draw_places(objects, homes, walled))
     if tables.map is None:
         roads = [
             Road(_address(name, each.start, "roads"), _address(name, each.end, "roads"), each.steps)
             for each in tables.roads
         ]
-        places = [_address(name, each.address, "places") for each in tables.places]
+        listed = [_address(name, each.name, "places") for each in tables.places]
         things = [
-            place.child(thing) for place, each in zip(places, tables.places, strict=True) for thing in each.objects
+            place.child(thing) for place, each in zip(listed, tables.places, strict=True) for thing in each.objects
         ]
-        return build_places(name, [*places, *things], roads)
+        return build_places(name, [*listed, *things], roads)
     try:
         found = list[str]()
         world = _build_map(name, tables.map, folder, found)
@@ -576,17 +651,17 @@ def _beside(folder: Path, name: str) -> Path:
 
 
 def _rules(
-    name: Address, tables: list[PlaceTable], world: World, residents: Collection[str], faults: Faults
+    name: Address, tables: list[Place], world: World, residents: Collection[str], faults: Faults, is_drawn: bool
 ) -> Mapping[Address, PlaceRule]:
     rules: dict[Address, PlaceRule] = {}
     for number, table in enumerate(tables, start=1):
-        where = f"places.{number} ({table.address})"
+        where = f"places.{number} ({table.name})"
         try:
-            address = _address(name, table.address, "address")
+            address = _address(name, table.name, "address")
             world.spots(address)
             if address in rules:
                 raise InputError("the place occurs twice")
-            if table.objects and isinstance(world, TileWorld):
+            if table.objects and is_drawn:
                 raise InputError("objects are drawn on a map, not listed")
             for owner in table.owners or ():
                 _check_resident(owner, residents)
@@ -604,7 +679,7 @@ def _rules(
 
 
 def _town_file_describe(
-    table: ResidentTable, name: Address, world: World, residents: Collection[str], faults: Faults
+    table: Resident, name: Address, world: World, residents: Collection[str], faults: Faults
 ) -> Person | None:
     """Return a resident; None if it is invalid."""
     number = faults.numbers.get(table.name, 0)
@@ -643,10 +718,14 @@ def _town_file_describe(
         return None
     home, start, spots = placed
     bed = check("bed", lambda: _bed(table, home, start, world)) or ""
-    day = tuple(item for each in table.day if (item := check("day", partial(_day_item, each, home, world))))
+    day = tuple(
+        item
+        for each in cast(list[DayTable], table.day)
+        if (item := check("day", partial(_day_item, each, home, world)))
+    )
     memories = tuple(
         memory
-        for each in table.seeds
+        for each in cast(list[SeedTable], table.seeds)
         if (memory := check("seeds", partial(_first_memory, each, home, world, residents)))
     )
     return Person(
@@ -669,7 +748,34 @@ def _town_file_describe(
     )
 
 
-def _bed(table: ResidentTable, home: Address, start: Address, world: World) -> str:
+WORKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday"]
+
+
+def _with_usual_day(table: Resident, rules: PlaceRules) -> Resident:
+    """Return a resident whose place of work defines the usual day; lunch is at a place for eating, if one is open."""
+    if table.day or not table.work:
+        return table
+    noon = datetime(2024, 1, 1, 12)
+    eating = [str(place) for place, rule in rules if "eat" in (rule.purpose or ()) and rules.is_open(place, noon)]
+    lunch = next((place for place in eating if rules.lets_in(table.name, parse_address(place)) is not False), "")
+    day: list[tuple[str, str, str, str, bool]] = [
+        ("07:00", "08:00", "having breakfast", "", False),
+        ("08:30", "12:00", "working", table.work, True),
+        ("12:00", "13:00", "having lunch", lunch, False),
+        ("13:00", "17:00", "working", table.work, True),
+        ("18:30", "19:30", "having dinner", "", False),
+        ("21:00", "22:30", "resting", "", False),
+    ]
+    parts = [
+        DayTable.model_validate(
+            {"from": start, "to": end, "what": what, "where": where, "duty": duty, "on": WORKDAYS if duty else []}
+        )
+        for start, end, what, where, duty in day
+    ]
+    return table.model_copy(update={"day": parts})
+
+
+def _bed(table: Resident, home: Address, start: Address, world: World) -> str:
     """Return the bed: the key `bed`, else the start if it is an object at home, else an object called BED in the
     room or house; "": none."""
     if table.bed:
@@ -712,7 +818,10 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
 
 
 def _find_place(text: str, home: Address, world: World, where: str) -> str:
-    """Return the address of a place; an incomplete one is resolved in the home room and house."""
+    """Return the address of a place; an incomplete one is resolved in the home room and house.
+
+    `Bakery:oven` is the oven in any room of the bakery, if there is one only.
+    """
     town = Address((home.names[0],))
     address = _address(town, text, where)
     inner = address.names[1:]
@@ -720,6 +829,10 @@ def _find_place(text: str, home: Address, world: World, where: str) -> str:
     for each in (address, *within):
         if each in world.places and world.spots(each):  # without an expensive search for similar names
             return str(each)
+    things = [each for each in world.places if each.level == OBJECT and each.last == address.last]
+    of_house = [each for each in things if address.level == OBJECT - 1 and each.upto(SECTOR) == address.parent]
+    if len(of_house) == 1:
+        return str(of_house[0])
     world.number(address)
     raise InputError(f"{where}: nobody can stand at {text!r}")
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from mindstream.clock import Moment
 from mindstream.log.events import Event, Logged
@@ -17,13 +17,25 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store, read_all
 from mindstream_town.events import Talked, TownEvent
 from mindstream_town.journal import is_of_town, read_setting, resident_of, rows_after
+from mindstream_town.residents.turn import Resident
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied
-from mindstream_town.town import Town
 from mindstream_town.world.tree import Address, Spot
 
 E = TypeVar("E", bound=Event)
-Source = AnyStore | Town
+
+
+@runtime_checkable
+class OpenTown(Protocol):
+    """A town that this process has open; `Town` is one."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def residents(self) -> Mapping[str, Resident]: ...
+
+
+Source = AnyStore | OpenTown
 """A town's folder, its store, or an open town."""
 
 
@@ -145,7 +157,7 @@ async def read_history(source: Source, upto: int | None = None) -> History:
 @asynccontextmanager
 async def open_store(source: Source) -> AsyncIterator[Store]:
     """Open a town's store for reading."""
-    if isinstance(source, Town):
+    if isinstance(source, OpenTown):
         for resident in source.residents.values():
             await resident.written()
         yield source.store

@@ -44,7 +44,8 @@ export function Watch({ name }) {
         made = new Player(prepare(recording), { ...options, href: (target) => linkTo("town", { town: name, ...named(made, target) }), told: (self, resting) => { if (resting) write(self); } });
         show(made, place.current);
         if (before) made.takeOver(before);
-        else made.open(new URLSearchParams(said()));
+        else if (said() || base.value) made.open(new URLSearchParams(said()));
+        else made.seek(made.town.last); // a town that lives is opened at its newest moment, a recording on its first morning
         written.current = said();
         keep(made);
         tell(null);

@@ -1,0 +1,53 @@
+"""Exclusive locks between processes on open files and folders: `flock`, and `msvcrt` on Windows, where it is untested.
+
+A lock ends when its descriptor is closed, also by a crash.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+if sys.platform == "win32":
+    import msvcrt
+
+    BEYOND = 1 << 30
+    """The locked byte, beyond the content, because a locked byte of Windows cannot be read by others."""
+
+    def lock(descriptor: int, *, wait: bool = True) -> None:
+        """Lock an open file until it is closed.
+
+        Raises:
+            OSError: another process holds the lock, and this does not wait.
+        """
+        os.lseek(descriptor, BEYOND, os.SEEK_SET)
+        try:
+            while True:
+                try:
+                    msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+                    return
+                except OSError:  # LK_LOCK tries for ten seconds
+                    if not wait:
+                        raise
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+
+    def open_folder(folder: Path) -> int:
+        """Return a descriptor that stands for a folder, to lock it."""
+        return os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+else:
+    import fcntl
+
+    def lock(descriptor: int, *, wait: bool = True) -> None:
+        """Lock an open file or folder until it is closed.
+
+        Raises:
+            OSError: another process holds the lock, and this does not wait.
+        """
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+    def open_folder(folder: Path) -> int:
+        """Return a descriptor of a folder, to lock it."""
+        return os.open(folder, os.O_RDONLY)
