@@ -50,9 +50,11 @@ class Text:
     def __post_init__(self) -> None:
         joined: list[str | Reference] = []
         for piece in self.pieces:
-            if isinstance(piece, str) and joined and isinstance(last := joined[-1], str):
+            if isinstance(piece, Reference):
+                joined.append(piece)
+            elif joined and isinstance(last := joined[-1], str):
                 joined[-1] = last + piece
-            elif piece != "":
+            elif piece:
                 joined.append(piece)
         object.__setattr__(self, "pieces", tuple(joined))
 
@@ -71,8 +73,12 @@ def parse_part(value: JsonValue) -> Reference | Text | None:
     if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
     if len(value) == 1 and isinstance(given := value.get(TEXT), list):
-        pieces = [each if isinstance(each, str) else _parse_reference(each) for each in given]
-        return Text(tuple(pieces)) if None not in pieces else None  # type: ignore[arg-type]
+        pieces = list[str | Reference]()
+        for each in given:
+            if (piece := each if isinstance(each, str) else _parse_reference(each)) is None:
+                return None
+            pieces.append(piece)
+        return Text(tuple(pieces))
     return _parse_reference(value)
 
 
