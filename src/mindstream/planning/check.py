@@ -14,7 +14,18 @@ from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
 from mindstream.models.schema import SchemaChecker
-from mindstream.planning.plan import REF, TEXT, Plan, PlannedStep, Reference, fill, find_parts, parse_part
+from mindstream.planning.plan import (
+    REF,
+    TEXT,
+    Keys,
+    Plan,
+    PlannedStep,
+    Reference,
+    fill,
+    find_parts,
+    has_parts,
+    parse_part,
+)
 
 MOST_STEPS = 64
 LONGEST = 100_000
@@ -78,11 +89,14 @@ class StepChecker:
             advice = f"did you mean {' or '.join(near)}?" if near else "take one of those"
             yield Fault("tool", step.id, f"one of the tools {names}", repr(step.tool), advice)
             return
-        for value in _find_malformed(step.arguments):
-            wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
-            yield Fault("reference", step.id, wanted, json.dumps(value, ensure_ascii=False)[:80], "write it so")
-        unknown = {path for path, _ in find_parts(step.arguments)}
-        value = fill(step.arguments, lambda part: None if isinstance(part, Reference) else str(part))
+        value: JsonValue = step.arguments
+        unknown = set[Keys]()
+        if has_parts(step.arguments):
+            for malformed in _find_malformed(value):
+                wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
+                yield Fault("reference", step.id, wanted, json.dumps(malformed, ensure_ascii=False)[:80], "write it so")
+            unknown = {path for path, _ in find_parts(value)}
+            value = fill(value, lambda part: None if isinstance(part, Reference) else str(part))
         for words in schema.find_faults(value, unknown):
             came = json.dumps(step.arguments, ensure_ascii=False)[:80]
             yield Fault("arguments", step.id, f"arguments that fit {step.tool}", came, f"correct it: {words}")

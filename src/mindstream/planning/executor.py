@@ -279,7 +279,7 @@ class Executor:
             self._settle(Evidence(id, f"no step {id} was planned", failed=True))
         try:
             while self._running:
-                done, _ = await asyncio.wait(self._running.values(), return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(self._running.values(), return_when=asyncio.FIRST_EXCEPTION)
                 for task in done:
                     task.result()
             knotted, self._waiting = self._waiting, {}

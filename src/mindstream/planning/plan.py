@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, SkipValidation, ValidationError
 
 from mindstream.errors import InputError
 from mindstream.models.clean_text import without_controls
@@ -50,9 +50,11 @@ class Text:
     def __post_init__(self) -> None:
         joined: list[str | Reference] = []
         for piece in self.pieces:
-            if isinstance(piece, str) and joined and isinstance(last := joined[-1], str):
+            if isinstance(piece, Reference):
+                joined.append(piece)
+            elif joined and isinstance(last := joined[-1], str):
                 joined[-1] = last + piece
-            elif piece != "":
+            elif piece:
                 joined.append(piece)
         object.__setattr__(self, "pieces", tuple(joined))
 
@@ -71,9 +73,12 @@ def parse_part(value: JsonValue) -> Reference | Text | None:
     if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
     if len(value) == 1 and isinstance(given := value.get(TEXT), list):
-        read = (each if isinstance(each, str) else _parse_reference(each) for each in given)
-        pieces = tuple(piece for piece in read if piece is not None)
-        return Text(pieces) if len(pieces) == len(given) else None
+        pieces = list[str | Reference]()
+        for each in given:
+            if (piece := each if isinstance(each, str) else _parse_reference(each)) is None:
+                return None
+            pieces.append(piece)
+        return Text(tuple(pieces))
     return _parse_reference(value)
 
 
@@ -109,6 +114,11 @@ def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Referenc
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             if isinstance(each, dict | list):
                 yield from find_parts(each, (*at, key))
+
+
+def has_parts(arguments: Mapping[str, JsonValue]) -> bool:
+    """Return whether arguments may contain references: False if all of them are plain values."""
+    return any(isinstance(each, dict | list) for each in arguments.values()) or REF in arguments or TEXT in arguments
 
 
 def find_references(value: JsonValue) -> Iterator[Reference]:
@@ -276,14 +286,14 @@ class PlannedStep(BaseModel):
 
     id: StepId
     tool: Annotated[str, AfterValidator(_checked_tool)]
-    arguments: Annotated[dict[str, JsonValue], BeforeValidator(_checked_arguments)] = {}
+    arguments: Annotated[dict[str, SkipValidation[JsonValue]], BeforeValidator(_checked_arguments)] = {}
     why: Words = ""
     after: tuple[StepId, ...] = ()
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The steps that it waits for: those it refers to, and those in `after`."""
-        found = (reference.step for reference in find_references(self.arguments))
+        found = (reference.step for reference in find_references(self.arguments)) if has_parts(self.arguments) else ()
         return tuple(dict.fromkeys((*found, *self.after)))
 
     def is_same_call(self, other: PlannedStep | None) -> bool:

@@ -112,7 +112,8 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
             more = f"(more of it stands in {', '.join(again)})" if again else ""
             for line in _keys(step.text):
                 holders.setdefault(line, step.id)
-            step = step.model_copy(update={"text": "\n\n".join(filter(None, (text, more)))})
+            if (text := "\n\n".join(filter(None, (text, more)))) != step.text:
+                step = step.model_copy(update={"text": text})
         shown.append(step)
     return tuple(shown)
 

@@ -13,11 +13,13 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+T = TypeVar("T", bound=np.generic)
 Numbers = NDArray[np.uint32]
 Array = NDArray[Any]
 PORTION = 4_096
@@ -92,12 +94,12 @@ class Postings:
                 if not found:
                     return None
                 holes.append(int(found[0]))
-        kept, starts = np.delete(self._kept, holes), self._starts.copy()
+        kept, starts = without_rows(self._kept, sorted(holes)), self._starts.copy()
         for hole in holes:
             starts[np.searchsorted(self._starts, hole, side="right") :] -= 1
         emptied = np.flatnonzero((np.diff(starts) == 0) & (np.diff(self._starts) > 0)).tolist()
-        fresh._hashes, fresh._starts = np.delete(self._hashes, emptied), np.delete(starts, emptied)
-        fresh._kept = kept - (removed_below[kept >> bits] << np.uint32(bits)) if len(kept) else kept
+        fresh._hashes, fresh._starts = without_rows(self._hashes, emptied), without_rows(starts, emptied)
+        fresh._kept = _moved_up(kept, removed_below, bits) if len(kept) else kept
         fresh._move_up(removed_below, bits)
         return fresh
 
@@ -167,6 +169,29 @@ def hashed(key: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
 
 
+FEW = 8
+"""Up to this many removed rows, copying the ranges between them is faster than a mask over all rows."""
+
+
+def without_rows(rows: NDArray[T], removed: Sequence[int]) -> NDArray[T]:
+    """Return a copy of an array without some rows, which are in order."""
+    if len(removed) > FEW:
+        return np.delete(rows, removed, axis=0)
+    edges = [-1, *removed, len(rows)]
+    return np.concatenate([rows[begin + 1 : end] for begin, end in pairwise(edges)])
+
+
+def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
+    """Return numbers of documents, in their higher bits, reduced by the number of removed documents before each."""
+    removed = np.flatnonzero(np.diff(removed_below))
+    if len(removed) > FEW:
+        return numbers - (removed_below[numbers >> bits] << np.uint32(bits))
+    moved = numbers
+    for document in removed[::-1].tolist():
+        moved = moved - ((moved >= (document + 1) << bits).view(np.uint8).astype(np.uint32) << np.uint32(bits))
+    return moved
+
+
 def _below(numbers: Numbers, limit: int) -> Numbers:
     """Copy the numbers below a limit, so that no view of a growing array is kept."""
     return numbers[numbers < limit]
@@ -176,9 +201,6 @@ def _numbers(numbers: int | array[int] | None) -> Numbers:
     if numbers is None:
         return NONE
     return np.array([numbers], np.uint32) if isinstance(numbers, int) else np.frombuffer(numbers, np.uint32)
-
-
-T = TypeVar("T", bound=np.generic)
 
 
 class GrowingArray(Generic[T]):
@@ -215,7 +237,7 @@ class GrowingArray(Generic[T]):
     def without(self, rows: NDArray[np.int64]) -> GrowingArray[T]:
         """Return a copy without some rows."""
         fresh = GrowingArray(self._rows.dtype.type, self._width)
-        fresh._rows, fresh._count = np.delete(self.values, rows, axis=0), self._count - len(rows)
+        fresh._rows, fresh._count = without_rows(self.values, rows.tolist()), self._count - len(rows)
         return fresh
 
     @property
@@ -319,7 +341,7 @@ class Lexical:
             for term, posting in _postings(number - int(removed_below[number]), terms):
                 postings.add(term, posting)
         fresh.sizes, fresh.group = self.sizes.without(removed), self.group.without(removed)
-        fresh.sizes.values[:] = np.delete(sizes, removed)
+        fresh.sizes.values[:] = without_rows(sizes, removed.tolist())
         return fresh
 
     def matches(self, term: str) -> tuple[Ints, Floats]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mindstream.memory.store.record import Record
-from mindstream.text.lexical import Postings
+from mindstream.text.lexical import Postings, without_rows
 
 Array = NDArray[Any]
 LONGEST = 100
@@ -70,7 +70,7 @@ class RecordIds:
         """Return a copy without some rows, which are in order."""
         fresh, count = RecordIds(), len(self._kept)
         kept_rows, gone = rows[rows < count], set((rows[rows >= count] - count).tolist())
-        fresh._kept = fresh.position.kept = np.delete(self._kept, kept_rows)
+        fresh._kept = fresh.position.kept = without_rows(self._kept, kept_rows.tolist())
         order = self.position.order[~np.isin(self.position.order, kept_rows)]
         fresh.position.order = (order - np.searchsorted(kept_rows, order)).astype(np.int32)
         fresh._new = [id_ for at, id_ in enumerate(self._new) if at not in gone]

@@ -23,7 +23,7 @@ from mindstream.memory.store.store import Changes, Store
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
 from mindstream.text.dates import DateSpan
-from mindstream.text.lexical import GrowingArray, Lexical, Postings
+from mindstream.text.lexical import GrowingArray, Lexical, Postings, without_rows
 from mindstream.text.words import plain_words, terms
 
 T = TypeVar("T", bound=np.generic)
@@ -247,7 +247,7 @@ class Columns:
             if isinstance(column, GrowingArray):
                 setattr(fresh, name, column.without(removed[:0] if name in ("group_of", "last") else removed))
         fresh.before.values[:], fresh.after.values[:] = (
-            moved[np.delete(column, removed)] for column in (before, after)
+            moved[without_rows(column, removed.tolist())] for column in (before, after)
         )
         fresh.last.values[:] = moved[last]
         fresh.names, fresh.episodes = dict(self.names), dict(self.episodes)

@@ -140,6 +140,9 @@ TOOL = r"\w[\w./:-]{0,127}+(?: \w[\w./:-]{0,60}+){0,3}+"
 ID = rf"[*`\[{{(<]{{0,4}}(?:([#＃$])\s?|(?<!\w)){STEP}[*`\]}})>]{{0,4}}"
 HEAD = re.compile(rf"{ID}({AFTER})?\s*+({SIGN}?)\s*+[*`\"'@]{{0,3}}({TOOL})[*`\"']{{0,3}}\s*+[\[［【]")
 """`#E2 = Tool[`; `#E2 after #E1 = Tool[` is an extension, for a step that waits for one it does not refer to."""
+PLAIN_STEP = re.compile(r"#E([1-9][0-9]{0,3}) = (\w[\w./:-]{0,127}+)\[([^\[\]\n]*+)\][ \t]*+")
+"""A whole line with one step in ReWOO's own form, whose input has no brackets."""
+MAY_BE_STEP = re.compile(r"\[|[Ee]\d")
 WHY = re.compile(r"(?<!\w)(?:Plan|PLAN|计划|計劃)[*_`]{0,3}\s*+[0-9]{0,3}[*_`]{0,3}\s*+[:：]")
 TASK = re.compile(r"(?:Question|Task|问题|任务)[*_`]{0,3}\s*+[:：]")
 PREFIX = re.compile(r"(?:\s|[-*+•>`]|[0-9]{1,3}[.)、]|#{1,6}(?=\s))*+")
@@ -196,6 +199,12 @@ class Rewoo:
     def read_line(self, line: str) -> list[PlannedStep]:
         if self._is_over:
             return []
+        if line.isascii() and not (self._open or self._forms):  # what most planners write, without the other forms
+            if plain := PLAIN_STEP.fullmatch(line):
+                return self._add(int(plain[1]), plain[2], plain[3])
+            if line.startswith("Plan:") and not MAY_BE_STEP.search(line):
+                self._read_words(line)
+                return []
         line = self._with_usual_ids(line.translate(BLANK))
         if not self._open:
             return self._read(line)
@@ -264,10 +273,13 @@ class Rewoo:
         return steps
 
     def _read_step(self, head: re.Match[str], given: str) -> list[PlannedStep]:
-        spec = find_spec(head[5], self._tools)
         after = tuple(map(_step_id, REFERENCE.finditer(head[3] or "")))
-        name = spec.name if spec else head[5].replace(" ", "_")
-        return self.found.add(f"E{int(head[2])}", name, read_input(given, spec, scan_text), self._why, after)
+        return self._add(int(head[2]), head[5], given, after)
+
+    def _add(self, number: int, tool: str, given: str, after: tuple[str, ...] = ()) -> list[PlannedStep]:
+        spec = find_spec(tool, self._tools)
+        name = spec.name if spec else tool.replace(" ", "_")
+        return self.found.add(f"E{number}", name, read_input(given, spec, scan_text), self._why, after)
 
     def _read_words(self, words: str) -> None:
         """Read text outside of steps: a reason, the task, or nothing of use."""
