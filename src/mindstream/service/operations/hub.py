@@ -120,7 +120,7 @@ class Hub:
         is_next = bool(rows) and [row.seq for row in rows] == list(range(self._seq + 1, self._seq + 1 + len(rows)))
         if is_next and self._following is not None:
             self._deliver(rows)
-        elif rows:
+        elif rows and rows[-1].seq > self._seq:  # otherwise they were read and delivered already
             self._written.set()
 
     def _deliver(self, rows: Sequence[Logged]) -> None:
