@@ -268,6 +268,49 @@ def certainty(
     return 1 / (1 + math.exp(-sure))
 
 
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Coefficients of the confidence in a hit: a logistic function of these signs.
+
+    Attributes:
+        certainty: of the log odds of `certainty`.
+        size: of the logarithm of the number of records, at most `largest`: in longer memories it adds nothing.
+        gap: of the signed logarithm of its distance, in relevance, to the best of the other records.
+        relevance: of the logarithm of its relevance.
+    """
+
+    bias: float = -0.321
+    certainty: float = 0.208
+    size: float = -1.335
+    gap: float = 1.199
+    relevance: float = 1.925
+    largest: int = 700
+
+
+CALIBRATION = Calibration()
+"""Fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on even-numbered questions of LoCoMo, REALTALK and BEAM
+and on made-up memories of 3 to 50 notes, where one question of three has no answer in the memory."""
+
+
+def confidences(certain: float, size: int, relevances: Sequence[float], n: int) -> list[float]:
+    """Return for each of the n best hits the probability that it answers the question, 0 to 1.
+
+    Args:
+        certain: the certainty that any record answers.
+        size: number of records of the stream.
+        relevances: of the hits and the next best records.
+    """
+    fit, certain = CALIBRATION, min(max(certain, 1e-6), 1 - 1e-6)
+    same = fit.bias + fit.certainty * math.log(certain / (1 - certain)) + fit.size * math.log(min(size, fit.largest))
+    first, second = (sorted(relevances, reverse=True) + [0.0])[:2]
+    found = []
+    for own in relevances[:n]:
+        gap = own - (second if own == first else first)
+        sure = same + fit.gap * math.copysign(math.log1p(abs(gap)), gap) + fit.relevance * math.log1p(max(own, 0.0))
+        found.append(1 / (1 + math.exp(-sure)))
+    return found
+
+
 def signs(
     columns: Columns, question: RecallQuery, scored: Scored, candidates: NDArray[np.bool_], asked: int = 0
 ) -> tuple[float, float, float]:
