@@ -59,7 +59,9 @@ def model(plan: str, *answers: str, mend: Sequence[str] = ()) -> FakeModel:
 async def test_two_steps_of_one_id_are_not_called() -> None:
     box = Box()
     plan = "#E1 = look[a]\n#E2 = send[text=x]\n#E2 = send[text=y]\n#E1 = look[b]\n#E3 = look[of #E1]\n"
-    solution = await Planner(models=model(plan, "none"), tools=box.tools(), leave=allow({"send"}), replans=0).solve("t")
+    solution = await Planner(models=model(plan, "none"), tools=box.tools(), approve=allow({"send"}), replans=0).solve(
+        "t"
+    )
     assert box.sent == [] and "b" not in box.read and solution.answer == "none"
     assert "2 called E1" in solution.evidence["E1"].text and "2 called E2" in solution.evidence["E2"].text
 
@@ -79,7 +81,7 @@ async def test_what_changes_the_world_waits_until_the_plan_is_whole() -> None:
                 await asyncio.sleep(0.02)
                 sent.append(len(box.sent))
 
-    await Planner(models=Speaking(), tools=box.tools(), leave=allow({"send"})).solve("t")
+    await Planner(models=Speaking(), tools=box.tools(), approve=allow({"send"})).solve("t")
     assert sent == [0, 0, 0] and box.sent == ["x"]
 
 
@@ -110,15 +112,15 @@ async def test_thoughts_before_a_plan_are_no_plan() -> None:
     box = Box()
     plan = "<think>perhaps\n#E1 = send[text=wrong]\n</think>\nPlan: look.\n#E1 = look[a]\n"
     assert [step.tool for step in (await plan_task("t", box.tools(), model(plan))).steps] == ["look"]
-    solution = await Planner(models=model(plan, "done"), tools=box.tools(), leave=allow({"send"})).solve("t")
+    solution = await Planner(models=model(plan, "done"), tools=box.tools(), approve=allow({"send"})).solve("t")
     assert box.sent == [] and box.read == ["a"] and len(solution.plan.steps) == 1
 
 
 async def test_a_key_is_of_one_call_and_of_one_run() -> None:
     box, plan = Box(), "#E1 = send[text=x]\n#E2 = send[text=x]\n"
     mended = model(plan, "MISSING E1", "done", mend=["#E1 = send[text=y]"])
-    await Planner(models=mended, tools=box.tools("key"), leave=allow({"send"})).solve("t")
-    await Planner(models=model(plan, "done"), tools=box.tools("key"), leave=allow({"send"})).solve("t")
+    await Planner(models=mended, tools=box.tools("key"), approve=allow({"send"})).solve("t")
+    await Planner(models=model(plan, "done"), tools=box.tools("key"), approve=allow({"send"})).solve("t")
     assert [each[0] for each in box.sent] == ["x", "x", "y", "x", "x"] and len(set(box.sent)) == 5
 
 
@@ -128,7 +130,7 @@ async def test_a_step_that_only_gets_another_reason_is_not_done_again() -> None:
         "Plan: a.\n#E1 = send[text=x]\nPlan: b.\n#E2 = look[b]\n", "MISSING E2", "done",
         mend=["Plan: as before.\n#E1 = send[text=x]\nPlan: c.\n#E2 = look[c]\n"],
     )  # fmt: skip
-    await Planner(models=mended, tools=box.tools(), leave=allow({"send"})).solve("t")
+    await Planner(models=mended, tools=box.tools(), approve=allow({"send"})).solve("t")
     assert box.sent == ["x"] and box.read == ["b", "c"]
 
 
@@ -145,7 +147,7 @@ async def test_a_person_is_asked_for_one_call_at_a_time() -> None:
 
     box = Box()
     plan = "".join(f"#E{n} = send[text=m{n}]\n" for n in range(1, 6))
-    await Planner(models=model(plan, "done"), tools=box.tools(), leave=leave).solve("t")
+    await Planner(models=model(plan, "done"), tools=box.tools(), approve=leave).solve("t")
     assert most == 1 and len(box.sent) == 5
 
 
@@ -162,7 +164,7 @@ async def test_words_of_strangers_are_foreign_also_when_a_model_has_put_them_oth
 
     plan = "#E1 = page[x]\n#E2 = look[sum up #E1]\n#E3 = send[text=#E2]\n#E4 = send[text=own]\n"
     tools = [*box.tools(), tool(page, FROM_STRANGERS)]
-    solution = await Planner(models=model(plan, "done"), tools=tools, leave=leave).solve("t")
+    solution = await Planner(models=model(plan, "done"), tools=tools, approve=leave).solve("t")
     assert {wish.step.id: wish.foreign for wish in wishes} == {"E3": True, "E4": False} and solution.foreign
 
 
@@ -250,7 +252,7 @@ THREE = "#E1 = send[text=1]\n#E2 after #E1 = send[text=2]\n#E3 after #E2 = send[
 async def test_a_run_that_a_living_process_is_at_is_not_taken_up(tmp_path: Path) -> None:
     box, standing = Box(), Standing()
     async with Memory.open(tmp_path, "ada") as stream:
-        more: dict[str, Any] = {"tools": box.tools(), "leave": allow({"send"}), "memory": stream}
+        more: dict[str, Any] = {"tools": box.tools(), "approve": allow({"send"}), "memory": stream}
         limits = Limits(lease_s=1.0)
         planner = Planner(models=model(THREE, "done"), watchers=[standing], limits=limits, **more)
         first = asyncio.ensure_future(planner.solve("t", run="r"))
@@ -265,7 +267,7 @@ async def test_a_run_that_a_living_process_is_at_is_not_taken_up(tmp_path: Path)
 async def test_a_run_whose_lease_has_run_out_is_gone_on_with_by_who_comes(tmp_path: Path) -> None:
     store, box, standing = SqliteStore(tmp_path), Box(), Standing()
     stream = stream_in(store)
-    more: dict[str, Any] = {"tools": box.tools(), "leave": allow({"send"}), "memory": stream}
+    more: dict[str, Any] = {"tools": box.tools(), "approve": allow({"send"}), "memory": stream}
     try:
         mind = model(THREE, "done")
         first = asyncio.ensure_future(
@@ -334,7 +336,7 @@ async def test_a_run_that_is_cancelled_anywhere_leaves_no_task_behind(tmp_path: 
         for steps in range(0, 120, 2):
             kept, run = (stream, f"r{steps}") if steps % 3 else (None, "")
             mind = model(plan, "MISSING E1", "done", mend=["#E1 = look[c]"])
-            planner = Planner(models=mind, tools=tools, leave=allow({"send"}), memory=kept)
+            planner = Planner(models=mind, tools=tools, approve=allow({"send"}), memory=kept)
             going = asyncio.ensure_future(planner.solve("t", run=run))
             for _ in range(steps):
                 await asyncio.sleep(0)
@@ -376,11 +378,11 @@ async def test_after_a_strangers_exemplar_nothing_is_changed_without_a_question(
     lines: dict[str, list[Line]] = {"make_plan": ["#E1 = send[text=a]"], "answer_from_evidence": ["done", "done"]}
     speaks = FakeModel({**lines, "act_on_task": acts})
     planner = Planner(
-        models=speaks, tools=box.tools(), how=how, exemplars=StrangersPool(foreign), leave=allow({"send"})
+        models=speaks, tools=box.tools(), how=how, exemplars=StrangersPool(foreign), approve=allow({"send"})
     )
     solution = await planner.solve("send a")
     assert bool(box.sent) is not foreign and solution.plan.foreign is foreign
-    again = Planner(models=speaks, tools=box.tools(), leave=allow({"send"}), exemplars=["Question: o\n#E1 = look[x]"])
+    again = Planner(models=speaks, tools=box.tools(), approve=allow({"send"}), exemplars=["Question: o\n#E1 = look[x]"])
     solution = await again.run(Plan.load(solution.plan.save()))
     assert bool(box.sent) is not foreign, "a saved plan keeps the mark"
 
@@ -398,11 +400,11 @@ async def test_a_plan_that_is_remembered_or_mended_keeps_the_mark(
     async with Memory.open(tmp_path, "u") as memory:
         plans = RememberedPlans(memory)
         speaks = model("#E1 = send[text=Ann]", "done", "done")
-        planner = Planner(models=speaks, tools=box.tools(), exemplars=shown, leave=yes, remembered=plans)
+        planner = Planner(models=speaks, tools=box.tools(), exemplars=shown, approve=yes, remembered=plans)
         await planner.solve("send Ann")  # which remembers its plan
-        reused = Planner(models=model("#E1 = look[no]", "done"), tools=box.tools(), leave=yes, remembered=plans)
+        reused = Planner(models=model("#E1 = look[no]", "done"), tools=box.tools(), approve=yes, remembered=plans)
         await reused.solve("send Ben")
         assert box.sent == ["Ann", "Ben"] and all(wish.foreign for wish in asked) and len(asked) == 2
     broken = model("#E1 = look[x]", '{"answer": "", "missing": ["E1"]}', "done", mend=["#E1 = send[text=c]"])
-    solution = await Planner(models=broken, tools=box.tools(), exemplars=shown, leave=yes).solve("go")
+    solution = await Planner(models=broken, tools=box.tools(), exemplars=shown, approve=yes).solve("go")
     assert solution.plan.foreign and all(wish.foreign for wish in asked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
@@ -42,18 +42,29 @@ async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGener
 
 
 async def act(
-    model: Model, prompt: Prompt[R], tools: Sequence[ToolSpec], turns: Sequence[Message] = (), role: str = ""
+    model: Model,
+    prompt: Prompt[R],
+    tools: Sequence[ToolSpec],
+    turns: Sequence[Message] = (),
+    role: str = "",
+    on_text: Callable[[str], None] | None = None,
 ) -> tuple[str, tuple[Call, ...]] | R:
-    """Return what to do next: (words, calls) while the model wants tools called, else its typed answer."""
+    """Return what to do next: (words, calls) while the model wants tools called, else its typed answer.
+
+    Args:
+        on_text: gets the model's words as they come.
+    """
     request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
-    text, calls, _ = await gather_reply(model, request)
+    text, calls, _ = await gather_reply(model, request, on_text)
     return (text, calls) if calls else prompt.ground(prompt.parse(text), turns)[0]
 
 
 # A whole answer, gathered from its parts.
 
 
-async def gather_reply(model: Model, request: Request) -> tuple[str, tuple[Call, ...], Usage | None]:
+async def gather_reply(
+    model: Model, request: Request, on_text: Callable[[str], None] | None = None
+) -> tuple[str, tuple[Call, ...], Usage | None]:
     """Hear a model out; return its text, its calls and its usage, all of it legible."""
     text: list[str] = []
     calls: list[Call] = []
@@ -63,6 +74,8 @@ async def gather_reply(model: Model, request: Request) -> tuple[str, tuple[Call,
             match part:
                 case Piece():
                     text.append(part.text)
+                    if on_text is not None:
+                        on_text(part.text)
                 case Call():
                     calls.append(part)
                 case Usage():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance, intake
@@ -18,7 +19,7 @@ from mindstream.models.cause import calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, one_at_a_time, refuse
+from mindstream.planning.executor import LIMITS, Limits, RunWatcher
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.plan import Plan, PlannedStep
@@ -36,6 +37,7 @@ from mindstream.planning.run import (
 )
 from mindstream.planning.strategies.react import react
 from mindstream.planning.strategies.remembered import RememberedPlans
+from mindstream.tools.approval import Approve, approver
 from mindstream.tools.tool import FunctionTool, Tool, Traits, checked_tools, tool, traits_of
 from mindstream.tracing import genai, span
 
@@ -69,7 +71,8 @@ class Planner:
         seconds: timeout of a run; a resumed run has it again.
         replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
         own_knowledge: ask the model for its own knowledge if a step fails; such evidence is marked (`Solution.own`).
-        leave: asked for approval before a tool that changes the world is called; by default such calls are refused.
+        approve: the names of tools that may change the world, or a function that decides about each such call
+            (tools/approval); by default such calls are refused. `leave`: its old name.
         watchers: notified of a run's progress.
         remembered: plans of earlier tasks. A plan for a task of the same form is run without the planner, and a new
             plan that ends well is kept (not for strategies without a plan).
@@ -86,9 +89,15 @@ class Planner:
     replans: int = 1
     own_knowledge: bool = False
     limits: Limits = LIMITS
-    leave: Approver = refuse
+    approve: Approve = ()
     watchers: Sequence[RunWatcher] = ()
     remembered: RememberedPlans | None = None
+    leave: InitVar[Approve | None] = None
+
+    def __post_init__(self, leave: Approve | None) -> None:
+        if leave is not None:
+            warnings.warn("Planner(leave=) is called approve= now", DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "approve", leave)
 
     async def plan(self, task: str, on_step: Callable[[PlannedStep], None] = lambda _: None) -> Plan:
         """Write a plan without running it; `on_step` gets each step as it comes.
@@ -153,7 +162,7 @@ class Planner:
                 allowance,
                 self.replans,
                 self.limits,
-                one_at_a_time(self.leave),
+                approver(self.approve),
                 (*([journal] if journal else []), *self.watchers),
                 run,
                 begun,

@@ -17,7 +17,7 @@ from mindstream.models.providers.thoughts import Thinking
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
 from mindstream.planning.events import NOTHING_SPENT, Spent
-from mindstream.planning.executor import CLOCK, Approver, Executor, Limits, RunWatcher
+from mindstream.planning.executor import CLOCK, Executor, Limits, RunWatcher
 from mindstream.planning.formats.read import read, read_other
 from mindstream.planning.formats.rewoo import Rewoo, StepReader, write_plan
 from mindstream.planning.journal import RunCheckpoint
@@ -36,6 +36,7 @@ from mindstream.planning.prompts import (
     show_steps,
     states_of,
 )
+from mindstream.tools.approval import Approver
 from mindstream.tools.call import ForeignText
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import genai, span
@@ -214,7 +215,7 @@ class PlanningRun:
     allowance: Allowance
     replans: int
     limits: Limits
-    leave: Approver
+    approve: Approver
     watchers: Sequence[RunWatcher]
     name: str
     begun: RunCheckpoint
@@ -310,7 +311,7 @@ class PlanningRun:
             self.tools,
             run=self.name,
             limits=self.limits,
-            leave=self.leave,
+            approve=self.approve,
             watchers=self.watchers,
             found=self.evidence,
             foreign=self.plan.foreign,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import act
 from mindstream.models.model import Call, Message, Model, ToolSpec
 from mindstream.models.prompt import Prompt, fenced
+from mindstream.tools.approval import Approve, with_approval
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool, is_in_run
 
@@ -71,11 +72,21 @@ class Host(Protocol):
         """Return what has come up since the loop began and should be minded; "" for nothing."""
 
 
-async def run_loop(model: Model, prompt: Prompt[R], host: Host, *, steps: int, role: str = "", last: str = LAST) -> R:
+async def run_loop(
+    model: Model,
+    prompt: Prompt[R],
+    host: Host,
+    *,
+    steps: int,
+    role: str = "",
+    last: str = LAST,
+    on_text: Callable[[str], None] | None = None,
+) -> R:
     """Put a prompt with tools until the model answers.
 
     Args:
         last: what the model is told before its last step, at which there is nothing left but to answer.
+        on_text: gets the model's words as they come, those before a call of a tool too.
 
     Raises:
         ModelError: the model failed, or did not answer in so many steps; else what the host raises.
@@ -87,7 +98,7 @@ async def run_loop(model: Model, prompt: Prompt[R], host: Host, *, steps: int, r
         offered = tuple(host.specs()) if step < steps - 1 else ()
         if step and not offered:
             turns.append(Message("user", last))
-        done = await act(model, prompt, offered, turns, role)
+        done = await act(model, prompt, offered, turns, role, on_text)
         if not isinstance(done, tuple):
             return done
         words, wished = done
@@ -108,16 +119,25 @@ async def run_tool_loop(
     steps: int = 6,
     tool_timeout_s: float = 30.0,
     role: str = "",
+    approve: Approve | None = None,
+    on_text: Callable[[str], None] | None = None,
 ) -> R:
     """Put a prompt with tools until the model answers; each step's calls run at once.
 
     The tools are read anew at each step: a list that a tool adds to offers more (`tools/by_need.find_tools_tool`).
 
+    Args:
+        approve: the names of tools that may change the world, or a function that decides about each such call
+            (tools/approval). None: all are called.
+        on_text: gets the model's words as they come, those before a call of a tool too.
+
     Raises:
         ModelError: the model failed, or did not answer in so many steps.
     """
+    if approve is not None:
+        tools = with_approval(tools, approve)
     host = _AtOnce(tools, watcher or ToolLog(), tool_timeout_s)
-    return await run_loop(model, prompt, host, steps=steps, role=role)
+    return await run_loop(model, prompt, host, steps=steps, role=role, on_text=on_text)
 
 
 async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float = 30.0) -> Observation:

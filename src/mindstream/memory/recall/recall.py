@@ -250,9 +250,7 @@ class Recaller:
         failing = self.embedding
         return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
 
-    async def _recalled(
-        self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float
-    ) -> Recall:
+    async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float) -> Recall:
         """Return the k best, read from the store if necessary, and the ids of those that were passed over."""
         ids = [columns.id_at(at) for at in ranking.rows.tolist()]
         records = {record.id: record for record in await self._records(columns, ids[:k])}

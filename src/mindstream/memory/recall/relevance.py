@@ -288,8 +288,8 @@ class Calibration:
 
 
 CALIBRATION = Calibration()
-"""Fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on even-numbered questions of LoCoMo, REALTALK and BEAM
-and on made-up memories of 3 to 50 notes, where one question of three has no answer in the memory."""
+"""Fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on half of the questions of LoCoMo, REALTALK and
+BEAM, and on made-up memories of 3 to 50 notes. One question of three has no answer in the memory."""
 
 
 def confidences(certain: float, size: int, relevances: Sequence[float], n: int) -> list[float]:
@@ -302,7 +302,7 @@ def confidences(certain: float, size: int, relevances: Sequence[float], n: int) 
     """
     fit, certain = CALIBRATION, min(max(certain, 1e-6), 1 - 1e-6)
     same = fit.bias + fit.certainty * math.log(certain / (1 - certain)) + fit.size * math.log(min(size, fit.largest))
-    first, second = (sorted(relevances, reverse=True) + [0.0])[:2]
+    first, second = [*sorted(relevances, reverse=True), 0.0][:2]
     found = []
     for own in relevances[:n]:
         gap = own - (second if own == first else first)

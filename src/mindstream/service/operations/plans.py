@@ -25,11 +25,11 @@ from mindstream.service.operations.table import operation
 if TYPE_CHECKING:
     from mindstream.models.model import Model
     from mindstream.models.roles import Models
-    from mindstream.planning.executor import Approver, Wish
     from mindstream.planning.journal import RunCheckpoint
     from mindstream.planning.plan import Evidence
     from mindstream.planning.planner import Planner
     from mindstream.planning.run import Solution
+    from mindstream.tools.approval import Approver, ToolRequest
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 """The same as in planning/planner, which is only imported when a task is solved so that a server starts quickly."""
@@ -252,7 +252,7 @@ async def open_planner(
             seconds=request.seconds,
             replans=request.replans,
             watchers=[_Reporter(one)],
-            leave=_asking(one),
+            approve=_asking(one),
             remembered=None if request.fresh or means.model is None else RememberedPlans(memory),
         )
 
@@ -300,12 +300,15 @@ class _Reporter(Unwatched):
 
 
 def _asking(one: RunningOperation) -> Approver:
-    async def leave(wish: Wish) -> bool:
-        data: dict[str, JsonValue] = {"tool": wish.step.tool, "arguments": wish.arguments, "foreign": wish.foreign}
-        text = f"{wish.step.tool} changes the world"
-        return (await one.ask(Wanted(id=wish.step.id, what="call", text=text, data=data))).yes
+    async def approve(wish: ToolRequest) -> bool:
+        data: dict[str, JsonValue] = {"tool": wish.tool, "arguments": wish.arguments, "foreign": wish.foreign}
+        step = getattr(wish, "step", None)
+        wanted = Wanted(
+            id=step.id if step else wish.tool, what="call", text=f"{wish.tool} changes the world", data=data
+        )
+        return (await one.ask(wanted)).yes
 
-    return leave
+    return approve
 
 
 def show_solution(solution: Solution, now: Moment) -> RunShape:
