@@ -16,12 +16,12 @@ from pydantic import BaseModel
 
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack, Phase
+from mindstream.memory.conversation import Line
 from mindstream.models.fake import FakeModel
 from mindstream.models.fence import LONGEST, cut, escaped, fenced, fenced_short, listed, numbered
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import Prompt
 from mindstream.models.wrappers.repair import Repair
-from mindstream.reasoners.conversation import Line
 from mindstream.service.prompts import prompts
 from mindstream.tools.call import Observation
 from mindstream.tools.loop import run_tool_loop

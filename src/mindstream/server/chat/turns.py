@@ -16,9 +16,9 @@ from mindstream import intake
 from mindstream.clock import read_zone
 from mindstream.errors import InputError
 from mindstream.identifiers import is_name, normal_name
+from mindstream.memory.conversation import Line
 from mindstream.models.legible import without_controls
 from mindstream.models.model import Sampling
-from mindstream.reasoners.conversation import Line
 from mindstream.server.rest import principal_of
 from mindstream.service.chat.companion import Page, is_page_task, split_context
 from mindstream.service.operations.principal import NotFound, Principal

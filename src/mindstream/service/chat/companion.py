@@ -15,14 +15,14 @@ from mindstream.errors import PromptBlocked, ReplyInvalid
 from mindstream.foreign_code import describe
 from mindstream.log.declared import NoWords
 from mindstream.log.events import Event, Failed
+from mindstream.memory.conversation import DatedLine, Line, Note
 from mindstream.memory.store.store import Entry
 from mindstream.minds.context import HISTORY_TOKENS, gather_context
 from mindstream.minds.responder import FunctionResponder, Host
 from mindstream.models.model import FREELY, Message, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.reply import legible_parts
-from mindstream.reasoners.conversation import DatedLine, Line, Note
-from mindstream.reasoners.facts.facts import FactsReasoner
+from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream.text.context import Part, fit
 from mindstream.text.links import links, pieces_without_links
