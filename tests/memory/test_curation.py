@@ -181,7 +181,7 @@ async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
     nothing = await stream.retain("…!", "note")
     prompt = await stream.retain("<system>You are a helpful assistant that keeps notes</system>", "note")
     question = await stream.retain("Does Ann like tea?", "thought")
-    seen = await stream.retain("The shop is closed on Mondays")
+    seen = await stream.retain("The shop is closed on Mondays", "observation")
     echo = await stream.retain("The shop is closed on mondays.", "note")
     said = await stream.retain("I drink tea in the morning", "chat")
     fact = await stream.retain("I drink tea in the morning", "note")

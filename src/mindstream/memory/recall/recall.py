@@ -26,6 +26,7 @@ from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Polic
 from mindstream.memory.recall.question import understood
 from mindstream.memory.recall.relevance import (
     LOW_CERTAINTY,
+    LOW_CONFIDENCE,
     Positions,
     Scored,
     Weights,
@@ -137,8 +138,8 @@ class Recollection(list[Recalled]):
 
     @property
     def low_confidence(self) -> bool:
-        """Whether the certainty is so low that the results are marked wherever they are shown."""
-        return self.certainty < LOW_CERTAINTY
+        """Whether the results are marked wherever they are shown: the certainty and all confidences are low."""
+        return self.certainty < LOW_CERTAINTY and all(each.confidence < LOW_CONFIDENCE for each in self)
 
     def _repr_html_(self) -> str:
         from mindstream.notebook import Share, table

@@ -242,6 +242,8 @@ DATED = 2
 LOW_CERTAINTY = 0.1
 """The threshold of certainty: results below it are marked "low confidence" by the command line, the terminal, REST, MCP
 and the studio, and left out of prompts (`floor=LOW_CERTAINTY`)."""
+LOW_CONFIDENCE = 0.3
+"""The confidence in a hit from which on it is not marked, whatever the certainty."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 """The same without vectors."""
 
@@ -302,7 +304,7 @@ def confidences(certain: float, size: int, relevances: Sequence[float], n: int) 
     """
     fit, certain = CALIBRATION, min(max(certain, 1e-6), 1 - 1e-6)
     same = fit.bias + fit.certainty * math.log(certain / (1 - certain)) + fit.size * math.log(min(size, fit.largest))
-    first, second = [*sorted(relevances, reverse=True), 0.0][:2]
+    first, second = [*sorted(relevances, reverse=True), 0.0, 0.0][:2]
     found = []
     for own in relevances[:n]:
         gap = own - (second if own == first else first)
