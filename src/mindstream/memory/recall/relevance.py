@@ -281,11 +281,11 @@ class Calibration:
         relevance: of the logarithm of its relevance.
     """
 
-    bias: float = -0.321
-    certainty: float = 0.208
-    size: float = -1.335
-    gap: float = 1.199
-    relevance: float = 1.925
+    bias: float = 0.129
+    certainty: float = 0.232
+    size: float = -1.466
+    gap: float = 1.221
+    relevance: float = 1.993
     largest: int = 700
 
 
