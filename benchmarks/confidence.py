@@ -6,7 +6,7 @@
 
 Protocol: half of the questions (every second one; the others are held out, `--held-out` asks these) of each
 conversation, each conversation a memory of its own; and questions about other conversations, which have no answer in
-it and together count half as much. Made-up memories hold 3 to 50 of the notes of confidence.json, and are asked
+it and together count a third as much. Made-up memories hold 3 to 50 of the notes of confidence.json, and are asked
 two questions a note: in its words, and in others. `ece`: expected calibration error of the first hits, ten bins of
 equal width; `ece_answerable`: of questions that have an answer; `ece_all`: of the ten best hits.
 `share_small_above_.3`: of right first hits of made-up memories, those with a confidence above .3.
@@ -38,7 +38,7 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder as embedder_named
 
 HITS, SIZES, SEEDS, ASKED = 10, (3, 5, 10, 20, 35, 50), 10, 8
-UNANSWERED, SAMPLED = 0.5, 2
+UNANSWERED, SAMPLED = 1 / 3, 2
 """How much all questions without an answer count, compared with those that have one; how many of them are asked."""
 FACTORS = {"recency", "importance", "strength"}
 """Parts that the policy multiplies with; the others add up to the relevance."""

@@ -281,17 +281,17 @@ class Calibration:
         relevance: of the logarithm of its relevance.
     """
 
-    bias: float = 0.129
-    certainty: float = 0.232
-    size: float = -1.466
-    gap: float = 1.221
-    relevance: float = 1.993
+    bias: float = 0.274
+    certainty: float = 0.194
+    size: float = -1.443
+    gap: float = 1.231
+    relevance: float = 1.952
     largest: int = 700
 
 
 CALIBRATION = Calibration()
 """Fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on half of the questions of LoCoMo, REALTALK and
-BEAM, and on made-up memories of 3 to 50 notes. One question of three has no answer in the memory."""
+BEAM, and on made-up memories of 3 to 50 notes. One question of four has no answer in the memory."""
 
 
 def confidences(certain: float, size: int, relevances: Sequence[float], n: int) -> list[float]:
