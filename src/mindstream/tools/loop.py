@@ -102,6 +102,8 @@ async def run_loop(
         if not isinstance(done, tuple):
             return done
         words, wished = done
+        if words.strip() and on_text is not None:
+            on_text("\n\n")
         calls = tuple(Call(call.tool, call.arguments, call.id or f"call_{step}_{n}") for n, call in enumerate(wished))
         results = await host.make(calls, offered)
         turns.append(Message("assistant", words, calls[: len(results)]))

@@ -281,11 +281,11 @@ class Calibration:
         relevance: of the logarithm of its relevance.
     """
 
-    bias: float = 0.274
-    certainty: float = 0.194
+    bias: float = 0.27
+    certainty: float = 0.195
     size: float = -1.443
-    gap: float = 1.231
-    relevance: float = 1.952
+    gap: float = 1.23
+    relevance: float = 1.953
     largest: int = 700
 
 
