@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mindstream.memory.store.record import Record, RecordDraft
     from mindstream.memory.store.sqlite import SqliteStore
     from mindstream.memory.store.store import Entry, Store
+    from mindstream.minds.chat_bot import ChatBot
     from mindstream.minds.mind import Mind, TalkEvent
     from mindstream.minds.responder import Handling, Host, Responder, ResponderFactory, Timeouts, answer_with
     from mindstream.models.ask import act, ask, speak
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from mindstream.reasoners.reasoner import BeliefPatch, Reasoner, RunContext, RunResult, Trigger
     from mindstream.sharing.member import Member
     from mindstream.sharing.pool import Pool
+    from mindstream.tools.approval import ToolRequest
     from mindstream.tools.loop import ToolLog, run_tool_loop
     from mindstream.tools.tool import Tool, tool
 
@@ -80,6 +82,7 @@ _HOMES = {
     "Record": "memory.store.record", "RecordDraft": "memory.store.record",
     "SqliteStore": "memory.store.sqlite",
     "Entry": "memory.store.store", "Store": "memory.store.store",
+    "ChatBot": "minds.chat_bot",
     "Mind": "minds.mind", "TalkEvent": "minds.mind",
     "Attention": "minds.responder", "Handling": "minds.responder", "Host": "minds.responder",
     "Responder": "minds.responder",
@@ -100,6 +103,7 @@ _HOMES = {
     "Trigger": "reasoners.reasoner",
     "Member": "sharing.member",
     "Pool": "sharing.pool",
+    "ToolRequest": "tools.approval",
     "ToolLog": "tools.loop", "run_tool_loop": "tools.loop",
     "Tool": "tools.tool", "tool": "tools.tool",
 }  # fmt: skip
@@ -110,6 +114,7 @@ __all__ = [
     "Budget",
     "BudgetSpent",
     "Call",
+    "ChatBot",
     "Clock",
     "Coach",
     "Conflict",
@@ -164,6 +169,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolLog",
+    "ToolRequest",
     "Town",
     "Trigger",
     "UserError",
