@@ -190,6 +190,8 @@ def __getattr__(name: str) -> object:
             return importlib.import_module("mindstream_town").Town
         except ModuleNotFoundError as error:
             raise ImportError("mindstream.Town is in another distribution: pip install mindstream-town") from error
+    if name == "sync":
+        return importlib.import_module("mindstream.sync")
     if name not in _HOMES:
         raise AttributeError(f"module 'mindstream' has no attribute {name!r}")
     return getattr(importlib.import_module(f"mindstream.{_HOMES[name]}"), name)

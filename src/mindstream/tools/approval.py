@@ -14,6 +14,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -21,7 +22,7 @@ from pydantic import JsonValue
 from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
-from mindstream.tools.tool import Tool, Traits, traits_of
+from mindstream.tools.tool import Tool, Traits, run_in_thread, traits_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,10 @@ def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
 
 
 def approver(approve: Approve) -> Approver:
-    """Return one function for any value of `approve=`. It decides about one call at a time, as a person does."""
+    """Return one function for any value of `approve=`. It decides about one call at a time, as a person does.
+
+    A plain function runs in a thread.
+    """
     if isinstance(approve, str):
         approve = (approve,)
     decide = approve if callable(approve) else allow(approve)
@@ -83,7 +87,10 @@ def approver(approve: Approve) -> Approver:
 
     async def ask(request: ToolRequest) -> bool:
         async with asking:
-            decided = decide(request)
+            if inspect.iscoroutinefunction(decide):
+                decided = decide(request)
+            else:  # it may wait for a person
+                decided = await run_in_thread(partial(decide, request))
             return bool(await decided if inspect.isawaitable(decided) else decided)
 
     return ask
