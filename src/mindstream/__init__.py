@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from mindstream.minds.chat_bot import ChatBot
     from mindstream.minds.mind import Mind, TalkEvent
     from mindstream.minds.responder import Handling, Host, Responder, ResponderFactory, Timeouts, answer_with
-    from mindstream.models.ask import act, ask, speak
+    from mindstream.models.ask import act, speak
+    from mindstream.models.ask_in_words import ask
     from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.fake import FakeModel
     from mindstream.models.model import Call, Model
@@ -88,7 +89,7 @@ _HOMES = {
     "Responder": "minds.responder",
     "ResponderFactory": "minds.responder", "answer_with": "minds.responder",
     "Timeouts": "minds.responder",
-    "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
+    "act": "models.ask", "ask": "models.ask_in_words", "speak": "models.ask",
     "Embedder": "models.embedders.embedder",
     "FakeModel": "models.fake",
     "Call": "models.model", "Model": "models.model",

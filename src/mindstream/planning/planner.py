@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import InitVar, dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 from mindstream import chance, intake
-from mindstream.errors import BudgetSpent, InputError, ToolError
+from mindstream.errors import BudgetSpent, InputError, ReplyInvalid, ToolError
 from mindstream.log import erasures
 from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
+from mindstream.models.ask_in_words import ask, question_for
 from mindstream.models.cause import calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
@@ -52,6 +54,10 @@ STRATEGIES = {
 UNPLANNED = ("react", "direct", "cot")
 """Strategies without a plan, in which one role answers."""
 WITHOUT_TOOLS = ("direct", "cot")
+
+
+T = TypeVar("T")
+IN_FORM = "What is the answer to this task, in the form of the schema? Take all of it from the answer below."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +121,16 @@ class Planner:
         """Run a plan, and answer its task; raises as `solve` does."""
         return await self.solve(plan.task, plan, run=run)
 
-    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "") -> Solution:
+    @overload
+    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "", output: type[T]) -> Solution[T]: ...
+    @overload
+    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "") -> Solution: ...
+    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "", output: Any = None) -> Solution[Any]:
         """Solve a task with a given plan, or one that the planner writes.
 
         Args:
+            output: the type of the answer, a Pydantic model for example: `solution.output` has it. The solver's model
+                is asked once more to put its answer into that form, unless it is in it.
             run: the name of the run in the memory's log. An interrupted run of that name is resumed. "": a new name.
 
         Raises:
@@ -130,6 +142,17 @@ class Planner:
             ModelError: the planner or the solver failed. (A spent budget is no error: see `Solution.stopped`.)
             StorageError: the log cannot be written.
         """
+        solution = await self._solve(task, plan, run)
+        if output is None or not solution.answer or solution.is_quotation:
+            return solution
+        with contextlib.suppress(ReplyInvalid):
+            return replace(solution, output=question_for(output)(question="").parse(solution.answer))
+        role = "worker" if self.how in UNPLANNED else "solver"
+        asked = f"{IN_FORM}\n\nTask: {solution.task}\n\nAnswer: {solution.answer}"
+        async with _choose_models(self.models, (role,), self.budget or Budget()) as named:
+            return replace(solution, output=await ask(named[role], asked, role, output=output))
+
+    async def _solve(self, task: str, plan: Plan | None, run: str) -> Solution:
         task = (await intake.cleaned(task)).text
         how, memory = self.how, self.memory
         if how not in STRATEGIES:

@@ -6,9 +6,11 @@ counts.
 from __future__ import annotations
 
 import contextvars
+import typing
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic
 
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.models.ask import ask, speak
@@ -130,8 +132,16 @@ class Allowance:
         )
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Output = TypeVar("Output", default=None)
+else:
+    Output = typing.TypeVar("Output")
+
+
 @dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Generic[Output]):
     """The result of a run.
 
     Attributes:
@@ -140,6 +150,7 @@ class Solution:
         unanswered: the missing part of the answer, in the solver's words; "": nothing.
         missing: the steps that failed.
         changes: the changes of each revision of the plan.
+        output: the answer in the form that `solve(output=…)` names; None: no form was named, or there is no answer.
     """
 
     task: str
@@ -152,6 +163,7 @@ class Solution:
     spent: Spent = NOTHING_SPENT
     run: str = ""
     unanswered: str = ""
+    output: Output | None = None
 
     @property
     def is_quotation(self) -> bool:

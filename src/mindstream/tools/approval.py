@@ -88,9 +88,8 @@ def approver(approve: Approve) -> Approver:
     async def ask(request: ToolRequest) -> bool:
         async with asking:
             if inspect.iscoroutinefunction(decide):
-                decided = decide(request)
-            else:  # it may wait for a person
-                decided = await run_in_thread(partial(decide, request))
+                return bool(await decide(request))
+            decided: object = await run_in_thread(partial(decide, request))  # it may wait for a person
             return bool(await decided if inspect.isawaitable(decided) else decided)
 
     return ask
