@@ -46,9 +46,11 @@ if TYPE_CHECKING:
     from mindstream.memory.store.record import Record, RecordDraft
     from mindstream.memory.store.sqlite import SqliteStore
     from mindstream.memory.store.store import Entry, Store
+    from mindstream.minds.chat_bot import ChatBot
     from mindstream.minds.mind import Mind, TalkEvent
     from mindstream.minds.responder import Handling, Host, Responder, ResponderFactory, Timeouts, answer_with
-    from mindstream.models.ask import act, ask, speak
+    from mindstream.models.ask import act, speak
+    from mindstream.models.ask_in_words import ask
     from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.fake import FakeModel
     from mindstream.models.model import Call, Model
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from mindstream.reasoners.reasoner import BeliefPatch, Reasoner, RunContext, RunResult, Trigger
     from mindstream.sharing.member import Member
     from mindstream.sharing.pool import Pool
+    from mindstream.tools.approval import ToolRequest
     from mindstream.tools.loop import ToolLog, run_tool_loop
     from mindstream.tools.tool import Tool, tool
 
@@ -81,12 +84,13 @@ _HOMES = {
     "Record": "memory.store.record", "RecordDraft": "memory.store.record",
     "SqliteStore": "memory.store.sqlite",
     "Entry": "memory.store.store", "Store": "memory.store.store",
+    "ChatBot": "minds.chat_bot",
     "Mind": "minds.mind", "TalkEvent": "minds.mind",
     "Attention": "minds.responder", "Handling": "minds.responder", "Host": "minds.responder",
     "Responder": "minds.responder",
     "ResponderFactory": "minds.responder", "answer_with": "minds.responder",
     "Timeouts": "minds.responder",
-    "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
+    "act": "models.ask", "ask": "models.ask_in_words", "speak": "models.ask",
     "Embedder": "models.embedders.embedder",
     "FakeModel": "models.fake",
     "Call": "models.model", "Model": "models.model",
@@ -101,6 +105,7 @@ _HOMES = {
     "Trigger": "reasoners.reasoner",
     "Member": "sharing.member",
     "Pool": "sharing.pool",
+    "ToolRequest": "tools.approval",
     "ToolLog": "tools.loop", "run_tool_loop": "tools.loop",
     "Tool": "tools.tool", "tool": "tools.tool",
 }  # fmt: skip
@@ -111,6 +116,7 @@ __all__ = [
     "Budget",
     "BudgetSpent",
     "Call",
+    "ChatBot",
     "Clock",
     "Coach",
     "Conflict",
@@ -167,6 +173,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolLog",
+    "ToolRequest",
     "Town",
     "Trigger",
     "UserError",
@@ -187,6 +194,8 @@ def __getattr__(name: str) -> object:
             return getattr(importlib.import_module("mindstream_town"), name)
         except ModuleNotFoundError as error:
             raise ImportError(f"mindstream.{name} is in another distribution: pip install mindstream-town") from error
+    if name == "sync":
+        return importlib.import_module("mindstream.sync")
     if name not in _HOMES:
         raise AttributeError(f"module 'mindstream' has no attribute {name!r}")
     return getattr(importlib.import_module(f"mindstream.{_HOMES[name]}"), name)

@@ -15,14 +15,14 @@ from mindstream.coach.belief.think import Think, Thinking
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import FollowUp, Said, Thought
+from mindstream.memory.conversation import Line, Note
+from mindstream.memory.facts import ExtractFacts, Fact, Facts
 from mindstream.models.delimiters import delimited
 from mindstream.models.fake import FakeModel
 from mindstream.models.fake import Line as Scene
 from mindstream.models.model import Call, Message
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.repair import Repair
-from mindstream.reasoners.conversation import Line, Note
-from mindstream.reasoners.facts.facts import ExtractFacts, Fact, Facts
 
 SLEEP = load("sleep")
 PLANNING = next(phase for phase in SLEEP.phases if phase.plans)

@@ -9,9 +9,9 @@ from fake_endpoint import FakeEndpoint, Says
 
 from mindstream import Coach, Mind
 from mindstream.log.events import Said
+from mindstream.minds.chat_bot import ChatResponder as Companion
 from mindstream.minds.responder import ResponderFactory
 from mindstream.models.providers import provider
-from mindstream.service.chat.companion import Companion
 
 THOUGHT = "They sound tired and must not hear of this. </think> Try one fixed hour."
 

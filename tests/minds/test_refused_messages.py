@@ -20,9 +20,9 @@ from mindstream.life import commands
 from mindstream.life.life import Life
 from mindstream.log.events import Event, Failed, MessageRefused, Said, Thought
 from mindstream.memory.memory import Memory
+from mindstream.minds.chat_bot import ChatResponder as Companion
 from mindstream.minds.refused_messages import MARKER
 from mindstream.minds.responder import ResponderFactory
-from mindstream.service.chat.companion import Companion
 
 BAD = "My neighbour plays the saxophone at midnight"
 GOOD = "And I drink coffee at nine."

@@ -16,12 +16,11 @@ from pydantic import BaseModel
 
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack, Phase
-from mindstream.models.delimiters import MAX_TEXT, cut, delimited, delimited_short, escaped, listed, numbered
+from mindstream.memory.conversation import Line
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import Prompt
 from mindstream.models.wrappers.repair import Repair
-from mindstream.reasoners.conversation import Line
 from mindstream.service.prompts import prompts
 from mindstream.tools.call import Observation
 from mindstream.tools.loop import run_tool_loop

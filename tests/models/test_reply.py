@@ -16,6 +16,7 @@ from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.belief.think import Think
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
+from mindstream.memory.facts import ExtractFacts
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.lifecycle.sleep import Dream
 from mindstream.models.ask import ask
@@ -25,7 +26,6 @@ from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.reply import legible_parts, whole_json
 from mindstream.models.wrappers.repair import Repair
-from mindstream.reasoners.facts.facts import ExtractFacts
 from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
 
 SLEEP = load("sleep")

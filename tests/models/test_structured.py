@@ -10,6 +10,7 @@ from asking import ADD, Grade, Judge, Talk, parts_of, talk
 from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
+import mindstream
 from mindstream.models.ask import ask
 from mindstream.models.bounded_schema import bound_schema
 from mindstream.models.model import Request, Usage
@@ -114,3 +115,16 @@ def test_the_longest_reply_of_a_bounded_schema_fits(characters: int) -> None:
     value = longest(schema)
     assert len(json.dumps(value)) < 1.3 * characters
     assert Deep.model_validate(value), "and it is still what was asked for"
+
+
+class Mood(BaseModel):
+    mood: str
+
+
+async def test_a_question_in_words_has_an_answer_of_the_type_that_is_named(door: FakeEndpoint) -> None:
+    door.will(Says('{"mood": "glad"}'), Says("Hello."), Says("[1, 2]"))
+    name = f"{door.url}#any"
+    assert await mindstream.ask(name, "In which mood is 'What a day!'?", output=Mood) == Mood(mood="glad")
+    assert "mood" in door.chats[0].body["messages"][0]["content"]
+    assert await mindstream.ask(name, "Greet me.") == "Hello."
+    assert await mindstream.ask(name, "Count.", output=list[int]) == [1, 2]

@@ -11,10 +11,10 @@ import pytest
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
+from mindstream.memory.conversation import Line
 from mindstream.models.fake import FakeModel
 from mindstream.models.template import MAX_TEMPLATE, templates
 from mindstream.models.wrappers.override import PromptOverride
-from mindstream.reasoners.conversation import Line
 from mindstream.service.prompts import prompts
 
 FIELDS: dict[str, Any] = {

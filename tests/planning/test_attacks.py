@@ -59,7 +59,7 @@ def model(plan: str, *answers: str, mend: Sequence[str] = ()) -> FakeModel:
 async def test_steps_with_the_same_id_are_not_executed() -> None:
     box = Box()
     plan = "#E1 = look[a]\n#E2 = send[text=x]\n#E2 = send[text=y]\n#E1 = look[b]\n#E3 = look[of #E1]\n"
-    solution = await Planner(models=model(plan, "none"), tools=box.tools(), approver=allow({"send"}), replans=0).solve(
+    solution = await Planner(models=model(plan, "none"), tools=box.tools(), approve=allow({"send"}), replans=0).solve(
         "t"
     )
     assert box.sent == [] and "b" not in box.read and solution.answer == "none"
@@ -81,7 +81,7 @@ async def test_steps_with_side_effects_wait_for_the_complete_plan() -> None:
                 await asyncio.sleep(0.02)
                 sent.append(len(box.sent))
 
-    await Planner(models=Speaking(), tools=box.tools(), approver=allow({"send"})).solve("t")
+    await Planner(models=Speaking(), tools=box.tools(), approve=allow({"send"})).solve("t")
     assert sent == [0, 0, 0] and box.sent == ["x"]
 
 
@@ -112,15 +112,15 @@ async def test_reasoning_before_a_plan_is_ignored() -> None:
     box = Box()
     plan = "<think>perhaps\n#E1 = send[text=wrong]\n</think>\nPlan: look.\n#E1 = look[a]\n"
     assert [step.tool for step in (await plan_task("t", box.tools(), model(plan))).steps] == ["look"]
-    solution = await Planner(models=model(plan, "done"), tools=box.tools(), approver=allow({"send"})).solve("t")
+    solution = await Planner(models=model(plan, "done"), tools=box.tools(), approve=allow({"send"})).solve("t")
     assert box.sent == [] and box.read == ["a"] and len(solution.plan.steps) == 1
 
 
 async def test_an_idempotency_key_is_unique_to_call_and_run() -> None:
     box, plan = Box(), "#E1 = send[text=x]\n#E2 = send[text=x]\n"
     mended = model(plan, "MISSING E1", "done", mend=["#E1 = send[text=y]"])
-    await Planner(models=mended, tools=box.tools("key"), approver=allow({"send"})).solve("t")
-    await Planner(models=model(plan, "done"), tools=box.tools("key"), approver=allow({"send"})).solve("t")
+    await Planner(models=mended, tools=box.tools("key"), approve=allow({"send"})).solve("t")
+    await Planner(models=model(plan, "done"), tools=box.tools("key"), approve=allow({"send"})).solve("t")
     assert [each[0] for each in box.sent] == ["x", "x", "y", "x", "x"] and len(set(box.sent)) == 5
 
 
@@ -130,7 +130,7 @@ async def test_a_step_with_only_a_new_reason_is_not_repeated() -> None:
         "Plan: a.\n#E1 = send[text=x]\nPlan: b.\n#E2 = look[b]\n", "MISSING E2", "done",
         mend=["Plan: as before.\n#E1 = send[text=x]\nPlan: c.\n#E2 = look[c]\n"],
     )  # fmt: skip
-    await Planner(models=mended, tools=box.tools(), approver=allow({"send"})).solve("t")
+    await Planner(models=mended, tools=box.tools(), approve=allow({"send"})).solve("t")
     assert box.sent == ["x"] and box.read == ["b", "c"]
 
 
@@ -147,7 +147,7 @@ async def test_approvals_are_requested_one_at_a_time() -> None:
 
     box = Box()
     plan = "".join(f"#E{n} = send[text=m{n}]\n" for n in range(1, 6))
-    await Planner(models=model(plan, "done"), tools=box.tools(), approver=leave).solve("t")
+    await Planner(models=model(plan, "done"), tools=box.tools(), approve=leave).solve("t")
     assert most == 1 and len(box.sent) == 5
 
 
@@ -163,8 +163,8 @@ async def test_text_derived_from_untrusted_evidence_is_untrusted() -> None:
         return False
 
     plan = "#E1 = page[x]\n#E2 = look[sum up #E1]\n#E3 = send[text=#E2]\n#E4 = send[text=own]\n"
-    tools = [*box.tools(), tool(page, UNTRUSTED)]
-    solution = await Planner(models=model(plan, "done"), tools=tools, approver=leave).solve("t")
+    tools = [*box.tools(), tool(page, FROM_STRANGERS)]
+    solution = await Planner(models=model(plan, "done"), tools=tools, approve=leave).solve("t")
     assert {wish.step.id: wish.foreign for wish in wishes} == {"E3": True, "E4": False} and solution.foreign
 
 
@@ -252,7 +252,7 @@ THREE = "#E1 = send[text=1]\n#E2 after #E1 = send[text=2]\n#E3 after #E2 = send[
 async def test_a_run_of_a_living_process_is_not_resumed(tmp_path: Path) -> None:
     box, standing = Box(), PausesAfterFirstStep()
     async with Memory.open(tmp_path, "ada") as stream:
-        more: dict[str, Any] = {"tools": box.tools(), "approver": allow({"send"}), "memory": stream}
+        more: dict[str, Any] = {"tools": box.tools(), "approve": allow({"send"}), "memory": stream}
         limits = Limits(lease_s=1.0)
         planner = Planner(models=model(THREE, "done"), watchers=[standing], limits=limits, **more)
         first = asyncio.ensure_future(planner.solve("t", run="r"))
@@ -267,7 +267,7 @@ async def test_a_run_of_a_living_process_is_not_resumed(tmp_path: Path) -> None:
 async def test_a_run_with_an_expired_lease_is_resumed(tmp_path: Path) -> None:
     store, box, standing = SqliteStore(tmp_path), Box(), PausesAfterFirstStep()
     stream = stream_in(store)
-    more: dict[str, Any] = {"tools": box.tools(), "approver": allow({"send"}), "memory": stream}
+    more: dict[str, Any] = {"tools": box.tools(), "approve": allow({"send"}), "memory": stream}
     try:
         mind = model(THREE, "done")
         first = asyncio.ensure_future(
@@ -336,7 +336,7 @@ async def test_a_cancelled_run_leaves_no_task(tmp_path: Path) -> None:
         for steps in range(0, 120, 2):
             kept, run = (stream, f"r{steps}") if steps % 3 else (None, "")
             mind = model(plan, "MISSING E1", "done", mend=["#E1 = look[c]"])
-            planner = Planner(models=mind, tools=tools, approver=allow({"send"}), memory=kept)
+            planner = Planner(models=mind, tools=tools, approve=allow({"send"}), memory=kept)
             going = asyncio.ensure_future(planner.solve("t", run=run))
             for _ in range(steps):
                 await asyncio.sleep(0)
@@ -378,13 +378,11 @@ async def test_untrusted_exemplars_require_approval_for_side_effects(how: Any, f
     lines: dict[str, list[Line]] = {"make_plan": ["#E1 = send[text=a]"], "answer_from_evidence": ["done", "done"]}
     speaks = FakeModel({**lines, "act_on_task": acts})
     planner = Planner(
-        models=speaks, tools=box.tools(), how=how, exemplars=StrangersPool(foreign), approver=allow({"send"})
+        models=speaks, tools=box.tools(), how=how, exemplars=StrangersPool(foreign), approve=allow({"send"})
     )
     solution = await planner.solve("send a")
     assert bool(box.sent) is not foreign and solution.plan.foreign is foreign
-    again = Planner(
-        models=speaks, tools=box.tools(), approver=allow({"send"}), exemplars=["Question: o\n#E1 = look[x]"]
-    )
+    again = Planner(models=speaks, tools=box.tools(), approve=allow({"send"}), exemplars=["Question: o\n#E1 = look[x]"])
     solution = await again.run(Plan.load(solution.plan.save()))
     assert bool(box.sent) is not foreign, "a saved plan stays untrusted"
 
@@ -402,11 +400,11 @@ async def test_remembered_and_revised_plans_stay_untrusted(
     async with Memory.open(tmp_path, "u") as memory:
         plans = RememberedPlans(memory)
         speaks = model("#E1 = send[text=Ann]", "done", "done")
-        planner = Planner(models=speaks, tools=box.tools(), exemplars=shown, approver=yes, remembered=plans)
-        await planner.solve("send Ann")  # a source that remembers its plan
-        reused = Planner(models=model("#E1 = look[no]", "done"), tools=box.tools(), approver=yes, remembered=plans)
+        planner = Planner(models=speaks, tools=box.tools(), exemplars=shown, approve=yes, remembered=plans)
+        await planner.solve("send Ann")  # which remembers its plan
+        reused = Planner(models=model("#E1 = look[no]", "done"), tools=box.tools(), approve=yes, remembered=plans)
         await reused.solve("send Ben")
         assert box.sent == ["Ann", "Ben"] and all(wish.foreign for wish in asked) and len(asked) == 2
     broken = model("#E1 = look[x]", '{"answer": "", "missing": ["E1"]}', "done", mend=["#E1 = send[text=c]"])
-    solution = await Planner(models=broken, tools=box.tools(), exemplars=shown, approver=yes).solve("go")
+    solution = await Planner(models=broken, tools=box.tools(), exemplars=shown, approve=yes).solve("go")
     assert solution.plan.foreign and all(wish.foreign for wish in asked)

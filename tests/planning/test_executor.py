@@ -125,7 +125,7 @@ async def test_failed_calls_are_retried_if_the_tool_allows_it() -> None:
         (Traits(retries=2, changes=True, key="key"), 3, {"mine/E1/ed85f22ade5b"}),
     ):
         made.clear()
-        executor = Executor([tool(flaky, traits)], run="mine", approver=allow({"flaky"}))
+        executor = Executor([tool(flaky, traits)], run="mine", approve=allow({"flaky"}))
         await run(steps, executor)
         assert (executor.evidence["E1"].tries, len(made), set(made)) == (tries, tries, keys)
 
@@ -146,7 +146,7 @@ async def test_side_effects_need_approval_and_untrusted_arguments_always_ask() -
     plan = plan_of("#E1 = page[x]\n#E2 = send[mine]\n#E3 = send[#E1]", ["page", "send"])
     await run(plan, Executor(tools))
     assert sent == []
-    executor = Executor(tools, approver=allow({"send"}))
+    executor = Executor(tools, approve=allow({"send"}))
     await run(plan, executor)
     assert sent == ["mine"] and executor.evidence["E3"].failed and executor.evidence["E3"].foreign
     asked: list[Wish] = []
@@ -155,7 +155,7 @@ async def test_side_effects_need_approval_and_untrusted_arguments_always_ask() -
         asked.append(wish)
         return True
 
-    await run(plan, Executor(tools, approver=allow({"send"}, otherwise=yes)))
+    await run(plan, Executor(tools, approve=allow({"send"}, otherwise=yes)))
     assert sent == ["mine", "mine", "the words of x"] and [wish.foreign for wish in asked] == [True]
     assert "the words of x" in asked[0].arguments
 

@@ -9,10 +9,11 @@ import pytest
 
 from mindstream import FakeModel, Memory
 from mindstream.clock import ManualClock
+from mindstream.memory.facts import Fact, Facts
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import make_writing
-from mindstream.reasoners.facts.facts import Fact, Facts, FactsReasoner
+from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import RunContext, Utterance
 
 

@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mindstream.clock import ManualClock
+from mindstream.memory.conversation import Line
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Host, answer_with
-from mindstream.reasoners.conversation import Line
 from mindstream.service.chat.branches import find_path, follow
 
 SESSION = "companion:chat:1"

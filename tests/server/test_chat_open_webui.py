@@ -13,7 +13,7 @@ from chat_talks import heard, said, talker
 from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
 from served import Served
 
-from mindstream.reasoners.conversation import Line
+from mindstream.memory.conversation import Line
 from mindstream.service.chat.companion import is_page_task, split_context
 
 RECORDED = {

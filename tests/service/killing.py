@@ -32,13 +32,13 @@ from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.log.names import StreamName
 from mindstream.log.work import ANSWER
+from mindstream.memory.facts import ExtractFacts
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Revision
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.wrappers.cache import Cache
-from mindstream.reasoners.facts.facts import ExtractFacts
 from mindstream.service import backup, erasing, transfer
 from mindstream.service import prompts as words
 from mindstream.service.doctor import repair

@@ -129,7 +129,7 @@ async def test_approval_lets_a_plan_fetch_another_address() -> None:
         return True
 
     model = FakeModel({"act_on_task": [[LETTER], [read(STOLEN)], "done"]})
-    await Planner(models=model, tools=web.tools(), how="react", approver=approve).solve("What does the letter say?")
+    await Planner(models=model, tools=web.tools(), how="react", approve=approve).solve("What does the letter say?")
     assert web.fetched == [STOLEN] and asked == ["spy.test/?d=8812"]
 
 

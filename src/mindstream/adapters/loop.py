@@ -50,7 +50,12 @@ def wait(work: Work[T]) -> T:
         raise RuntimeError(
             "an adapter was called, and waited for, from within its own work: use its async methods there"
         )
-    return asyncio.run_coroutine_threadsafe(work, _running()).result()
+    done = asyncio.run_coroutine_threadsafe(work, _running())
+    try:
+        return done.result()
+    except BaseException:  # Ctrl-C too: what the caller no longer waits for is not done
+        done.cancel()
+        raise
 
 
 async def do(work: Work[T]) -> T:

@@ -22,10 +22,10 @@ from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.paths import read_text
 from mindstream.planning.check import check
-from mindstream.planning.executor import Wish
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, outline
+from mindstream.tools.approval import ToolRequest
 from mindstream.tools.mcp.pins import Approve, Changes, show
 
 MAX_SHOWN = 2_000
@@ -63,13 +63,14 @@ class Asker:
                     if letter in answers:
                         return letter
 
-    async def approve_call(self, wish: Wish) -> bool:
+    async def approve_call(self, wish: ToolRequest) -> bool:
         """Ask before a tool that changes something is called."""
         given = json.loads(wish.arguments)
+        step = getattr(wish, "step", None)
         lines = [(f"  {show(str(name))}: {_shown(value)}", "") for name, value in given.items()]
         marked = [("  It contains untrusted text.", "bold red")] if wish.foreign else []
         why = "with an address that only documents gave" if wish.address else "which may change something"
-        title = f"{wish.step.id} wants to call {wish.step.tool}{' ' if wish.address else ', '}{why}:"
+        title = f"{step.id if step else 'The bot'} wants to call {wish.tool}{' ' if wish.address else ', '}{why}:"
         return await self.ask("Do it? [y/N]", "yn", (title, "bold"), *lines, *marked) == "y"
 
     async def accept(self, changes: Changes) -> bool:

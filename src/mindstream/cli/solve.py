@@ -40,7 +40,7 @@ from mindstream.clock import format_iso
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
-from mindstream.planning.executor import Approver, RunWatcher, Unwatched, allow, refuse
+from mindstream.planning.executor import RunWatcher, Unwatched
 from mindstream.planning.exemplars import NONE
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.plan import Plan
@@ -59,6 +59,7 @@ from mindstream.service.solving import (
 )
 from mindstream.settings import Chosen, Settings
 from mindstream.text.words import count_of
+from mindstream.tools.approval import Approver, allow, refuse
 
 NO_ANSWER = 1
 EXEMPLARS = (
@@ -267,13 +268,13 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
         watchers: list[RunWatcher] = [screen]
         if asker and options.approve:
             watchers.append(_Changed(asker, plan))
-        approver: Approver = allow(options.allow or (), asker.approve_call if asker else refuse)
+        approve: Approver = allow(options.allow or (), asker.approve_call if asker else refuse)
         if begun.plan:
             await screen.planned(begun.plan, "")
         for evidence in begun.evidence.values():
             await screen.found(evidence)
         with screen.running():
-            solution = await solver.solve(plan, watchers, approver)
+            solution = await solver.solve(plan, watchers, approve)
         if task.offer:
             await _offer(solver, solution, screen, asker)
     if options.save:

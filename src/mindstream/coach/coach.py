@@ -32,7 +32,7 @@ from mindstream.minds.responder import Handling, Host
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.reasoners.facts.facts import FactsReasoner
+from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 
 

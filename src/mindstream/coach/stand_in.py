@@ -12,9 +12,9 @@ from mindstream.coach.packs.load import fresh, list_in, say
 from mindstream.coach.packs.pack import Lists, Topic, choices, topics_in
 from mindstream.coach.packs.safety import find_hint, spoke_of_danger
 from mindstream.coach.talker import Talk
+from mindstream.memory.conversation import DatedLine, Line
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.models.prompt import rule
-from mindstream.reasoners.conversation import DatedLine, Line
 from mindstream.text.words import Language, language_of, terms
 
 HELD = 8

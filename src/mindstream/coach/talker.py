@@ -19,13 +19,13 @@ from mindstream.coach.packs.load import fresh, phrases
 from mindstream.coach.packs.pack import Pack, Phase, zone_in
 from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ReplyInvalid
 from mindstream.log.events import Failed, Said
+from mindstream.memory.conversation import DatedLine, Line, Note
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars, find_examples
 from mindstream.memory.store.store import Entry
 from mindstream.minds.context import gather_context
 from mindstream.models.model import Message, Model, Piece, Request
 from mindstream.models.prompt import Prompt
-from mindstream.reasoners.conversation import DatedLine, Line, Note
 from mindstream.reasoners.reasoner import Briefing
 from mindstream.text.context import Part, fit
 from mindstream.text.links import LinkFilter, links

@@ -39,6 +39,7 @@ from mindstream.memory.store.store import Fence
 from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
+from mindstream.tools.approval import Approve
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import genai, span
@@ -129,6 +130,7 @@ class Life:
         exemplars: Exemplars | None = None,
         without_model: bool = False,
         command: str = "",
+        approve: Approve | None = None,
     ) -> AsyncIterator[Life]:
         """Begin or continue a mind's life, and hold it until the block ends.
 
@@ -142,12 +144,17 @@ class Life:
             exemplars: finds similar tasks and how they were carried out, for example a member of a pool.
             without_model: allow rules to continue a life that had a language model.
             command: the command line that continues it, for people who look at it later.
+            approve: the names of tools that may change the world, or a function that decides about each such call
+                (tools/approval); other calls wait until the user allows them through the log. It replaces
+                `config.permits.tools`.
 
         Raises:
             InputError: there is no goal, an order is not understood, or the life had a language model and now has none.
             HeldElsewhere: another process runs it.
             StorageError: the log cannot be read or written.
         """
+        if approve is not None:
+            config = replace(config, permits=replace(Permits.of(approve), always=config.permits.always))
         async with contextlib.AsyncExitStack() as opened:
             shared = await opened.enter_async_context(open_models(models, memory.clock))
             if not without_model:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mindstream.life.events import PermissionAsked
 from mindstream.life.state import LifeState
 from mindstream.models.model import Call
+from mindstream.tools.approval import Approve, Approver, approver, refuse
 from mindstream.tools.tool import Tool, traits_of
 
 
@@ -18,10 +19,17 @@ class Permits:
     Attributes:
         tools: these may change the world, unless their arguments may contain third-party content.
         always: these may in any case, because the person chose their scope (a folder to write into).
+        approve: decides about every other call; False: the user of the life is asked, through its log.
     """
 
     tools: Collection[str] = ()
     always: Collection[str] = ()
+    approve: Approver = refuse
+
+    @classmethod
+    def of(cls, approve: Approve) -> Permits:
+        """Return the permissions for a value of `approve=` (tools/approval)."""
+        return cls(approve=approver(approve)) if callable(approve) else cls(tools=approve)
 
     def allow(self, tool: Tool, tainted: bool) -> bool:
         """Return whether a call needs no approval."""

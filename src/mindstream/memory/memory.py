@@ -2,48 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self, TypeAlias
 
-from mindstream.clock import Time, moment_or_none
-from mindstream.errors import InputError
+from pydantic import JsonValue
+
+from mindstream.clock import Clock, Time, moment_or_none
+from mindstream.errors import InputError, SettingsError
 from mindstream.identifiers import normal_name
 from mindstream.memory.curation import audit as auditing
 from mindstream.memory.curation import curation, forgetting
 from mindstream.memory.curation.forgetting import ForgetRequest, Forgotten, Removal
+from mindstream.memory.facts import extract_facts
 from mindstream.memory.lifecycle import proposal
 from mindstream.memory.lifecycle import sleep as sleeping
 from mindstream.memory.lifecycle import undo_sleep as undoing
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Fence
 from mindstream.memory.stream import Stream
+from mindstream.models.roles import AnyModels, Models, open_models
 
 if TYPE_CHECKING:
+    from mindstream.log.names import StreamName
+    from mindstream.memory.opening import AnyStore
+    from mindstream.memory.policy import AnyPolicy
+    from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.model import Model
 
 __all__ = ["Memory"]
+Records: TypeAlias = list[Record]
 
 
 class Memory(Stream):
-    """All that is remembered under one name: `retain`, `recall`, `get`, `correct`, `forget`, `history`, and sleep.
+    """All that is remembered under one name. It needs neither a language model nor a service.
 
-    It needs neither a mind nor a language model: `async with Memory.open("data", "ann") as memory: …`
+        async with Memory.open("data", "ann") as memory:  # a folder, and whose memory it is
+            note = await memory.retain("Anna is allergic to peanuts.")
+            for hit in await memory.recall("what must Anna not eat?", limit=3):
+                print(hit.text, hit.created, hit.confidence)
+            await memory.correct(note.id, "Anna is allergic to peanuts and cashews.")
+            print(await memory.history(note.id))  # both wordings
+            await memory.forget(about="cashews")  # permanent; find_removal(…) shows it in advance
+
+    - *Write*: `retain`, `retain_all`, `retain_messages` (with `extract=True` a model extracts facts from them).
+    - *Read*: `recall` ranks by a question, `list` and `find` filter, `get` reads by id, `history` has all wordings.
+    - *Change*: `correct`, `supersede`, `replace`; the old wording stays in the history.
+    - *Remove*: `forget` deletes permanently, with what was derived; `archive` shows what decayed.
+    - *Consolidate*: `sleep`, `propose_sleep`, `undo_sleep`, `audit`.
+
+    Times are datetimes, dates, ISO 8601 texts or seconds since 1970, in UTC unless they name a zone.
 
     Raises (from every method): StorageError; InputError for invalid arguments.
     """
 
-    async def retain_messages(self, messages: Sequence[Mapping[str, str]], session: str = "") -> list[Record]:
-        """Write the messages of a conversation, one record each, in one transaction. No language model is called.
+    models: Models | None = None
+    """Extract facts from messages; see `open(model=…)`."""
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls,
+        data: AnyStore,
+        name: StreamName | str,
+        *,
+        embed: Embedder | str | None = None,
+        clock: Clock | None = None,
+        seed: int | str | None = None,
+        policy: AnyPolicy = MappingProxyType({}),
+        model: AnyModels | None = None,
+    ) -> AsyncIterator[Self]:
+        """Open the memory of a user in a folder (created if missing), a database or a store.
+
+        What is opened here is closed when the block ends.
 
         Args:
-            messages: `role` (`user`, or the name of another speaker) and `content`, as in chat APIs; oldest first.
+            embed: an embedder or its name; None: the one of the memory's vectors, wordllama for a new memory. With
+                any other, recall and writing are refused until `reembed()` was called.
+            policy: `keep` (nothing is archived) or `decay` (unused records are), recorded for this memory; or values
+                by name, valid while it is open (memory/policy). Empty: the recorded policy, `keep` for a new memory.
+            model: extracts facts in `retain_messages(…, extract=True)`: a name such as `openai:gpt-5-mini`, a model, or
+                a table of these by role (`facts`). None: there is none.
+
+        Raises:
+            InputError: there is no such policy.
+            SettingsError: there is no such embedder or model.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            models = None if model is None else await stack.enter_async_context(open_models(model, clock))
+            opened = super().open(data, name, embed=embed, clock=clock, seed=seed, policy=policy)
+            memory = await stack.enter_async_context(opened)
+            memory.models = models
+            yield memory
+
+    async def retain_messages(
+        self, messages: Sequence[Mapping[str, str]], session: str = "", *, extract: bool = False
+    ) -> Records:
+        """Write the messages of a conversation, one record each, in one transaction; return the records.
+
+        Args:
+            messages: `role` (`user`, or the name of another speaker) and `content`, as in chat APIs, and optionally
+                `created` (ISO 8601); oldest first.
             session: the session that they are part of.
+            extract: let the memory's model extract lasting facts about the user, and write them as notes, which replace
+                the notes that they make untrue. The new notes are returned after the messages.
+
+        Raises:
+            SettingsError: `extract`, and the memory was opened without a model; nothing is written.
+            ModelError: the model failed; the messages are stored.
         """
         for message in messages:
             if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
                 raise InputError(f'a message is {{"role": "user" or "assistant", "content": text}}, not {message!r}')
+        if extract and self.models is None:
+            raise SettingsError('extract=True needs a model: Memory.open(…, model="openai:gpt-5-mini")')
         session = normal_name(session)
-        return await self.retain_all(
+        records = await self.retain_all(
             [
                 RecordDraft(
                     text=message["content"],
@@ -51,22 +126,47 @@ class Memory(Stream):
                     episode=session,
                     data={"by_user": message["role"] == "user"},
                     by=self.name if message["role"] == "user" else message["role"],
+                    created=message.get("created"),
                 )
                 for message in messages
             ]
         )
+        if not extract or self.models is None:
+            return records
+        return [*records, *await extract_facts(self, self.models.of("facts"), records)]
 
     async def get(self, id_: str) -> Record | None:
         """Return a record by its id, archived and superseded ones too; None if it was erased or never existed."""
         return next(iter(await self.store.records(self.key, [id_])), None)
 
-    async def history(self, id_: str) -> list[Record]:
+    async def history(self, id_: str) -> Records:
         """Return all wordings of a record, from the first to the current one; `id_` may be any of them.
 
         Raises:
             InputError: there is no such record.
         """
         return await curation.read_history(self, id_)
+
+    async def list(
+        self,
+        limit: int | None = 100,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        session: str | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
+        where: Mapping[str, JsonValue] | None = None,
+    ) -> Records:
+        """Return current records, newest first; no ranking, and nothing strengthens or decays.
+
+        Args:
+            limit: maximum number of records; None: all.
+            kinds: only records of these kinds.
+            session: only records of this session.
+            since, until, where: as in `recall`.
+        """
+        chosen = dict(where or {}) | ({} if session is None else {"episode": normal_name(session)})
+        return await self.find(limit, kinds=kinds, since=since, until=until, where=chosen)
 
     async def forget(
         self,

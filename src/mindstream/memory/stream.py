@@ -393,7 +393,7 @@ class Stream:
     async def retain(
         self,
         text: str,
-        kind: Kind = "observation",
+        kind: Kind = "note",
         *,
         by: str = "",
         episode: str = "",
@@ -409,6 +409,7 @@ class Stream:
         """Write one record and return it once it is on disk. No language model is called.
 
         Args:
+            kind: `note` (a fact), `chat`, `observation`, `thought`, `document`, …; recall can filter by it.
             importance: 1 (mundane) to 10 (poignant); None: not rated.
             evidence: ids of the records that it is derived from.
             data: custom fields; `recall(where=…)` filters by them.
@@ -448,6 +449,7 @@ class Stream:
         query: str,
         k: int = 10,
         *,
+        limit: int | None = None,
         kinds: Sequence[Kind] | None = None,
         since: Time | None = None,
         until: Time | None = None,
@@ -459,9 +461,12 @@ class Stream:
         floor: float = 0.0,
         rerank: bool = True,
     ) -> Recollection:
-        """Return the k best records with the parts of their scores, and the certainty that at least one is relevant.
+        """Return the k best records, best first, and the certainty that at least one is relevant.
+
+        Each hit has `text`, `created`, `confidence` (0 to 1, calibrated), `score` with its `parts`, and the `record`.
 
         Args:
+            limit: another name of `k`.
             since, until: time of writing, both included: seconds since 1970, a datetime, a date or ISO 8601 text, in
                 UTC unless it names a zone. A date alone is a whole day.
             as_of: read the stream as of that moment: records written by then that held then. Such a recall touches
@@ -476,6 +481,7 @@ class Stream:
             rerank: use the second stage, if there is one.
         """
         self.require_own_vectors()
+        k = k if limit is None else limit
         if touch and as_of is None:
             await self._touches.overdue()
         filters = Filters(

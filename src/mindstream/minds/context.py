@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import ModelError
+from mindstream.memory.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.relevance import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
-from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
 from mindstream.text.context import Part, fit
 
 HISTORY_TOKENS, EARLIER_TOKENS, MEMORY_TOKENS = 3_000, 800, 450

@@ -110,7 +110,7 @@ class Mind:
         *,
         user: StreamName | str = "you",
         session: str | None = None,
-        models: AnyModels = "rules",
+        models: AnyModels | None = None,
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
         responder: ResponderFactory | None = None,
@@ -130,7 +130,8 @@ class Mind:
             user: the mind's user.
             session: the conversation to continue; None begins a new one. Memory spans all sessions.
             models: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
-                or `Models`. A required role that is missing is an error, unless there is a default.
+                or `Models`. A required role that is missing is an error, unless there is a default. None: the models of
+                the responder (`ChatBot.using(model=…)`), else rules.
             tools: tools for its reasoners, in addition to their own.
             reasoners: reasoners in addition to those of the responder; each writes its own slot.
             embed: an embedder or its name; None: the one that made the memory's vectors (wordllama for a new memory).
@@ -150,6 +151,8 @@ class Mind:
         clock = clock or clock_of(data)
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
+        if models is None:
+            models = getattr(responder, "models", None) or "rules"
         async with contextlib.AsyncExitStack() as opened_here:
             shared = await opened_here.enter_async_context(open_models(models, clock))
             store = await opened_here.enter_async_context(opened_store(data))

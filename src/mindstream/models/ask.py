@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -42,15 +42,26 @@ async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGener
 
 
 async def act(
-    model: Model, prompt: Prompt[R], tools: Sequence[ToolSpec], turns: Sequence[Message] = (), role: str = ""
+    model: Model,
+    prompt: Prompt[R],
+    tools: Sequence[ToolSpec],
+    turns: Sequence[Message] = (),
+    role: str = "",
+    on_text: Callable[[str], None] | None = None,
 ) -> tuple[str, tuple[Call, ...]] | R:
-    """Return (text, calls) while the model wants to call tools, else its typed answer."""
+    """Return (text, calls) while the model wants to call tools, else its typed answer.
+
+    Args:
+        on_text: called with each piece of text as it arrives.
+    """
     request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
-    text, calls, _ = await gather_reply(model, request)
+    text, calls, _ = await gather_reply(model, request, on_text)
     return (text, calls) if calls else prompt.ground(prompt.parse(text), turns)[0]
 
 
-async def gather_reply(model: Model, request: Request) -> tuple[str, tuple[Call, ...], Usage | None]:
+async def gather_reply(
+    model: Model, request: Request, on_text: Callable[[str], None] | None = None
+) -> tuple[str, tuple[Call, ...], Usage | None]:
     """Return the text, the calls and the usage of a complete reply; unprintable characters are removed."""
     text, calls, used = list[str](), list[Call](), None
     async with aclosing(legible_parts(model.reply(request))) as parts:
@@ -58,6 +69,8 @@ async def gather_reply(model: Model, request: Request) -> tuple[str, tuple[Call,
             match part:
                 case Piece():
                     text.append(part.text)
+                    if on_text is not None:
+                        on_text(part.text)
                 case Call():
                     calls.append(part)
                 case Usage():

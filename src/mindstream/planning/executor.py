@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -22,6 +22,8 @@ from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, bind, find_parts
 from mindstream.text.links import links
+from mindstream.tools.approval import Approver, ToolRequest, refuse
+from mindstream.tools.approval import allow as allow  # known by callers from here
 from mindstream.tools.call import Observation, addresses_of, call_tool, observe_text, refusal_of, ungiven
 from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, key_argument, traits_of
 
@@ -127,24 +129,11 @@ class Unwatched:
         pass
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A call that needs approval.
-
-    Attributes:
-        arguments: the tool's arguments as JSON, evidence filled in.
-        foreign: the arguments contain third-party content.
-        address: why approval is needed for a call that only reads: no trusted source gave this address.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Wish(ToolRequest):
+    """A call of a plan that needs approval; evidence is filled into the arguments."""
 
     step: PlannedStep
-    arguments: str
-    foreign: bool
-    address: str = ""
-
-
-Approver: TypeAlias = Callable[[Wish], Awaitable[bool]]
-"""Decides whether a call may be made."""
 
 
 def refusal(wish: Wish) -> str:
@@ -153,32 +142,7 @@ def refusal(wish: Wish) -> str:
         return refusal_of(wish.address)
     if wish.foreign:
         return "not called: it changes the world, its arguments have third-party content, and it was not approved"
-    return f"not called: it changes the world and was not approved (--allow {wish.step.tool} does)"
-
-
-async def refuse(_: Wish) -> bool:
-    """Approve nothing: the default without a person to ask."""
-    return False
-
-
-def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
-    """Approve calls of these tools unless their arguments have third-party content; ask `otherwise` about others."""
-
-    async def approver(wish: Wish) -> bool:
-        return (wish.step.tool in tools and not wish.foreign) or await otherwise(wish)
-
-    return approver
-
-
-def one_at_a_time(approver: Approver) -> Approver:
-    """Ask about one call at a time: a person reads one question after the other."""
-    asking = asyncio.Lock()
-
-    async def ask(wish: Wish) -> bool:
-        async with asking:
-            return await approver(wish)
-
-    return ask
+    return f"not called: it changes the world and was not approved (--allow {wish.tool} does)"
 
 
 CLOCK = SystemClock()
@@ -224,7 +188,7 @@ class Executor:
         *,
         run: str = "run",
         limits: Limits | None = None,
-        approver: Approver = refuse,
+        approve: Approver = refuse,
         watchers: Sequence[RunWatcher] = (),
         found: Mapping[str, Evidence] | None = None,
         foreign: bool = False,
@@ -233,7 +197,7 @@ class Executor:
     ) -> None:
         self.evidence: dict[str, Evidence] = dict(found or {})
         self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
-        self._run, self._limits, self._approver, self._watchers = run, limits or Limits(), approver, watchers
+        self._run, self._limits, self._approve, self._watchers = run, limits or Limits(), approve, watchers
         self._take_call, self._instead, self._is_untrusted = take_call, instead, foreign
         self._written = 0
         self._free = asyncio.Semaphore(self._limits.at_once)
@@ -353,8 +317,9 @@ class Executor:
                 f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
             )
         untrusted = foreign or self._is_untrusted
-        wish = Wish(step, written, untrusted, self._ungiven(step, tool, written, needed) if untrusted else "")
-        if (traits.changes or wish.address) and not await self._approver(wish):
+        address = self._ungiven(step, tool, written, needed) if untrusted else ""
+        wish = Wish(tool=step.tool, arguments=written, foreign=untrusted, address=address, step=step)
+        if (traits.changes or wish.address) and not await self._approve(wish):
             return failed(refusal(wish), arguments)
         began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)

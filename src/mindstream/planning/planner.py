@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 from mindstream import chance, redaction
-from mindstream.errors import BudgetSpent, InputError, ToolError
+from mindstream.errors import BudgetSpent, InputError, ReplyInvalid, ToolError
 from mindstream.log import erasures
 from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
+from mindstream.models.ask_in_words import ask, question_for
 from mindstream.models.attribution import calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.moved import renamed_arguments
-from mindstream.planning.executor import LIMITS, Approver, Limits, RunWatcher, one_at_a_time, refuse
+from mindstream.planning.executor import LIMITS, Limits, RunWatcher
 from mindstream.planning.exemplars import LessonText, find_exemplars
 from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.plan import Plan, PlannedStep
@@ -37,6 +39,7 @@ from mindstream.planning.run import (
 )
 from mindstream.planning.strategies.react import react
 from mindstream.planning.strategies.remembered import RememberedPlans
+from mindstream.tools.approval import Approve, approver
 from mindstream.tools.tool import FunctionTool, Tool, Traits, checked_tools, tool, traits_of
 from mindstream.tracing import genai, span
 
@@ -53,7 +56,11 @@ UNPLANNED = ("react", "direct", "cot")
 WITHOUT_TOOLS = ("direct", "cot")
 
 
-@renamed_arguments(leave="approver")
+T = TypeVar("T")
+IN_FORM = "What is the answer to this task, in the form of the schema? Take all of it from the answer below."
+
+
+@renamed_arguments(leave="approve")
 @dataclass(frozen=True, kw_only=True)
 class Planner:
     """Plans tasks and solves them with tools: as ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023).
@@ -71,7 +78,8 @@ class Planner:
         seconds: timeout of a run; a resumed run has it again.
         replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
         own_knowledge: ask the model for its own knowledge if a step fails; such evidence is marked (`Solution.own`).
-        approver: asked for approval before a tool that changes the world is called; by default such calls are refused.
+        approve: the names of tools that may change the world, or a function that decides about each such call
+            (tools/approval); by default such calls are refused.
         watchers: notified of a run's progress.
         remembered: plans of earlier tasks. A plan for a task of the same form is run without the planner, and a new
             plan that ends well is kept (not for strategies without a plan).
@@ -88,7 +96,7 @@ class Planner:
     replans: int = 1
     own_knowledge: bool = False
     limits: Limits = LIMITS
-    approver: Approver = refuse
+    approve: Approve = ()
     watchers: Sequence[RunWatcher] = ()
     remembered: RememberedPlans | None = None
 
@@ -108,10 +116,16 @@ class Planner:
         """Run a plan, and answer its task; raises as `solve` does."""
         return await self.solve(plan.task, plan, run=run)
 
-    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "") -> Solution:
+    @overload
+    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "", output: type[T]) -> Solution[T]: ...
+    @overload
+    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "") -> Solution: ...
+    async def solve(self, task: str, plan: Plan | None = None, *, run: str = "", output: Any = None) -> Solution[Any]:
         """Solve a task with a given plan, or one that the planner writes.
 
         Args:
+            output: the type of the answer, a Pydantic model for example: `solution.output` has it. The solver's model
+                is asked once more to put its answer into that form, unless it is in it.
             run: the name of the run in the memory's log. An interrupted run of that name is resumed. "": a new name.
 
         Raises:
@@ -123,6 +137,17 @@ class Planner:
             ModelError: the planner or the solver failed. (A spent budget is no error: see `Solution.stopped`.)
             StorageError: the log cannot be written.
         """
+        solution = await self._solve(task, plan, run)
+        if output is None or not solution.answer or solution.is_quotation:
+            return solution
+        with contextlib.suppress(ReplyInvalid):
+            return replace(solution, output=question_for(output)(question="").parse(solution.answer))
+        role = "worker" if self.how in UNPLANNED else "solver"
+        asked = f"{IN_FORM}\n\nTask: {solution.task}\n\nAnswer: {solution.answer}"
+        async with _choose_models(self.models, (role,), self.budget or Budget()) as named:
+            return replace(solution, output=await ask(named[role], asked, role, output=output))
+
+    async def _solve(self, task: str, plan: Plan | None, run: str) -> Solution:
         task = (await redaction.cleaned(task)).text
         how, memory = self.how, self.memory
         if how not in STRATEGIES:
@@ -158,7 +183,7 @@ class Planner:
                 allowance,
                 self.replans,
                 self.limits,
-                one_at_a_time(self.approver),
+                approver(self.approve),
                 (*([journal] if journal else []), *self.watchers),
                 run,
                 begun,

@@ -6,9 +6,11 @@ counts.
 from __future__ import annotations
 
 import contextvars
+import typing
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic
 
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.models.ask import ask, speak
@@ -17,7 +19,7 @@ from mindstream.models.providers.thoughts import Thinking
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
 from mindstream.planning.events import NOTHING_SPENT, Spent
-from mindstream.planning.executor import CLOCK, Approver, Executor, Limits, RunWatcher
+from mindstream.planning.executor import CLOCK, Executor, Limits, RunWatcher
 from mindstream.planning.exemplars import LessonText
 from mindstream.planning.formats.read import read, read_other
 from mindstream.planning.formats.rewoo import Rewoo, StepReader, write_plan
@@ -37,6 +39,7 @@ from mindstream.planning.prompts import (
     show_steps,
     states_of,
 )
+from mindstream.tools.approval import Approver
 from mindstream.tools.call import UntrustedText
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import genai, span
@@ -130,8 +133,16 @@ class Allowance:
         )
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Output = TypeVar("Output", default=None)
+else:
+    Output = typing.TypeVar("Output")
+
+
 @dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Generic[Output]):
     """The result of a run.
 
     Attributes:
@@ -141,6 +152,7 @@ class Solution:
         missing: the steps that failed.
         changes: the changes of each revision of the plan.
         lessons: the ids of the pool's lessons that were in the prompts.
+        output: the answer in the form that `solve(output=…)` names; None: no form was named, or there is no answer.
     """
 
     task: str
@@ -154,6 +166,7 @@ class Solution:
     run: str = ""
     unanswered: str = ""
     lessons: tuple[str, ...] = ()
+    output: Output | None = None
 
     @property
     def is_quotation(self) -> bool:
@@ -218,7 +231,7 @@ class PlanningRun:
     allowance: Allowance
     replans: int
     limits: Limits
-    approver: Approver
+    approve: Approver
     watchers: Sequence[RunWatcher]
     name: str
     begun: RunCheckpoint
@@ -315,7 +328,7 @@ class PlanningRun:
             self.tools,
             run=self.name,
             limits=self.limits,
-            approver=self.approver,
+            approve=self.approve,
             watchers=self.watchers,
             found=self.evidence,
             foreign=self.plan.foreign,

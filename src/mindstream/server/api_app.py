@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
@@ -17,6 +18,7 @@ import mindstream as package
 from mindstream.errors import MindstreamError
 from mindstream.location import AnyData
 from mindstream.memory.opening import open_everyone
+from mindstream.minds.chat_bot import BotFactory
 from mindstream.models.roles import Models
 from mindstream.server.asgi import App, Receive, Scope, Send
 from mindstream.server.auth import Admission, AuthMiddleware, checked_public_url
@@ -126,6 +128,7 @@ def app(
     data: AnyData | Runtime = "data",
     *,
     model: str | Models | None = None,
+    bots: Mapping[str, BotFactory] = MappingProxyType({}),
     require_token: bool = False,
     hosts: tuple[str, ...] = (),
     origins: tuple[str, ...] = (),
@@ -142,6 +145,8 @@ def app(
     Args:
         data: a data folder, the URL of a PostgreSQL database, or a runtime.
         model: the model for all roles, by name or as `Models`; None: as the settings say.
+        bots: chat bots by name, as `{"support": ChatBot.using(model=…, instructions=…)}`; each appears under
+            /v1/models and answers at /v1/chat/completions. One without a model answers by those of the server.
         require_token: every request needs a token. Otherwise only those of programs on this machine are accepted
             without one: see `auth.is_local`. Set it if the application is mounted behind a proxy.
         hosts: names under which it is served, in addition to localhost.
@@ -156,12 +161,13 @@ def app(
 
     Raises:
         SettingsError: there is no such model.
-        InputError: `public_url` cannot be used.
+        InputError: `public_url` or the name of a bot cannot be used.
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
     models = model if isinstance(model, Models) else None
     runtime = runtime_for(data, settings, models, offered, at_once, "whole" if thinks else "talks")
+    runtime.add_bots(bots)
     tokens = Tokens(runtime.server_store, runtime.clock)
     public = checked_public_url(public_url) if public_url else ""
     return ApiApp(runtime, Admission(tokens, require_token, tuple(hosts), tuple(origins), issuer, public), webhook)

@@ -19,7 +19,7 @@ from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
-from mindstream.planning.executor import Approver, RunWatcher, refuse
+from mindstream.planning.executor import RunWatcher
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars, find_exemplars
 from mindstream.planning.formats.read import read_plan
 from mindstream.planning.formats.rewoo import write_plan
@@ -33,6 +33,7 @@ from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 from mindstream.sharing.member import Offering, offered_pool, plan_shot
+from mindstream.tools.approval import Approver, refuse
 from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools
@@ -109,10 +110,10 @@ class Solver:
         return await self.planner.plan(self.task.text, on_step)
 
     async def solve(
-        self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), approver: Approver = refuse
+        self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), approve: Approver = refuse
     ) -> Solution:
         """Solve the task; raises as `Planner.solve` does."""
-        planner = replace(self.planner, watchers=watchers, approver=approver)
+        planner = replace(self.planner, watchers=watchers, approve=approve)
         return await planner.solve(self.task.text, plan or self.task.plan, run=self.task.run)
 
 

@@ -21,10 +21,9 @@ from mindstream.memory.recall.exemplars import Example
 from mindstream.memory.store.store import Entry
 from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import unit
-from mindstream.models.model import Model
+from mindstream.models.model import Model, estimate_tokens
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import Rules
-from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.events import LessonRetired, LessonsShared, LessonWritten, TaskJudged
 from mindstream.sharing.exemplar import question_id
 from mindstream.sharing.lesson import Lesson

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import act
 from mindstream.models.model import Call, Message, Model, ToolSpec
 from mindstream.models.prompt import Prompt, delimited
+from mindstream.tools.approval import Approve, with_approval
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool, is_in_run
 
@@ -71,12 +72,22 @@ class Host(Protocol):
         """Return new messages since the loop began, which the model must consider; "" for none."""
 
 
-async def run_loop(model: Model, prompt: Prompt[R], host: Host, *, steps: int, role: str = "", last: str = LAST) -> R:
+async def run_loop(
+    model: Model,
+    prompt: Prompt[R],
+    host: Host,
+    *,
+    steps: int,
+    role: str = "",
+    last: str = LAST,
+    on_text: Callable[[str], None] | None = None,
+) -> R:
     """Ask a model with tools until it answers.
 
     Args:
         steps: maximum number of model calls; the last one offers no tools.
         last: the message to the model before its last step.
+        on_text: called with each piece of text as it arrives, also before tool calls.
 
     Raises:
         ModelError: the model failed, or did not answer within `steps`. Errors of the host are raised as they are.
@@ -88,10 +99,12 @@ async def run_loop(model: Model, prompt: Prompt[R], host: Host, *, steps: int, r
         offered = tuple(host.specs()) if step < steps - 1 else ()
         if step and not offered:
             turns.append(Message("user", last))
-        done = await act(model, prompt, offered, turns, role)
+        done = await act(model, prompt, offered, turns, role, on_text)
         if not isinstance(done, tuple):
             return done
         words, wished = done
+        if words.strip() and on_text is not None:
+            on_text("\n\n")
         calls = tuple(Call(call.tool, call.arguments, call.id or f"call_{step}_{n}") for n, call in enumerate(wished))
         results = await host.make(calls, offered)
         turns.append(Message("assistant", words, calls[: len(results)]))
@@ -109,16 +122,25 @@ async def run_tool_loop(
     steps: int = 6,
     tool_timeout_s: float = 30.0,
     role: str = "",
+    approve: Approve | None = None,
+    on_text: Callable[[str], None] | None = None,
 ) -> R:
     """Ask a model with tools until it answers; the calls of a step run at the same time.
 
     The sequence of tools is read at each step, so that a tool can add others to it (`tool_search.find_tools_tool`).
 
+    Args:
+        approve: the names of tools that may change the world, or a function that decides about each such call
+            (tools/approval). None: all are called.
+        on_text: gets the model's words as they come, those before a call of a tool too.
+
     Raises:
         ModelError: the model failed, or did not answer within `steps`.
     """
-    host = _ConcurrentHost(tools, watcher or ToolLog(), tool_timeout_s)
-    return await run_loop(model, prompt, host, steps=steps, role=role)
+    if approve is not None:
+        tools = with_approval(tools, approve)
+    host = _AtOnce(tools, watcher or ToolLog(), tool_timeout_s)
+    return await run_loop(model, prompt, host, steps=steps, role=role, on_text=on_text)
 
 
 async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float = 30.0) -> Observation:

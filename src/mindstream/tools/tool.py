@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, overload
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs
@@ -194,15 +194,24 @@ def _written(result: object) -> str:
     return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
 
 
-def tool(function: Callable[..., Any], traits: Traits = PLAIN) -> FunctionTool:
+@overload
+def tool(function: Callable[..., Any], traits: Traits = PLAIN) -> FunctionTool: ...
+@overload
+def tool(*, changes: bool) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    function: Callable[..., Any] | None = None, traits: Traits = PLAIN, *, changes: bool = False
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function, a method or a `partial`, sync or async, with type hints and a docstring.
 
-    Arguments that a `partial` has set are not shown, and cannot be set again.
+    Arguments that a `partial` has set are not shown, and cannot be set again. `@tool(changes=True)`: it changes the world (sends, writes,
+    pays), and is called only if the call is approved.
 
     Raises:
         TypeError: an argument has no type hint or cannot be given by name, or there is no docstring, which is the
             description for the model.
     """
+    if function is None:
+        return partial(tool, traits=Traits(changes=changes))
     key = _key(function)
     shape = _SHAPES[key] = _SHAPES.get(key) or _shape(function)
     if len(_SHAPES) > MAX_SHAPES:

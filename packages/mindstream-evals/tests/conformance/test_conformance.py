@@ -32,7 +32,7 @@ from mindstream.models.providers.provider import provider
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.reasoners.facts.facts import FactsReasoner
+from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.night import SleepReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, Trigger
 from mindstream.reasoners.reflect.reflect import ReflectReasoner

@@ -81,17 +81,17 @@ class _Teller:
 
 
 async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, limits: IssuedLimits) -> int:
+    from mindstream.minds.chat_bot import NAME, ChatResponder
     from mindstream.server.budgets import Budgets
     from mindstream.server.run import allow_connections
     from mindstream.server.server_state import ServerState
     from mindstream.server.tokens import Tokens
-    from mindstream.service.chat.companion import NAME, Companion
     from mindstream.service.operations.orphaned_work import OrphanedWork
     from mindstream.service.operations.runtime import Runtime
 
     allow_connections()
     async with Runtime.open_reader(settings, at_once=at_once, part="thinks") as runtime:
-        runtime.responders[NAME] = lambda: Companion
+        runtime.responders[NAME] = lambda: ChatResponder
         await runtime.check()
         state, tokens = ServerState(runtime.server_store, runtime.clock), Tokens(runtime.server_store, runtime.clock)
         budgets = Budgets(state, runtime.clock, tokens, limits)

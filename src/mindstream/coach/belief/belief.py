@@ -28,13 +28,13 @@ from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
 from mindstream.log.events import PlanChanged, Remembered, Thought
 from mindstream.memory.belief import Belief, merged
+from mindstream.memory.conversation import Note, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.relevance import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.conversation import Note, lines, lines_of_talks, note
 from mindstream.reasoners.reasoner import EVERY_TURN, Briefing, RunContext, RunResult, Trigger, Writing
 from mindstream.text.context import Part, fit
 from mindstream.text.words import language_of

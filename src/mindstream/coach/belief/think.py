@@ -22,10 +22,10 @@ from mindstream.coach.packs.pack import Pack, Phase, Resource
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief, merged
+from mindstream.memory.conversation import Line, Note, user_statements
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
-from mindstream.reasoners.conversation import Line, Note, user_statements
 from mindstream.reasoners.reasoner import Briefing, RunContext, Writing
 from mindstream.text.classifier import Support, complaint, named
 from mindstream.text.links import bare, has_links, links, without_links

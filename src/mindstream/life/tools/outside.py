@@ -15,6 +15,7 @@ from mindstream.life.steps import Done
 from mindstream.life.tools.own_tools import Where
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
+from mindstream.tools.approval import ToolRequest
 from mindstream.tools.call import Observation, call_tool, ungiven
 from mindstream.tools.tool import Tool, key_argument, traits_of
 from mindstream.tools.tool_search import ToolIndex
@@ -87,12 +88,13 @@ class OutsideTool:
         address = ungiven(self.tool, call.arguments, where.given) if where.tainted else ""
         if address or not self.permits.allow(self.tool, where.tainted):
             wish = permission.decision_on(self.state, call)
-            if not wish:
+            request = ToolRequest(tool=call.tool, arguments=call.arguments, foreign=where.tainted, address=address)
+            if not wish and not await self.permits.approve(request):
                 asked = PermissionAsked(id=where.id, tool=call.tool, arguments=call.arguments, foreign=where.tainted)
                 events = () if permission.is_asked(self.state, call) else (asked,)
                 return Done(Observation(HELD_ADDRESS if address else HELD, failed=True), events=events)
-            used = (PermissionUsed(id=wish),)
-            if not self.state.leave[wish]:
+            used = (PermissionUsed(id=wish),) if wish else ()
+            if wish and not self.state.leave[wish]:
                 return Done(Observation(REFUSED, failed=True), events=used)
         timeout_s = traits_of(self.tool).timeout_s or TIMEOUT_S
         return Done(await call_tool(self._with_key(call, where.id), [self.tool], timeout_s), events=used)

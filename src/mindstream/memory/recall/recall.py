@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -25,10 +26,12 @@ from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Polic
 from mindstream.memory.recall.question import understood
 from mindstream.memory.recall.relevance import (
     LOW_CERTAINTY,
+    LOW_CONFIDENCE,
     Positions,
     Scored,
     Weights,
     certainty,
+    confidences,
     relevance,
     weights_for,
 )
@@ -53,13 +56,34 @@ CANDIDATES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A record that was returned (without its vector: `store.records` has it), with its score and the parts of the
-    score.
+    """A hit: a record that was returned.
+
+    Attributes:
+        record: without its vector (`store.records` has it).
+        score: ranks the hits of one question; it has no bounds, and means nothing between questions.
+        parts: the parts of the score.
+        confidence: calibrated probability, 0 to 1, that this record answers the question.
     """
 
     record: Record
     score: float
     parts: Mapping[str, float]
+    confidence: float = 0.0
+
+    @property
+    def id(self) -> str:
+        """The id of the record: for `correct`, `forget`, `get`."""
+        return self.record.id
+
+    @property
+    def text(self) -> str:
+        """The text of the record."""
+        return self.record.text
+
+    @property
+    def created(self) -> datetime:
+        """When it was said or observed, in UTC."""
+        return datetime.fromtimestamp(self.record.created, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +138,8 @@ class Recollection(list[Recalled]):
 
     @property
     def low_confidence(self) -> bool:
-        """Whether the certainty is so low that the results are marked wherever they are shown."""
-        return self.certainty < LOW_CERTAINTY
+        """Whether the results are marked wherever they are shown: the certainty and all confidences are low."""
+        return self.certainty < LOW_CERTAINTY and all(each.confidence < LOW_CONFIDENCE for each in self)
 
     def _repr_html_(self) -> str:
         from mindstream.html_tables import Share, table
@@ -205,7 +229,7 @@ class Recaller:
         candidates = _candidates(columns, scored, vectors[-1], now)
         ranking = policy.rank(candidates, FOUND_PER_RETURNED * k)
         looked_at = max(k, min(second.most, FOUND_PER_RETURNED * k)) if second else k
-        found = await self._recalled(columns, scored, ranking, looked_at)
+        found = await self._recalled(columns, scored, ranking, looked_at, certain)
         if second and len(found.returned) > 1:
             found = await _reranked(found, second, query, k)
         return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
@@ -227,15 +251,16 @@ class Recaller:
         failing = self.embedding
         return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
 
-    async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
+    async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float) -> Recall:
         """Return the k best, read from the store if necessary, and the ids of those that were passed over."""
         ids = [columns.id_at(at) for at in ranking.rows.tolist()]
         records = {record.id: record for record in await self._records(columns, ids[:k])}
         scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
         parts |= {name: each[:k].tolist() for name, each in ranking.parts.items()}
+        sure = confidences(certain, len(columns.lexical), scored.total[ranking.rows].tolist(), k)
         returned = [
-            Recalled(records[id_], score, dict(zip(parts, values, strict=True)))
-            for id_, score, *values in zip(ids[:k], scores, *parts.values(), strict=True)
+            Recalled(records[id_], score, dict(zip(parts, values, strict=True)), confidence)
+            for id_, score, confidence, *values in zip(ids[:k], scores, sure, *parts.values(), strict=True)
             if id_ in records
         ]
         return Recall(returned, ids[k:])

@@ -242,6 +242,8 @@ DATED = 2
 LOW_CERTAINTY = 0.1
 """The threshold of certainty: results below it are marked "low confidence" by the command line, the terminal, REST, MCP
 and the studio, and left out of prompts (`floor=LOW_CERTAINTY`)."""
+LOW_CONFIDENCE = 0.3
+"""The confidence in a hit from which on it is not marked, whatever the certainty."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 """The same without vectors."""
 
@@ -266,6 +268,49 @@ def certainty(
     else:
         sure = BIAS + COVERED * covered + UNHEARD_OF * unheard_of + NEAR * near
     return 1 / (1 + math.exp(-sure))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Coefficients of the confidence in a hit: a logistic function of these signs.
+
+    Attributes:
+        certainty: of the log odds of `certainty`.
+        size: of the logarithm of the number of records, at most `largest`: in longer memories it adds nothing.
+        gap: of the signed logarithm of its distance, in relevance, to the best of the other records.
+        relevance: of the logarithm of its relevance.
+    """
+
+    bias: float = 0.27
+    certainty: float = 0.195
+    size: float = -1.443
+    gap: float = 1.23
+    relevance: float = 1.953
+    largest: int = 700
+
+
+CALIBRATION = Calibration()
+"""Fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on half of the questions of LoCoMo, REALTALK and
+BEAM, and on made-up memories of 3 to 50 notes. One question of four has no answer in the memory."""
+
+
+def confidences(certain: float, size: int, relevances: Sequence[float], n: int) -> list[float]:
+    """Return for each of the n best hits the probability that it answers the question, 0 to 1.
+
+    Args:
+        certain: the certainty that any record answers.
+        size: number of records of the stream.
+        relevances: of the hits and the next best records.
+    """
+    fit, certain = CALIBRATION, min(max(certain, 1e-6), 1 - 1e-6)
+    same = fit.bias + fit.certainty * math.log(certain / (1 - certain)) + fit.size * math.log(min(size, fit.largest))
+    first, second = [*sorted(relevances, reverse=True), 0.0, 0.0][:2]
+    found = []
+    for own in relevances[:n]:
+        gap = own - (second if own == first else first)
+        sure = same + fit.gap * math.copysign(math.log1p(abs(gap)), gap) + fit.relevance * math.log1p(max(own, 0.0))
+        found.append(1 / (1 + math.exp(-sure)))
+    return found
 
 
 def signs(

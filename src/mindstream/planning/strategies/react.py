@@ -61,8 +61,9 @@ class _Guarded:
         foreign = self.watched.foreign
         address = ungiven(self.tool, call.arguments, self.watched.given()) if foreign else ""
         if self.traits.changes or address:
-            wish = Wish(self.watched.step(call), call.arguments, foreign, address)
-            if not await run.approver(wish):
+            step = self.watched.step(call)
+            wish = Wish(tool=step.tool, arguments=call.arguments, foreign=foreign, address=address, step=step)
+            if not await run.approve(wish):
                 raise ToolError(refusal(wish))
         if not foreign:
             self.watched.own_calls.append(call.arguments)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
+from mindstream.minds.chat_bot import ChatResponder
 from mindstream.server.chat.completions import add_completions
 from mindstream.server.chat.listing import add_models
 from mindstream.server.chat.responses import add_responses
 from mindstream.server.chat.turns import COMPANION
-from mindstream.service.chat.companion import Companion
 from mindstream.service.operations.runtime import Runtime
 
 
 def add_chat(api: FastAPI, runtime: Runtime) -> None:
     """Add the routes, and the companion to the responders."""
-    runtime.responders.setdefault(COMPANION, lambda: Companion)
+    runtime.responders.setdefault(COMPANION, lambda: ChatResponder)
     add_models(api, runtime)
     add_completions(api, runtime)
     add_responses(api, runtime)

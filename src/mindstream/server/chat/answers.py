@@ -14,6 +14,7 @@ from mindstream.life.events import Questioned, TurnEnded
 from mindstream.life.state import LifeState, read_state
 from mindstream.log.events import Piece, Said
 from mindstream.memory.memory import Memory
+from mindstream.minds.chat_bot import ChatResponder, answer_page, answer_pieces
 from mindstream.models.ask import speak
 from mindstream.models.model import Usage, estimate_tokens
 from mindstream.models.prompt import Prompt
@@ -22,7 +23,7 @@ from mindstream.server.chat.turns import COMPANION, LIFE, Turn
 from mindstream.server.problems import model_refusal
 from mindstream.server.streams import BackgroundItems
 from mindstream.service.chat.branches import Followed, find_talk, follow
-from mindstream.service.chat.companion import Companion, PageTask, answer_page, answer_pieces
+from mindstream.service.chat.companion import PageTask
 from mindstream.service.operations.open_minds import OpenMind
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
@@ -178,7 +179,7 @@ async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator
             followed = await follow(mind.memory, mind.session, page.lines, turn.text)
         opened_mind.zone.move(page.zone)
         opened_mind.on_usage = spent.add
-        if isinstance(mind.responder, Companion):
+        if isinstance(mind.responder, ChatResponder):
             unheard = () if followed.all_heard else page.lines
             mind.responder.page = replace(page, lines=unheard, zone=opened_mind.zone)
         if followed.again:

@@ -15,12 +15,12 @@ import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.log.events import Heard, Logged
+from mindstream.memory.conversation import Line
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.clean_text import without_controls
-from mindstream.reasoners.conversation import Line
 from mindstream.service.chat.companion import Branched
 
 MAX_RECORDS = 400

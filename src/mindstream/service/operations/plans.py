@@ -23,11 +23,11 @@ from mindstream.service.operations.shapes import MAX_PAGE, Ask, EmptyRequest, Re
 from mindstream.service.operations.table import operation
 
 if TYPE_CHECKING:
-    from mindstream.planning.executor import Approver, Wish
     from mindstream.planning.journal import RunCheckpoint
     from mindstream.planning.plan import Evidence
     from mindstream.planning.planner import Planner
     from mindstream.planning.run import Solution
+    from mindstream.tools.approval import Approver, ToolRequest
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 """The same as in planning/planner, which is only imported when a task is solved so that a server starts quickly."""
@@ -247,7 +247,7 @@ async def open_planner(
     ):
         for why in solver.refused.values():
             one.report(why)
-        yield replace(solver.planner, watchers=[_Reporter(one)], approver=_asking(one))
+        yield replace(solver.planner, watchers=[_Reporter(one)], approve=_asking(one))
 
 
 def _require_sound(plan: Plan, planner: Planner) -> None:
@@ -282,12 +282,13 @@ class _Reporter(Unwatched):
 
 
 def _asking(one: RunningOperation) -> Approver:
-    async def approve_call(wish: Wish) -> bool:
-        data: dict[str, JsonValue] = {"tool": wish.step.tool, "arguments": wish.arguments, "foreign": wish.foreign}
-        text = f"{wish.step.tool} has side effects"
-        return (await one.ask(Wanted(id=wish.step.id, what="call", text=text, data=data))).yes
+    async def approve(wish: ToolRequest) -> bool:
+        data: dict[str, JsonValue] = {"tool": wish.tool, "arguments": wish.arguments, "foreign": wish.foreign}
+        step = getattr(wish, "step", None)
+        wanted = Wanted(id=step.id if step else wish.tool, what="call", text=f"{wish.tool} has side effects", data=data)
+        return (await one.ask(wanted)).yes
 
-    return approve_call
+    return approve
 
 
 def show_solution(solution: Solution, now: Moment) -> RunShape:

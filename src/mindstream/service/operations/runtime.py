@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from datetime import tzinfo
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mindstream import caches, redaction
 from mindstream.clock import Clock, MachineZone, format_iso, read_zone
 from mindstream.errors import InputError
+from mindstream.identifiers import is_name
 from mindstream.location import AnyData, Location
 from mindstream.log.audit import Deed, Did
 from mindstream.log.events import Logged
@@ -28,10 +30,11 @@ from mindstream.memory.privacy_watch import watching
 from mindstream.memory.recall.embedding import choose_embedder
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.sql_store import SqlStore
+from mindstream.minds.chat_bot import NAME, BotFactory
 from mindstream.minds.mind import Mind, Part
 from mindstream.minds.responder import ResponderFactory, Timeouts
 from mindstream.models.embedders.embedder import Embedder, embedder
-from mindstream.models.roles import Models
+from mindstream.models.roles import Models, open_models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.companion import TalkZone
 from mindstream.service.folders import hold_folder, refuse_town
@@ -110,6 +113,7 @@ class Runtime:
         stored = StoredOperations(settings.data, self.store_of)
         self.running = RunningOperations(self.clock, self._show_operation, stored, self._stream_of)
         self._models, self._has_own_models = models, models is None
+        self._models_of_bots: dict[str, Models] = {}
         self._embedder: Embedder | None = None
         self._tenants: dict[str, TenantStore] = {}
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
@@ -339,6 +343,29 @@ class Runtime:
         fork = self.forks.all(principal).get(name)
         return self.offered.town(principal, name) if fork is None else fork.place
 
+    def add_bots(self, bots: Mapping[str, BotFactory]) -> None:
+        """Offer chat bots by these names, in addition to the responders.
+
+        Raises:
+            InputError: a name cannot be used, or is taken.
+        """
+        taken = {*self.responder_names(), NAME, "life"}
+        for name, bot in bots.items():
+            if name in taken or not is_name(name) or "/" in name:
+                raise InputError(f"a bot cannot be called {name!r}: the name is taken, or is no name")
+            if not isinstance(bot, BotFactory):
+                raise InputError(f"bots: {name!r} should be ChatBot.using(…), not {type(bot).__name__}")
+            self.responders[name] = partial(_itself, bot)
+
+    async def _responding(self, name: str) -> Models:
+        """Return the models of a responder: its own, opened at first use, or those of the operator."""
+        own = getattr(self.responders[name](), "models", None) if name in self.responders else None
+        if own is None:
+            return self.models
+        if name not in self._models_of_bots:
+            self._models_of_bots[name] = await self._closing.enter_async_context(open_models(own, self.clock))
+        return self._models_of_bots[name]
+
     def models_of(self, principal: Principal, on_call: Callable[[Metered], None]) -> Models:
         """Return the models for work in a caller's name; `on_call` is called after each call of a model."""
         budget = principal.budget
@@ -452,7 +479,7 @@ class Runtime:
                 tenant.store,
                 user=name_of(key.stream),
                 session=key.session,
-                models=self.models.each(payer.charge),
+                models=(await self._responding(key.responder)).each(payer.charge),
                 responder=self.responder(key.responder, zone),
                 embed=self.named_embedder,
                 clock=self.clock,
@@ -466,6 +493,10 @@ class Runtime:
         payer.of = opened
         stack.enter_context(mind.memory.feed.subscribe(tenant.hub.show_live))
         return opened
+
+
+def _itself(bot: BotFactory) -> ResponderFactory:
+    return bot
 
 
 def runtime_for(

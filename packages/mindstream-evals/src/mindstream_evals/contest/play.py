@@ -19,6 +19,7 @@ from mindstream.coach.coach import Coach
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Piece
+from mindstream.memory.conversation import Line
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Timeouts
 from mindstream.models.ask import ask, speak
@@ -27,7 +28,6 @@ from mindstream.models.prompt import Prompt, complaints
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.paths import read_text
-from mindstream.reasoners.conversation import Line
 from mindstream.text.context import Part, fit
 
 MOST_BYTES = 20_000_000

@@ -1,4 +1,4 @@
-"""The facts reasoner: statements of users about themselves become notes, which supersede outdated ones.
+"""Facts: statements of users about themselves become notes, which supersede outdated ones.
 
 Source: Christakopoulou 2024, 3.2.2.
 """
@@ -6,21 +6,23 @@ Source: Christakopoulou 2024, 3.2.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.clock import format_spoken
 from mindstream.log.events import Remembered
-from mindstream.memory.store.record import Record, normalised
+from mindstream.memory.conversation import Line, lines, user_statements
+from mindstream.memory.store.record import Record, RecordDraft, Triple, normalised
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.ask import ask
 from mindstream.models.model import Message, Model
 from mindstream.models.prompt import Prompt, rule
-from mindstream.reasoners.conversation import Line, lines, user_statements
-from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger, Writing
 from mindstream.text.classifier import Support, complaint
 from mindstream.text.links import has_links, links, without_links
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
 
 
 class Fact(BaseModel):
@@ -99,55 +101,44 @@ def note_nothing(ask: ExtractFacts) -> Facts:  # noqa: ARG001
 
 KNOWN = 40
 """Number of known facts in the prompt, newest last."""
+SHOWN_LINES = 6
+"""Number of lines before the newest utterances that the prompt shows."""
 
 
-def _leaves_out_nothing(_: str) -> bool:
-    return False
+async def find_facts(
+    stream: Stream, model: Model, utterances: Sequence[str], conversation: Sequence[Record]
+) -> tuple[Facts, list[Record]]:
+    """Ask the model which facts these utterances state; return them, and the known notes that they may replace.
 
-
-@dataclass(frozen=True)
-class FactsReasoner:
-    """Writes notes about the user (Christakopoulou 2024, 3.2.2).
-
-    Attributes:
-        leaves_out: returns whether no note is made of an utterance.
+    Raises:
+        ModelError: the model failed.
     """
-
-    model: Model
-    slot: str = "facts"
-    trigger: Trigger = EVERY_TURN
-    timeout_s: float = 180.0
-    leaves_out: Callable[[str], bool] = _leaves_out_nothing
-
-    async def think(self, context: RunContext) -> RunResult:
-        noted = [utterance for utterance in context.utterances if not self.leaves_out(utterance.text)]
-        if not noted:
-            return RunResult("nothing to note", self.model.name)
-        context = replace(context, utterances=noted)
-        known = await context.memory.latest("note", KNOWN)
-        prompt = ExtractFacts(
-            utterances=tuple(utterance.text for utterance in context.utterances),
-            conversation=lines(context.conversation[-6:]),
-            known=tuple(note.text for note in known),
-            now=format_spoken(context.memory.clock.now()),
-        )
-        found = await ask(self.model, prompt)
-
-        async def write() -> Writing:
-            return await _notes(context, found, known, self.slot)
-
-        told = "; ".join(fact.text for fact in found.facts)
-        return RunResult(told, self.model.name, write=write)
+    known = await stream.latest("note", KNOWN)
+    prompt = ExtractFacts(
+        utterances=tuple(utterances),
+        conversation=lines(conversation),
+        known=tuple(note.text for note in known),
+        now=format_spoken(stream.clock.now()),
+    )
+    return await ask(model, prompt), known
 
 
-async def _notes(context: RunContext, found: Facts, known: list[Record], by: str) -> Writing:
-    stream, now = context.memory, context.memory.clock.now()
+async def facts_to_write(
+    stream: Stream, found: Facts, known: Sequence[Record], draft: Callable[[str, Triple], RecordDraft], by: str
+) -> tuple[Sequence[Entry], Sequence[Revision]]:
+    """Return the entries and revisions that write facts as notes; a note that is known already is not written again.
+
+    Args:
+        draft: makes the note of a text and what it is about.
+        by: the author of the notes.
+    """
+    now = stream.clock.now()
     there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
     corrected = [fact.text for fact in found.facts if fact.replaces]  # new, even if recalled lately: the old note ends
     there |= await stream.store.find_same(stream.key, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
-    drafts = [context.note_draft(fact.text, fact.predicate, fact.object, by) for fact in fresh]
+    drafts = [draft(fact.text, Triple("user", fact.predicate, fact.object)) for fact in fresh]
     records = await stream.build_records(drafts)
     new = there | {normalised(record.text): record for record in records}
     ends = {number: new[normalised(fact.text)].id for fact in found.facts for number in fact.replaces}
@@ -160,3 +151,33 @@ async def _notes(context: RunContext, found: Facts, known: list[Record], by: str
         return (), revisions
     event = Remembered(count=len(records), kinds={"note": len(records)})
     return [Entry(event, by, tuple(records), distinct=True)], revisions
+
+
+AT_ONCE = 8
+"""Number of messages whose facts are extracted in one call of the model."""
+
+
+async def extract_facts(stream: Stream, model: Model, messages: Sequence[Record]) -> list[Record]:
+    """Extract facts about the user from stored messages, write them as notes, and return the new notes.
+
+    Raises:
+        ModelError: the model failed; the facts of earlier messages are kept.
+    """
+    written = list[Record]()
+    for start in range(0, len(messages), AT_ONCE):
+        part = messages[start : start + AT_ONCE]
+        said = [each for each in part if each.data.get("by_user")]
+        if not said:
+            continue
+        before = messages[max(0, start - SHOWN_LINES) : start + part.index(said[-1])]
+        found, known = await find_facts(stream, model, [each.text for each in said], before)
+        evidence, at = tuple(each.id for each in said), said[-1].created
+
+        def draft(text: str, about: Triple, evidence: tuple[str, ...] = evidence, at: float = at) -> RecordDraft:
+            return RecordDraft(text=text, kind="note", by="facts", evidence=evidence, depth=1, about=about, created=at)
+
+        entries, revisions = await facts_to_write(stream, found, known, draft, "facts")
+        if entries or revisions:
+            await stream.commit(*entries, revisions=revisions)
+        written += [record for entry in entries for record in entry.records]
+    return written

@@ -1,0 +1,60 @@
+"""A question in words with a typed answer, and models by name: the public `ask`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar, TypeVar, overload
+
+from mindstream.models import ask as typed
+from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt
+from mindstream.models.roles import Models
+
+R = TypeVar("R")
+
+
+@overload
+async def ask(model: Model | str, prompt: Prompt[R], role: str = "") -> R: ...
+@overload
+async def ask(model: Model | str, prompt: str, role: str = "", *, output: type[R]) -> R: ...
+@overload
+async def ask(model: Model | str, prompt: str, role: str = "") -> str: ...
+async def ask(model: Model | str, prompt: Prompt[Any] | str, role: str = "", *, output: Any = str) -> Any:
+    """Return a model's typed answer.
+
+        mood = await ask("openai:gpt-5-mini", "In which mood is 'What a day!'?", output=Mood)
+
+    Args:
+        model: a model, or its name (opened for this question alone; `Models.named` keeps one open).
+        prompt: a typed prompt, or a question in words.
+        output: the type of the answer to a question in words: a Pydantic model, or any type that Pydantic knows.
+
+    Raises:
+        ModelError: there is no answer, or it does not fit (see the wrapper `Repair`, which lets the model mend it).
+        SettingsError: there is no model of that name.
+    """
+    if isinstance(prompt, str):
+        prompt = question_for(output)(question=prompt)
+    if not isinstance(model, str):
+        return await typed.ask(model, prompt, role)
+    async with Models.named({"default": model}) as models:
+        return await typed.ask(models.of("default"), prompt, role)
+
+
+@cache
+def question_for(output: Any) -> type[Prompt[Any]]:
+    """Return the prompt of a question in words, with the type of its answer."""
+
+    class InWords(Prompt[output]):  # type: ignore[valid-type]
+        """Answer a question in words."""
+
+        role: ClassVar[str] = "worker"
+
+        question: str
+
+        @classmethod
+        def words(cls) -> str:
+            form = "" if output is str else " Reply with JSON of this schema and nothing else: {{ schema }}"
+            return f'# system\nAnswer the question.{form}\n\n# user\n{{{{ question | data("question") }}}}'
+
+    return InWords

@@ -1,1 +1,0 @@
-"""The facts reasoner: what the user says of themselves becomes notes."""

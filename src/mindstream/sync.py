@@ -1,0 +1,232 @@
+"""The same classes for programs without asyncio.
+
+    from mindstream.sync import ChatBot, Memory
+
+    with Memory("data", "ann") as memory:
+        memory.retain("Anna is allergic to peanuts.")
+        print(memory.recall("what must Anna not eat?")[0].text)
+
+    with ChatBot("data", user="ann", model="openai:gpt-5-mini") as bot:
+        for piece in bot.stream("What could I cook tonight?"):
+            print(piece, end="", flush=True)
+
+    solution = wait(Planner(models="openai:gpt-5-mini", tools=[…]).solve("…"))  # everything else
+
+Each method takes and returns what the asynchronous one does. All work runs on one event loop in a background thread.
+Calls may come from any thread; each blocks only its caller. Limits: not from within an event loop's thread (use the
+asynchronous classes there), and not from a tool or `approve=` function that this loop runs. Ctrl-C cancels the call. A
+process that forks opens its memories again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import wraps
+from types import MappingProxyType, TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+from mindstream.adapters import loop
+from mindstream.clock import Clock
+from mindstream.errors import InputError
+from mindstream.memory import memory as memories
+from mindstream.memory.opening import AnyStore
+from mindstream.memory.policy import AnyPolicy
+from mindstream.minds import chat_bot
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.roles import AnyModels
+from mindstream.tools.approval import Approve
+from mindstream.tools.tool import Tool
+
+__all__ = ["ChatBot", "Memory", "wait"]
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+END = object()
+
+
+def wait(work: Coroutine[Any, Any, R]) -> R:
+    """Run a coroutine of mindstream on the background loop, and return its result; the calling thread waits.
+
+    Raises:
+        InputError: the calling thread runs an event loop, which would stand still.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return loop.wait(work)
+    work.close()
+    raise InputError("mindstream.sync was called where an event loop runs: await the same method of mindstream there")
+
+
+def waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> Callable[Concatenate[Any, P], R]:
+    """Make a method that waits of one that is awaited."""
+
+    @wraps(method)
+    def waiting(self: Blocking[Any], /, *args: P.args, **more: P.kwargs) -> R:
+        return wait(method(self.inner, *args, **more))
+
+    return waiting
+
+
+def iterates(method: Callable[Concatenate[Any, P], AsyncIterator[R]]) -> Callable[Concatenate[Any, P], Iterator[R]]:
+    """Make a method that yields of one that yields asynchronously; leaving the loop ends that one too."""
+
+    @wraps(method)
+    def iterating(self: Blocking[Any], /, *args: P.args, **more: P.kwargs) -> Iterator[R]:
+        items: Any = method(self.inner, *args, **more)
+
+        async def following() -> Any:
+            return await anext(items, END)
+
+        try:
+            while (item := wait(following())) is not END:
+                yield item
+        finally:
+            wait(items.aclose())
+
+    return iterating
+
+
+class Blocking(Generic[T]):
+    """An object of mindstream that is opened and used from threads."""
+
+    def __init__(self, opening: AbstractAsyncContextManager[T]) -> None:
+        self._opening, self._inner = opening, None  # type: tuple[AbstractAsyncContextManager[T], T | None]
+
+    @property
+    def inner(self) -> T:
+        """The asynchronous object behind it.
+
+        Raises:
+            InputError: it is not open.
+        """
+        if self._inner is None:
+            raise InputError(f"open it first: with {type(self).__name__}(…) as …")
+        return self._inner
+
+    def __enter__(self) -> Self:
+        self._inner = wait(_entered(self._opening))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inner = None
+        wait(_left(self._opening, kind, error, trace))
+
+
+async def _entered(opening: AbstractAsyncContextManager[T]) -> T:
+    return await opening.__aenter__()
+
+
+async def _left(opening: AbstractAsyncContextManager[Any], *error: Any) -> None:
+    await opening.__aexit__(*error)
+
+
+M = memories.Memory
+
+
+class Memory(Blocking[memories.Memory]):
+    """All that is remembered under one name, for programs without asyncio. It needs no language model and no service.
+
+        with Memory("data", "ann") as memory:  # a folder, and whose memory it is
+            note = memory.retain("Anna is allergic to peanuts.")
+            for hit in memory.recall("what must Anna not eat?", limit=3):
+                print(hit.text, hit.created, hit.confidence)
+            memory.correct(note.id, "Anna is allergic to peanuts and cashews.")
+            memory.forget(about="cashews")
+
+    Args:
+        data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
+        name: the user whose memory it is.
+        embed, clock, seed, policy, model: as in `mindstream.Memory.open`.
+    """
+
+    def __init__(
+        self,
+        data: AnyStore,
+        name: str,
+        *,
+        embed: Embedder | str | None = None,
+        clock: Clock | None = None,
+        seed: int | str | None = None,
+        policy: AnyPolicy = MappingProxyType({}),
+        model: AnyModels | None = None,
+    ) -> None:
+        super().__init__(M.open(data, name, embed=embed, clock=clock, seed=seed, policy=policy, model=model))
+
+    retain, retain_all, retain_messages = waits(M.retain), waits(M.retain_all), waits(M.retain_messages)
+    recall, find, latest, get = waits(M.recall), waits(M.find), waits(M.latest), waits(M.get)
+    list, history, sessions, evidence_of = waits(M.list), waits(M.history), waits(M.sessions), waits(M.evidence_of)
+    correct, supersede, replace = waits(M.correct), waits(M.supersede), waits(M.replace)
+    forget, find_removal, remove = waits(M.forget), waits(M.find_removal), waits(M.remove)
+    archive, purge, reembed, audit = waits(M.archive), waits(M.purge), waits(M.reembed), waits(M.audit)
+    sleep, propose_sleep, accept, undo_sleep = waits(M.sleep), waits(M.propose_sleep), waits(M.accept), waits(M.undo_sleep)  # fmt: skip # noqa: E501
+    log = iterates(M.log)
+
+
+B = chat_bot.ChatBot
+
+
+class ChatBot(Blocking[chat_bot.ChatBot]):
+    """A chat bot that remembers its user, for programs without asyncio.
+
+        with ChatBot("data", user="ann", model="openai:gpt-5-mini", instructions="You are a cook.") as bot:
+            print(bot.send("I am allergic to peanuts."))
+            for piece in bot.stream("What could I cook tonight?"):
+                print(piece, end="", flush=True)
+
+    `help(mindstream.ChatBot)` says what it does: memory, tools, approval.
+
+    Args:
+        data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
+        user, model, instructions, tools, approve, session, embed, clock, policy, settle_s: as in
+            `mindstream.ChatBot.open`.
+    """
+
+    def __init__(
+        self,
+        data: AnyStore = "data",
+        *,
+        user: str = "you",
+        model: AnyModels | None = None,
+        instructions: str = "",
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        approve: Approve = (),
+        session: str | None = None,
+        embed: Embedder | str | None = None,
+        clock: Clock | None = None,
+        policy: AnyPolicy = MappingProxyType({}),
+        settle_s: float = chat_bot.SETTLE_S,
+    ) -> None:
+        opening = B.open(
+            data,
+            user=user,
+            model=model,
+            instructions=instructions,
+            tools=tools,
+            approve=approve,
+            session=session,
+            embed=embed,
+            clock=clock,
+            policy=policy,
+            settle_s=settle_s,
+        )
+        super().__init__(opening)
+
+    send, stream = waits(B.send), iterates(B.stream)
+    settled, cancel = waits(B.settled), waits(B.cancel)
+
+    @property
+    def memory(self) -> Memory:
+        """All that is remembered of the user."""
+        found = Memory.__new__(Memory)
+        found._inner = self.inner.memory
+        return found
+
+    @property
+    def session(self) -> str:
+        """The name of this conversation; `session=` continues it."""
+        return self.inner.session

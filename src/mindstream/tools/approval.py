@@ -1,0 +1,130 @@
+"""Approval of actions: who decides whether a tool that changes the world may be called (`approve=`).
+
+    ChatBot.open(…, approve=["send_mail"])          # these tools
+    Planner(…, approve=lambda request: request.tool != "pay" and not request.foreign)
+    run_tool_loop(…, approve=ask_at_the_terminal)   # an async function
+
+One word and one protocol for chat bots, planners, lives and the tool loop. Tools that only read need no approval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from mindstream.errors import ReplyInvalid, ToolError
+from mindstream.models.model import Call, ToolSpec
+from mindstream.models.reply import first_json
+from mindstream.tools.tool import Tool, Traits, run_in_thread, traits_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRequest:
+    """A call of a tool that needs approval.
+
+    Attributes:
+        tool: the name of the tool.
+        arguments: its arguments as JSON text; `values` has them as a dictionary.
+        foreign: the arguments may contain third-party content (a page, a file, a server's words).
+        address: why approval is needed for a call that only reads: no trusted source gave this address; "" otherwise.
+    """
+
+    tool: str
+    arguments: str
+    foreign: bool = False
+    address: str = ""
+
+    @property
+    def values(self) -> dict[str, JsonValue]:
+        """The arguments by name; empty if they are not valid JSON (then the tool is not called)."""
+        try:
+            found: dict[str, JsonValue] = first_json(self.arguments, dict)
+        except ReplyInvalid:
+            return {}
+        return found
+
+    def __str__(self) -> str:
+        return f"{self.tool}({', '.join(f'{name}={json.dumps(value)}' for name, value in self.values.items())})"
+
+
+Approver: TypeAlias = Callable[[ToolRequest], Awaitable[bool]]
+"""Decides whether a call may be made."""
+Approve: TypeAlias = Collection[str] | Callable[[ToolRequest], bool | Awaitable[bool]]
+"""Values of `approve=`: the names of tools that may be called unless their arguments contain third-party content, or a
+function, plain or async, that decides about each call."""
+
+
+async def refuse(_: ToolRequest) -> bool:
+    """Approve nothing: the default without a person to ask."""
+    return False
+
+
+def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
+    """Approve calls of these tools unless their arguments have third-party content; ask `otherwise` about others."""
+
+    async def approve(request: ToolRequest) -> bool:
+        return (request.tool in tools and not request.foreign) or await otherwise(request)
+
+    return approve
+
+
+def approver(approve: Approve) -> Approver:
+    """Return one function for any value of `approve=`. It decides about one call at a time, as a person does.
+
+    A plain function runs in a thread.
+    """
+    if isinstance(approve, str):
+        approve = (approve,)
+    decide = approve if callable(approve) else allow(approve)
+    asking = asyncio.Lock()
+
+    async def ask(request: ToolRequest) -> bool:
+        async with asking:
+            if inspect.iscoroutinefunction(decide):
+                return bool(await decide(request))
+            decided: object = await run_in_thread(partial(decide, request))  # it may wait for a person
+            return bool(await decided if inspect.isawaitable(decided) else decided)
+
+    return ask
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedTool:
+    """A tool that changes the world, called only if the call is approved."""
+
+    inner: Tool
+    approve: Approver
+    is_foreign: Callable[[], bool]
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.inner.spec
+
+    @property
+    def traits(self) -> Traits:
+        return traits_of(self.inner)
+
+    async def __call__(self, call: Call) -> str:
+        request = ToolRequest(tool=call.tool, arguments=call.arguments, foreign=self.is_foreign())
+        if not await self.approve(request):
+            raise ToolError(f"{call.tool} was not called: it changes the world, and the call was not approved")
+        return await self.inner(call)
+
+
+def with_approval(
+    tools: Sequence[Tool], approve: Approve, is_foreign: Callable[[], bool] = lambda: False
+) -> tuple[Tool, ...]:
+    """Return the tools; those that change the world need approval for each call.
+
+    Args:
+        is_foreign: whether third-party content was read, so that arguments may contain it.
+    """
+    decide = approver(approve)
+    return tuple(ApprovedTool(each, decide, is_foreign) if traits_of(each).changes else each for each in tools)
