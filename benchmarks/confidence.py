@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 from locomo_data import conversations
-from mindstream.models.embedders.named import embedder as embedder_named
 from numpy.typing import NDArray
 from talks_data import Message, Question, Talk, read_talks, stream_of
 
@@ -36,6 +35,7 @@ from mindstream.memory.recall.recall import Recollection
 from mindstream.memory.recall.relevance import CALIBRATION
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.embedder import embedder as embedder_named
 
 HITS, SIZES, SEEDS, ASKED = 10, (3, 5, 10, 20, 35, 50), 10, 8
 UNANSWERED, SAMPLED = 1 / 3, 2

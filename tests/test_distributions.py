@@ -17,9 +17,9 @@ from mindstream import plugins
 from mindstream.cli.app import COMMANDS, ELSEWHERE
 from mindstream.errors import ToolError
 from mindstream.moved import MOVED
-from mindstream.planning.executor import refuse
 from mindstream.planning.planner import Planner
 from mindstream.service.operations.table import operations
+from mindstream.tools.approval import refuse
 from mindstream.tools.folder import Folder
 
 ALONE = (
@@ -98,9 +98,9 @@ def test_earlier_names_of_classes_and_arguments_work_with_a_warning() -> None:
         with pytest.warns(DeprecationWarning, match=f"{old} is called {new} now"):
             assert getattr(found, old) is getattr(found, new)
         assert not hasattr(found, "NeverThere")
-    with pytest.warns(DeprecationWarning, match=r"Planner\(leave=\) is called approver= now"):
+    with pytest.warns(DeprecationWarning, match=r"Planner\(leave=\) is called approve= now"):
         planner = Planner(models={}, leave=refuse)  # type: ignore[call-arg]
-    assert planner.approver is refuse is planner.leave  # type: ignore[attr-defined]
+    assert planner.approve is refuse is planner.leave  # type: ignore[attr-defined]
 
 
 def test_the_core_wheel_names_no_other_distribution_in_its_dependencies() -> None:

@@ -163,7 +163,7 @@ async def test_text_derived_from_untrusted_evidence_is_untrusted() -> None:
         return False
 
     plan = "#E1 = page[x]\n#E2 = look[sum up #E1]\n#E3 = send[text=#E2]\n#E4 = send[text=own]\n"
-    tools = [*box.tools(), tool(page, FROM_STRANGERS)]
+    tools = [*box.tools(), tool(page, UNTRUSTED)]
     solution = await Planner(models=model(plan, "done"), tools=tools, approve=leave).solve("t")
     assert {wish.step.id: wish.foreign for wish in wishes} == {"E3": True, "E4": False} and solution.foreign
 

@@ -46,5 +46,5 @@ async def test_without_an_answer_there_is_no_output() -> None:
 
 async def test_the_old_word_for_approval_still_works() -> None:
     with pytest.warns(DeprecationWarning, match="approve="):
-        planner = Planner(models={}, leave=["send"])
+        planner = Planner(models={}, leave=["send"])  # type: ignore[call-arg]
     assert planner.approve == ["send"]

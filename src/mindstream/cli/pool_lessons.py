@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from mindstream.cli.pool import ME, Name
-from mindstream.cli.shell.calling import calling
 from mindstream.cli.shell.flags import AsJson, command, flag, group, switch, word
 from mindstream.cli.shell.output import say, tell
 from mindstream.errors import InputError
+from mindstream.service.calling import calling
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 

@@ -15,7 +15,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 
@@ -54,9 +54,9 @@ class ToolRequest:
         return f"{self.tool}({', '.join(f'{name}={json.dumps(value)}' for name, value in self.values.items())})"
 
 
-Approver: TypeAlias = Callable[[ToolRequest], Awaitable[bool]]
-"""Decides whether a call may be made."""
-Approve: TypeAlias = Collection[str] | Callable[[ToolRequest], bool | Awaitable[bool]]
+Approver: TypeAlias = Callable[[Any], Awaitable[bool]]
+"""Decides whether a call may be made; takes a `ToolRequest`, in a plan a `Wish`, which also has the step."""
+Approve: TypeAlias = Collection[str] | Callable[[Any], bool | Awaitable[bool]]
 """Values of `approve=`: the names of tools that may be called unless their arguments contain third-party content, or a
 function, plain or async, that decides about each call."""
 

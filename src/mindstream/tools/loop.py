@@ -139,7 +139,7 @@ async def run_tool_loop(
     """
     if approve is not None:
         tools = with_approval(tools, approve)
-    host = _AtOnce(tools, watcher or ToolLog(), tool_timeout_s)
+    host = _ConcurrentHost(tools, watcher or ToolLog(), tool_timeout_s)
     return await run_loop(model, prompt, host, steps=steps, role=role, on_text=on_text)
 
 

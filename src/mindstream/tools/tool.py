@@ -203,8 +203,8 @@ def tool(
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function, a method or a `partial`, sync or async, with type hints and a docstring.
 
-    Arguments that a `partial` has set are not shown, and cannot be set again. `@tool(changes=True)`: it changes the world (sends, writes,
-    pays), and is called only if the call is approved.
+    Arguments that a `partial` has set are not shown, and cannot be set again. `@tool(changes=True)`: it changes the
+    world (sends, writes, pays), and is called only if the call is approved.
 
     Raises:
         TypeError: an argument has no type hint or cannot be given by name, or there is no docstring, which is the

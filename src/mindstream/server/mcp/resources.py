@@ -59,7 +59,7 @@ async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> Bas
         is_plan = kind == "plan"
         request = RunName(run=name) if is_plan else MemoryId(id=name)
         found = await _call(runtime, principal, "plans.get" if is_plan else "memory.get", request)
-        if kind == "dream" and found.kind != "dream":
+        if kind == "dream" and getattr(found, "kind", "") != "dream":
             raise NotFound(f"there is no dream {name!r} here")
         return found
     raise NotFound("there is no resource with this URI: resources/templates/list shows the possible ones")
