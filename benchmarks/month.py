@@ -4,7 +4,7 @@
 
 Every day two facts are noted, and the mind observes ten events. Some facts are asked about at growing intervals, some
 every third day, the others never again. At night the mind sleeps. No model is called: only the settings of the decay
-rules (memory/fading) decide which records are kept.
+rules (memory/forgetting_curve) decide which records are kept.
 
 The prediction is made each evening: from the rules and each record's level it follows how many records this night will
 archive. `z`: the difference between archived and predicted records in standard deviations.
@@ -27,7 +27,7 @@ import numpy as np
 from mindstream import ManualClock, SqliteStore, chance
 from mindstream.cli.shell.output import Axes, fitting_top, picture
 from mindstream.clock import DAY_S, HOUR_S
-from mindstream.memory.fading import DECAY, Strength
+from mindstream.memory.forgetting_curve import DECAY, Strength
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import FADING, KINDS

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.memory.fading": "mindstream.memory.forgetting_curve",
     "mindstream.conformance.promise": "mindstream_evals.conformance.samples",
     "mindstream.town.metrics.diffusion": "mindstream_town.metrics.measures",
     "mindstream.town.metrics.fact": "mindstream_town.metrics.measures",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindstream.clock import DAY_S, HOUR_S, ManualClock
-from mindstream.memory.fading import Strength
+from mindstream.memory.forgetting_curve import Strength
 from mindstream.memory.lifecycle.replay import (
     Happened,
     RecallLog,

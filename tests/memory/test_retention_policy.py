@@ -17,7 +17,7 @@ from mindstream.clock import DAY_S
 from mindstream.errors import InputError
 from mindstream.life.life import Life, LifeConfig
 from mindstream.log.events import PolicySet
-from mindstream.memory.fading import KEEP
+from mindstream.memory.forgetting_curve import KEEP
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.postgres import postgres
 from mindstream.memory.store.postgres import tables as postgres_tables

@@ -20,7 +20,7 @@ from keys import key_of
 from mindstream import Record, SqliteStore
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
-from mindstream.memory.fading import StrengthState
+from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store.record import UNIQUE, Kind, new_id, normalised
 from mindstream.memory.store.store import Commit, Entry, Revision
 

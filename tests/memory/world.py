@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mindstream import ManualClock, Memory, SqliteStore, chance
 from mindstream.log.events import Event, Slept
 from mindstream.log.names import StreamName
-from mindstream.memory.fading import Strength
+from mindstream.memory.forgetting_curve import Strength
 from mindstream.memory.store.record import Record
 from mindstream.text.words import terms
 

@@ -18,7 +18,7 @@ from keys import key_of
 
 from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import StorageError
-from mindstream.memory.fading import Strength
+from mindstream.memory.forgetting_curve import Strength
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.doctor.repair import ASIDE, Damage, faults, looking_into, mend

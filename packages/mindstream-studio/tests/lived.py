@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mindstream import ManualClock, SqliteStore
 from mindstream.clock import DAY_S, HOUR_S, SystemClock
-from mindstream.memory.fading import DECAY
+from mindstream.memory.forgetting_curve import DECAY
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.embedder import embedder

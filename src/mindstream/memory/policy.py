@@ -4,7 +4,7 @@ Layers, of which later ones take precedence: defaults; the values recorded for t
 base=3`, `Memory.open(policy="decay")`); the settings of the process that opens it.
 
 The retention policy is `keep` (default: records strengthen and rank, nothing is ever archived) or `decay` (the rules
-of memory/fading). A life records `decay` for its memory unless one is recorded. A memory that an earlier version
+of memory/forgetting_curve). A life records `decay` for its memory unless one is recorded. A memory that an earlier version
 wrote keeps `decay`: the migration marks its stream, and the first process that opens it for use records the policy
 as an event.
 """
@@ -20,7 +20,7 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.log.events import PolicySet
 from mindstream.log.names import StreamKey
-from mindstream.memory.fading import DECAY, Strength
+from mindstream.memory.forgetting_curve import DECAY, Strength
 from mindstream.memory.recall.rerank import check_reranker
 from mindstream.memory.store.registry import WRITTEN_UNDER_DECAY
 from mindstream.memory.store.store import Commit, Entry, Store
@@ -43,7 +43,7 @@ class MemoryPolicy(BaseModel):
         reranked: number of records that the reranker gets.
         returned: number of records that the tool R returns, in a life.
         drawn: number of records that a sleep draws.
-        first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/fading); under `keep` the last
+        first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/forgetting_curve); under `keep` the last
             two have no effect.
     """
 

@@ -23,7 +23,7 @@ from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
-from mindstream.memory.fading import KEEP, Strength
+from mindstream.memory.forgetting_curve import KEEP, Strength
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.opening import AnyStore, clock_of, opened_store
 from mindstream.memory.policy import AnyPolicy, adopt_policy
@@ -473,7 +473,7 @@ class Stream:
                 nothing. Without it, records that will hold only later are found too.
             where: required values of `by`, `episode`, `slot` or entries of `data`.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: returned records
-                strengthen, and records found but not returned decay (memory/fading); written within a second. To
+                strengthen, and records found but not returned decay (memory/forgetting_curve); written within a second. To
                 write this in one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: id of the record that contains the question itself, which is excluded.
             floor: below this certainty (0 to 1) nothing is returned; by default everything is, and `low_confidence`

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mindstream.memory.fading import Point, Strength, curve
+from mindstream.memory.forgetting_curve import Point, Strength, curve
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import FADING
 

@@ -10,7 +10,7 @@ from mindstream.cli.memory.policy import describe_span
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Svg, command, flag, group
 from mindstream.cli.shell.output import Axes, picture, print_json, print_table, progress, say
-from mindstream.memory.fading import Strength
+from mindstream.memory.forgetting_curve import Strength
 from mindstream.memory.lifecycle.replay import (
     MIN_ASKED,
     MIN_DAYS,

@@ -11,8 +11,8 @@ from mindstream.cli.shell.flags import AsJson, command, group, switch
 from mindstream.cli.shell.output import print_json, say
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.log.events import PolicySet
-from mindstream.memory import fading
-from mindstream.memory.fading import Strength
+from mindstream.memory import forgetting_curve
+from mindstream.memory.forgetting_curve import Strength
 from mindstream.memory.policy import own_policy, parse_settings, read_policy
 from mindstream.memory.store.store import Entry
 from mindstream.service.calling import open_user_memory
@@ -95,7 +95,7 @@ def _value(value: JsonValue) -> str:
 def describe_laws(laws: Strength) -> list[str]:
     """Return lines that explain the constants."""
     steps = ", ".join(describe_span(laws.interval_s(level)) for level in range(laws.lasting_level))
-    earliest = describe_span(fading.rehearsals(laws)[-1])
+    earliest = describe_span(forgetting_curve.rehearsals(laws)[-1])
     return [
         f"T of each level: {steps}; lasting at level {laws.lasting_level}, after {laws.lasting_level} returns in at"
         f" least {earliest}",

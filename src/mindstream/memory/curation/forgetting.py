@@ -1,4 +1,4 @@
-"""Forgetting on request: records are permanently deleted. (Automatic decay only archives: memory/fading.)
+"""Forgetting on request: records are permanently deleted. (Automatic decay only archives: memory/forgetting_curve.)
 
 A request names records, a subject, a session or a span of time. `find_removal` shows what will be deleted: these
 records and everything derived only from these. `remove` deletes it in one transaction and rewrites the file. A

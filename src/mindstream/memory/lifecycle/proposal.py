@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError, ModelError
-from mindstream.memory.fading import StrengthState, after_return
+from mindstream.memory.forgetting_curve import StrengthState, after_return
 from mindstream.memory.lifecycle.duplicates import MERGED, alike
 from mindstream.memory.lifecycle.sleep import (
     DRAWN,

@@ -1,4 +1,4 @@
-"""Replay logged recalls and sleeps with other constants of the decay rules (memory/fading).
+"""Replay logged recalls and sleeps with other constants of the decay rules (memory/forgetting_curve).
 
 The replay is off-policy, and so biased: records that the current rules had archived could not be returned any more,
 so gentler rules never show the gain from keeping them. It is deterministic: a sleep draws by the same keyed random
@@ -16,7 +16,7 @@ from mindstream import chance
 from mindstream.clock import DAY_S, HOUR_S, Moment
 from mindstream.errors import InputError
 from mindstream.log.events import RecallMade, Slept
-from mindstream.memory.fading import Strength, StrengthState, after_passing_over, after_return, after_sleep
+from mindstream.memory.forgetting_curve import Strength, StrengthState, after_passing_over, after_return, after_sleep
 from mindstream.memory.store.record import FADING
 from mindstream.memory.stream import Stream
 

@@ -19,7 +19,7 @@ from mindstream import chance
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log import erasures
 from mindstream.log.events import Logged, Slept
-from mindstream.memory.fading import after_sleep
+from mindstream.memory.forgetting_curve import after_sleep
 from mindstream.memory.lifecycle import duplicates, importance
 from mindstream.memory.recall.touch import revision, state_in
 from mindstream.memory.store.columns import KIND_CODES, OPEN, Columns

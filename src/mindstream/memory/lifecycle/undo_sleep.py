@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Logged, Slept
-from mindstream.memory.fading import StrengthState
+from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.lifecycle.sleep import read_nights
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision

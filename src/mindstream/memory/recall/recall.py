@@ -47,7 +47,7 @@ from mindstream.text.dates import spans
 from mindstream.text.words import terms
 
 FOUND_PER_RETURNED = 4
-"""Number of records found for each one returned; memory/fading defines what being passed over costs."""
+"""Number of records found for each one returned; memory/forgetting_curve defines what being passed over costs."""
 SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
 """Maximum k for which a selection of a long stream is ranked instead of all of it."""
 CANDIDATES = 1_000

@@ -17,7 +17,7 @@ from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict
 from mindstream.log.events import Logged, RecallMade
 from mindstream.log.names import StreamKey
-from mindstream.memory.fading import Strength, StrengthState, after_passing_over, after_return
+from mindstream.memory.forgetting_curve import Strength, StrengthState, after_passing_over, after_return
 from mindstream.memory.store.columns import OPEN, Columns
 from mindstream.memory.store.record import FADING, KINDS
 from mindstream.memory.store.store import Commit, Entry, Revision, Store
@@ -42,7 +42,7 @@ class Touches:
 
     Args:
         columns: returns columns that contain at least some records (ids) as they are now.
-        laws: the rules of strength (memory/fading); None: only the time of access changes.
+        laws: the rules of strength (memory/forgetting_curve); None: only the time of access changes.
     """
 
     def __init__(

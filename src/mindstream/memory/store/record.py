@@ -51,7 +51,7 @@ class Record:
         episode: the session or scene; its neighbours there are its context.
         accessed: when a recall last returned it.
         importance: 1 to 10; None: not rated yet.
-        level, lasting: its strength (see memory/fading); `lasting` never decays.
+        level, lasting: its strength (see memory/forgetting_curve); `lasting` never decays.
         valid_from, valid_until: the period in which it is true; `valid_until` is set when it is superseded.
         superseded_by: the record that corrects this one.
         forgotten: when it was archived by decay.

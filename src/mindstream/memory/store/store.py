@@ -21,7 +21,7 @@ from mindstream.log.erasures import Erased
 from mindstream.log.events import Event, Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.work import Work
-from mindstream.memory.fading import StrengthState
+from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.text.dates import DateSpan

@@ -10,7 +10,7 @@ from mindstream.log import erasures, work
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
-from mindstream.memory.fading import StrengthState
+from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store import checkpoints, registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words_once
 from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of, sum_of_event, sum_of_vector

@@ -14,7 +14,7 @@ from mindstream.errors import Conflict, ErasedMeanwhile, InputError
 from mindstream.log.audit import Deed
 from mindstream.log.erasures import digest_of, reading
 from mindstream.log.names import StreamKey
-from mindstream.memory.fading import StrengthState
+from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import KINDS, Kind
 from mindstream.memory.store.store import Commit, Entry, Erasure, Revision, Store

@@ -7,7 +7,7 @@ from pydantic import Field
 from mindstream.clock import Moment
 from mindstream.log.events import Slept as SleptRow
 from mindstream.memory.curation.curation import Drawn
-from mindstream.memory.fading import curve, rehearsals
+from mindstream.memory.forgetting_curve import curve, rehearsals
 from mindstream.memory.lifecycle.sleep import DRAWN, PastNight, count_fading, read_nights
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import FADING, Kind
@@ -58,7 +58,7 @@ class Lineage(Reply):
 
 
 class Laws(Reply):
-    """The rules of decay (see memory/fading): a recall counts if it is first_s * base ** level after the last one.
+    """The rules of decay (see memory/forgetting_curve): a recall counts if it is first_s * base ** level after the last one.
 
     From `lasting_level` on a memory is permanent. If it was not recalled for `asleep_s`, it loses a level when a sleep
     draws it; if not for `passed_over_s`, when others are returned before it.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mindstream.clock import HOUR_S
 from mindstream.errors import InputError
-from mindstream.memory.fading import (
+from mindstream.memory.forgetting_curve import (
     Strength,
     StrengthState,
     after_passing_over,
