@@ -143,6 +143,7 @@ FORMS = {
         "cli/screens/talk.py",
         "cli/shell/output.py",
         "coach/belief/plan.py",
+        "mindstream_evals/sharing/evaluate.py",
         "coach/packs/check.py",
     ),
     *(

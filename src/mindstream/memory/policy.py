@@ -4,9 +4,9 @@ Layers, of which later ones take precedence: defaults; the values recorded for t
 base=3`, `Memory.open(policy="decay")`); the settings of the process that opens it.
 
 The retention policy is `keep` (default: records strengthen and rank, nothing is ever archived) or `decay` (the rules
-of memory/forgetting_curve). A life records `decay` for its memory unless one is recorded. A memory that an earlier version
-wrote keeps `decay`: the migration marks its stream, and the first process that opens it for use records the policy
-as an event.
+of memory/forgetting_curve). A life records `decay` for its memory unless one is recorded. A memory that an earlier
+version wrote keeps `decay`: the migration marks its stream, and the first process that opens it for use records the
+policy as an event.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class MemoryPolicy(BaseModel):
         reranked: number of records that the reranker gets.
         returned: number of records that the tool R returns, in a life.
         drawn: number of records that a sleep draws.
-        first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/forgetting_curve); under `keep` the last
-            two have no effect.
+        first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/forgetting_curve); under `keep`
+            the last two have no effect.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -473,8 +473,8 @@ class Stream:
                 nothing. Without it, records that will hold only later are found too.
             where: required values of `by`, `episode`, `slot` or entries of `data`.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: returned records
-                strengthen, and records found but not returned decay (memory/forgetting_curve); written within a second. To
-                write this in one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
+                strengthen, and records found but not returned decay (memory/forgetting_curve); written within a second.
+                To write this in one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: id of the record that contains the question itself, which is excluded.
             floor: below this certainty (0 to 1) nothing is returned; by default everything is, and `low_confidence`
                 says so.

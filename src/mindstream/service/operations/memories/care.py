@@ -58,7 +58,7 @@ class Lineage(Reply):
 
 
 class Laws(Reply):
-    """The rules of decay (see memory/forgetting_curve): a recall counts if it is first_s * base ** level after the last one.
+    """The rules of decay (memory/forgetting_curve): a recall counts if it is first_s * base ** level after the last.
 
     From `lasting_level` on a memory is permanent. If it was not recalled for `asleep_s`, it loses a level when a sleep
     draws it; if not for `passed_over_s`, when others are returned before it.
