@@ -68,7 +68,7 @@ async def imported(folder: str, file: Path) -> tuple[float, Import]:
     start = time.perf_counter()
     with file.open("rb") as opened:
         run = Import("mem0", store, WordLlama(), SystemClock(), "ann")
-        await run.take_in(reader("mem0")(Source(str(file), opened), run.tally), lambda _: None)
+        await run.run(reader("mem0")(Source(str(file), opened), run.tally), lambda _: None)
     took = time.perf_counter() - start
     await store.close()
     return took, run

@@ -41,9 +41,9 @@ def test_forks_that_tell_of_a_person_are_named(client: httpx.Client, served: Ser
     client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]}).raise_for_status()
     client.post(f"/api/v1/users/{MAYA}/memories", json={"text": "My knee."}).raise_for_status()
     kept = asyncio.run(erase(data, MAYA))
-    assert set(kept.beside.forks) == {"village-3"}
+    assert set(kept.outside.forks) == {"village-3"}
     (told,) = [each for each in kept.stays if "village-3" in each]
-    assert "DELETE /api/v1/towns/village-3" in told and str(kept.beside.forks["village-3"]) in told
+    assert "DELETE /api/v1/towns/village-3" in told and str(kept.outside.forks["village-3"]) in told
     client.delete("/api/v1/towns/village-3").raise_for_status()
     assert holds(data, MAYA) == []
 
@@ -84,4 +84,4 @@ async def test_a_user_with_only_a_token_is_erased(folder: Path) -> None:
     async with open_store(folder) as store:
         await Tokens(lambda: store, SystemClock()).new("local", "read", 1, user=MAYA)
     kept = await erase(folder, MAYA)
-    assert len(kept.beside.tokens) == 1 and holds(folder, MAYA) == []
+    assert len(kept.outside.tokens) == 1 and holds(folder, MAYA) == []
