@@ -91,8 +91,8 @@ def chat(
 def hold(settings: Settings, options: TalkOptions) -> int:
     """Hold a conversation; return the exit code."""
     in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not options.json
-    told = "stopped; your messages are stored, and reasoning about them continues the next time"
-    return run_until_stopped(_hold(settings, options, in_terminal), lambda: told, interrupt=not in_terminal)
+    message = "stopped; your messages are stored, and reasoning about them continues the next time"
+    return run_until_stopped(_hold(settings, options, in_terminal), lambda: message, interrupt=not in_terminal)
 
 
 async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> int:

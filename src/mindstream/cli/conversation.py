@@ -146,11 +146,11 @@ class Conversation:
 
     async def offer(self) -> list[str]:
         """Offer the exchanges that are not offered yet; return a line about each."""
-        told = []
+        lines = []
         while self.offering and self.exchanges:
             query, answer = self.exchanges.pop(0)
-            told.append(f"“{short(query, 60)}”: {await self.offering.offer(query, answer)}")
-        return told
+            lines.append(f"“{short(query, 60)}”: {await self.offering.offer(query, answer)}")
+        return lines
 
     async def caught_up(self) -> None:
         """Return when all earlier events have been shown."""
@@ -300,8 +300,8 @@ async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Even
             raise InputError(f"{command} is a command of the terminal; /{command} says it as text")
         text = line.text.lstrip()[1:] if command[1:].lower() in COMMANDS else line.text
         await conversation.say(text, heard)
-        for told in await conversation.offer():
-            complain(told)
+        for message in await conversation.offer():
+            complain(message)
     except StorageError as error:
         conversation.complain(error, "storage")
         raise

@@ -141,8 +141,8 @@ async def export_person(
             found = await person.collect_personal_data(store, user, at, folder, others, ours)
         person.write_archive(found, file)
         await note(store, "exported", found.counts(), about=user, tenant=tenant)
-    told = ", ".join(f"{count} {name}" for name, count in found.counts().items() if count)
-    tell(json, {"user": user, "file": str(file), **found.counts()}, f"all data of {user} is in {file}: {told}")
+    message = ", ".join(f"{count} {name}" for name, count in found.counts().items() if count)
+    tell(json, {"user": user, "file": str(file), **found.counts()}, f"all data of {user} is in {file}: {message}")
 
 
 @command(app, "data", "mindstream data delete-tenant acme", name="delete-tenant")
@@ -171,8 +171,8 @@ async def delete_tenant(
             gone = await erase.delete_tenant(store, folder, forks, known=bool(tokens or forks))
         counts = gone.counts() | ({"tokens": len(tokens)} if tokens else {})
         await ours.note(clock.now(), Deed("tenant_deleted", "command", machine_user(), "", tenant, counts))
-    told = ", ".join(f"{count} {name}" for name, count in counts.items())
-    tell(json, {"tenant": tenant, **counts}, f"{tenant} is deleted: {told}")
+    message = ", ".join(f"{count} {name}" for name, count in counts.items())
+    tell(json, {"tenant": tenant, **counts}, f"{tenant} is deleted: {message}")
 
 
 @command(app, "data", "mindstream data audit", "mindstream data audit --user ann --json")

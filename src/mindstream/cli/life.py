@@ -181,11 +181,11 @@ async def _do(
     async with calling(settings, begins=BEGINS) as call:
         life = await call(operation, **arguments)
         if did:
-            told = did.format_map(life.changed)
+            message = did.format_map(life.changed)
         else:
             task = life.local.ledger.tasks[life.changed["number"]]
-            (told,) = list_tasks([task], call.runtime.clock.now())
-        await _tell(call, settings, json, {"did": told, **life.changed, **(row or {})})
+            (message,) = list_tasks([task], call.runtime.clock.now())
+        await _tell(call, settings, json, {"did": message, **life.changed, **(row or {})})
 
 
 async def _tell(call: LocalCaller, settings: Settings, json: bool, row: dict[str, Any]) -> None:

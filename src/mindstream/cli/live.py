@@ -277,12 +277,12 @@ class _Session:
             Rhythm(zone=ZONE),
             [states.follow()],
         )
-        told = {
+        endings = {
             "dead": "the process that lived it had died: this one continues it",
             "over": f"that process has ended; this continues it: {self.again}",
             "": "it continues in its own process; this one only watched",
         }
-        self.screen.say(told[ended])
+        self.screen.say(endings[ended])
         return ended == "dead"
 
     async def _attend(
@@ -374,18 +374,18 @@ class _States:
 
 async def _show_rests(life: Life, screen: Screen) -> None:
     """Show each rest once, with its end, until cancelled: output to a file or a pipe has no status line."""
-    told = before = ""
+    shown = before = ""
     while True:
         await asyncio.sleep(POLL_S)
         now = life.memory.clock.now()
         wakes = life.config.rhythm.next_wake(life.state, now)
         if life.state.in_turn or (wakes is not None and wakes <= now):
-            told = before = ""
+            shown = before = ""
             continue
         line = life.state.halted or describe_rest(wakes)
-        if line not in (told, "") and line == before:  # one poll later, so that earlier events are shown first
+        if line not in (shown, "") and line == before:  # one poll later, so that earlier events are shown first
             screen.say(line)
-            told = line
+            shown = line
         before = line
 
 

@@ -82,10 +82,10 @@ def _print(console: Console, logged: Logged, everybody: bool, json: bool) -> Non
         print_json(logged.row() | ({"mind": shown_name(logged.mind)} if everybody else {}))
     else:
         event = logged.event
-        told = describe_call(event) if isinstance(event, ModelCalled) else aside(event) or brief(event)
+        message = describe_call(event) if isinstance(event, ModelCalled) else aside(event) or brief(event)
         line = Text(f"{logged.seq:6d} {format_iso(logged.at)[:19].replace('T', ' ')} ", "dim")
         line.append(f"{clean(shown_name(logged.mind)) + ' ' if everybody else ''}{clean(event.kind)} ")
         line.append(f"{short(logged.by)}: ", "dim")
-        line.append(clean(told))
+        line.append(clean(message))
         console.print(line, soft_wrap=True)
     sys.stdout.flush()

@@ -60,11 +60,11 @@ def import_file(
     go_on, pack = backup.next_words(habits, settings.user, settings.data if data else None), backup.missing_pack(habits)
     bring = [f"its pack {pack!r} does not come with mindstream: copy its folder and add --pack FOLDER"]
     named = backup.addresses(habits)
-    told = [f"{settings.user}: {describe_import(done, 'mind')}", *(bring if pack else ())]
-    told += [
+    lines = [f"{settings.user}: {describe_import(done, 'mind')}", *(bring if pack else ())]
+    lines += [
         f"the file names the model {clean(each)}: what you say would be sent there, so the command below omits it;"
         " choose your own with --model, or this one if you trust it"
         for each in named
     ]
     row = {"user": settings.user, **asdict(done), "go_on": go_on, "left_out": named}
-    tell(json, row, *told, f"continue with it:\n  {go_on}")
+    tell(json, row, *lines, f"continue with it:\n  {go_on}")

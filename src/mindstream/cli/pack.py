@@ -41,8 +41,8 @@ def check(
     thin = checking.thin_spots(pack)
     for spot in thin:
         say(f"thin: {spot}")
-    told = count_of(len(thin), "thin spot") if thin else "no thin spots"
-    say(f"{pack.name} can be used: {pack.count_parts()}; {told}", sys.stderr)
+    message = count_of(len(thin), "thin spot") if thin else "no thin spots"
+    say(f"{pack.name} can be used: {pack.count_parts()}; {message}", sys.stderr)
     return THIN if thin else 0
 
 

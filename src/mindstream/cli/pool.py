@@ -16,6 +16,7 @@ from mindstream.cli.shell.output import complain, print_json, say, short, tell
 from mindstream.errors import InputError
 from mindstream.service import pools
 from mindstream.service.opening import answering
+from mindstream.service.operations.pools import is_contextual_installed
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair
 from mindstream.sharing.events import EVERYONE, ExemplarJudged
@@ -65,7 +66,7 @@ async def create(
     async with pools.calling_pool(settings, name, new=True) as call:
         made = await call("pools.create", pool=name, domain=domain, members=members, private=private, form=form)
     by = made.local.memory.embedder.name
-    if by == USUAL and not pools.is_contextual_installed():
+    if by == USUAL and not is_contextual_installed():
         complain(
             f"recall uses {USUAL}, which knows no context: pip install 'mindstream[multilingual]' adds one that does"
         )

@@ -37,8 +37,8 @@ def show(context: typer.Context, settings: Settings, json: AsJson = False) -> No
     if json:
         for words in found:
             own = str(words.own) if words.own else None
-            told = {"name": words.name, "role": words.role, "asks": words.asks, "file": str(words.shipped)}
-            print_json(told | {"own": own, "changed": words.changed})
+            values = {"name": words.name, "role": words.role, "asks": words.asks, "file": str(words.shipped)}
+            print_json(values | {"own": own, "changed": words.changed})
     else:
         rows = [(words.name, words.role, _whose(words), words.asks) for words in found]
         print_table(("prompt", "role", "template", "what it asks for"), rows, words=4)

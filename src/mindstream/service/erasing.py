@@ -187,9 +187,9 @@ async def _prove_rows(opened: Memory) -> None:
 
     left, found = await _rows(opened).read(look)
     if left:
-        told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
+        message = ", ".join(f"{count} rows in {table}" for table, count in left.items())
         raise StorageError(
-            f"{opened.name!r} is back: {told}; another program writes to that mind. Close it, erase again"
+            f"{opened.name!r} is back: {message}; another program writes to that mind. Close it, erase again"
         )
     if found:
         raise StorageError(

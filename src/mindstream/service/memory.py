@@ -58,13 +58,13 @@ def parse_kinds(names: Sequence[str]) -> list[Kind]:
 
 def plain(record: Record) -> dict[str, JsonValue]:
     """Return a record as plain data, without its vector, stream and row of the log."""
-    told: dict[str, JsonValue] = {}
+    values: dict[str, JsonValue] = {}
     for each in fields(Record):
         value = getattr(record, each.name)
         if each.name in ("vector", "embedder", "seq", "stream"):
             continue
         if each.name == "data":
-            told["data"] = dict(value)
+            values["data"] = dict(value)
         else:
-            told[each.name] = list(value) if isinstance(value, tuple) else value
-    return told
+            values[each.name] = list(value) if isinstance(value, tuple) else value
+    return values

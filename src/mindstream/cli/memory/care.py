@@ -114,8 +114,8 @@ def purge(
         say("nothing was deleted", sys.stderr)
         return
     gone = asyncio.run(count(delete=True)) if found else 0
-    told = f"{count_of(gone, 'archived record')} permanently deleted" if gone else "nothing is archived"
-    tell(json, {"purged": gone}, told)
+    message = f"{count_of(gone, 'archived record')} permanently deleted" if gone else "nothing is archived"
+    tell(json, {"purged": gone}, message)
 
 
 @command(app, "data user embedder", "mindstream memory reembed --embedder st:all-MiniLM-L6-v2")
@@ -126,10 +126,10 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
     stays without such a vector; the log names it.
     """
     async with open_user_memory(settings, known=True) as opened:
-        with progress("embedding") as told:
+        with progress("embedding") as report:
             await width_of(opened.embedder)
             total = (await opened.columns()).foreign
-            done = await opened.reembed(tell=lambda done: told(done, total))
+            done = await opened.reembed(tell=lambda done: report(done, total))
             left, name = (await opened.columns()).foreign, opened.embedder.name
     made = f"{count_of(done, 'vector')} of {name} made" if done or left else f"all have one of {name}"
     refused = f"{count_of(left, 'record')} got none: {name} refused the text (`mindstream log` names each)"
@@ -193,22 +193,24 @@ def erase(
     async def erased() -> erasing.UserData:
         async with open_user_memory(settings) as opened:
             kept = await erasing.find_user_data(opened, settings.data)
-            with progress("searching for remains", len(kept.words)) as told:
-                await erasing.erase(opened, settings.data, kept, told)
+            with progress("searching for remains", len(kept.words)) as report:
+                await erasing.erase(opened, settings.data, kept, report)
             counts = {name: n for name, n in kept.rows.items() if n} | {"elsewhere": sum(kept.elsewhere.values())}
             await note_of(opened, "erased", counts)
             return kept
 
     if (finished or not yes) and asyncio.run(look()) is None:  # an unknown name is refused before any question
-        told = f"{user} is erased: an interrupted erasure is finished now"
-        tell(json, {"user": user, "finished": True}, told)
+        message = f"{user} is erased: an interrupted erasure is finished now"
+        tell(json, {"user": user, "finished": True}, message)
         return
     if not yes:
         confirm_name(f"This permanently erases all data of {user} in {settings.data}.", user)
     done = asyncio.run(erased())
     files = [str(path.relative_to(settings.data.beside)) for path in done.files]
     rows = {name: done.rows[name] for name in ("records", "log", "work")}
-    told = f"{count_of(rows['records'], 'record')}, {count_of(rows['log'], 'row')} of the log, {rows['work']} of work"
+    counted = (
+        f"{count_of(rows['records'], 'record')}, {count_of(rows['log'], 'row')} of the log, {rows['work']} of work"
+    )
     looked = f"{count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal"
     if not settings.data.folder:
         looked = "the name in all tables, which were rewritten"
@@ -216,7 +218,7 @@ def erase(
     tell(
         json,
         {**row, "tokens": [*done.outside.tokens.values()], "looked_for": len(done.words)},
-        f"{user} is erased: {', '.join([told, *files])}",
+        f"{user} is erased: {', '.join([counted, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
         *done.outside.describe_erased(),
         f"searched for {looked}: none is left",
@@ -240,7 +242,7 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
 
     gone, outside = asyncio.run(erased())
     counts: dict[str, JsonValue] = {**gone.counts()}
-    told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "there was no other data"
+    counted = ", ".join(f"{count} {name}" for name, count in counts.items()) or "there was no other data"
     more: dict[str, JsonValue] = {
         "tokens": [*outside.tokens.values()],
         "forks": [*outside.forks],
@@ -249,7 +251,7 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
     tell(
         json,
         {"user": user, "tenant": tenant} | counts | more,
-        f"{user} of {tenant} is erased: {told}",
+        f"{user} of {tenant} is erased: {counted}",
         *outside.describe_erased(),
         *(f"not erased: {each}" for each in outside.describe_kept()),
     )
@@ -369,9 +371,9 @@ async def correct(
     """
     async with calling(settings, own=True, known=True) as call:
         done = (await call("memory.correct", id=id_, text=words)).local
-    told = ["it says that already"]
+    lines = ["it says that already"]
     if done.record.id != id_:
-        told = [
+        lines = [
             f"{done.record.id} says now: {short(done.record.text, 200)}",
             *_records("derived from the old words, and still there", done.drawn),
             *(
@@ -380,7 +382,7 @@ async def correct(
             ),
         ]
     row = {"record": plain(done.record), "superseded": id_, "drawn": [*map(plain, done.drawn)]}
-    tell(json, {**row, "items": [*map(asdict, done.items)]}, *told)
+    tell(json, {**row, "items": [*map(asdict, done.items)]}, *lines)
 
 
 @command(app, "data user", "mindstream memory sessions --user ann")

@@ -53,10 +53,10 @@ async def fit(
         _tell_thin(log, json)
         return
     tried, outcomes = list(grid(today)), list[Replayed]()
-    with progress("replaying", len(tried)) as told:
+    with progress("replaying", len(tried)) as report:
         for number, laws in enumerate(tried, 1):
             outcomes.append(replay(log, laws))
-            told(number, len(tried), "replaying")
+            report(number, len(tried), "replaying")
     ranked = rank(outcomes, today)
     if file:
         curves = {name: replay(log, laws, by_day=True).by_day for name, laws in _two(ranked[0].laws, today)}

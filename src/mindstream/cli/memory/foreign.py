@@ -74,16 +74,16 @@ def _counts(run: writing.Import, how: How) -> dict[str, object]:
 async def _run(run: writing.Import, settings: Settings, source: Source, how: How) -> None:
     """Read a file into memories; a dry run writes nothing, not even a folder."""
     items = reader(run.form)(source, run.tally)
-    with progress(f"importing from {run.form}") as told:
+    with progress(f"importing from {run.form}") as report:
         if how.dry_run and not is_begun(settings.data):
-            await run.run(items, told)
+            await run.run(items, report)
             return
         async with open_user_memory(settings, new=not how.dry_run) as opened:
             run.store = opened.store
             if not how.dry_run:
                 opened.require_own_vectors()
                 run.embedder = opened.embedder
-            await run.run(items, told)
+            await run.run(items, report)
 
 
 def _lines(run: writing.Import, how: How) -> Iterable[str]:

@@ -225,8 +225,8 @@ def import_file(
 async def import_into_memory(settings: Settings, records: Export[Header]) -> transfer.Imported:
     """Import records, and show the progress."""
     async with open_user_memory(settings, new=True) as opened:
-        with progress("importing", len(records)) as told:
-            done = await transfer.import_records(opened, records, told)
+        with progress("importing", len(records)) as report:
+            done = await transfer.import_records(opened, records, report)
             await note_of(opened, "imported", {"records": done.written})
             return done
 

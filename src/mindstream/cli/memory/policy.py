@@ -82,10 +82,10 @@ def _row(
     name: str, value: JsonValue, own: dict[str, JsonValue], given: dict[str, JsonValue], chosen: Chosen
 ) -> dict[str, JsonValue]:
     where = chosen.origins.get("reranker" if name == "reranker" and chosen.settings.reranker else "memory", "")
-    told = where if name in given else "this memory" if name in own else "default"
+    origin = where if name in given else "this memory" if name in own else "default"
     if name in given and name in own and own[name] != given[name]:
-        told += f", over its own {own[name]}"
-    return {"name": name, "value": value, "from": told, "means": MEANS[name]}
+        origin += f", over its own {own[name]}"
+    return {"name": name, "value": value, "from": origin, "means": MEANS[name]}
 
 
 def _value(value: JsonValue) -> str:

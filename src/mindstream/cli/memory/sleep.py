@@ -116,12 +116,12 @@ async def undo_sleep(
     """
     async with calling(settings, own=True, known=True) as call:
         done = await call("memory.undo_sleep", sleep=row)
-    told = [f"the sleep of row {done.sleep} is undone: {count_of(len(done.held_again), 'record')} restored"]
+    lines = [f"the sleep of row {done.sleep} is undone: {count_of(len(done.held_again), 'record')} restored"]
     if done.archived:
-        told.append(f"{count_of(len(done.archived), 'record')} that it had made archived")
+        lines.append(f"{count_of(len(done.archived), 'record')} that it had made archived")
     if done.left:
-        told.append(f"{count_of(len(done.left), 'record')} recalled or forgotten since stay as they are")
-    tell(json, done.model_dump(mode="json"), *told)
+        lines.append(f"{count_of(len(done.left), 'record')} recalled or forgotten since stay as they are")
+    tell(json, done.model_dump(mode="json"), *lines)
 
 
 @command(app, "data user", "mindstream memory curve --days 180 --svg curve.svg")

@@ -74,8 +74,8 @@ class _Teller:
 
     def tell(self, event: str) -> None:
         if self._json:
-            told = {"event": event, "thoughts": self.done, "going": self.going, "failed": self.failed}
-            print(jsons.dumps(told), flush=True)
+            values = {"event": event, "thoughts": self.done, "going": self.going, "failed": self.failed}
+            print(jsons.dumps(values), flush=True)
         else:
             print(f"{event}: {self.words()}" if event != "working" else self.words(), file=sys.stderr, flush=True)
 
@@ -101,7 +101,7 @@ async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, l
             await stack.enter_async_context(orphaned_work.running())
             teller.tell("ready")
             gc.freeze()
-            told = 0
+            reported = 0
             while True:
                 await asyncio.sleep(TOLD_S)
                 teller.going, teller.done, teller.failed = (
@@ -109,6 +109,6 @@ async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, l
                     orphaned_work.done,
                     orphaned_work.failed,
                 )
-                if teller.done != told or teller.going:
-                    told = teller.done
+                if teller.done != reported or teller.going:
+                    reported = teller.done
                     teller.tell("working")

@@ -68,8 +68,8 @@ def read_text(file: Path | None) -> str:
     try:
         found = decode_text(b"".join(read_lines(file)))
     except InputError as error:
-        told = str(error)
-        raise InputError(told if source(file) in told else f"{source(file)} {told}") from None
+        message = str(error)
+        raise InputError(message if source(file) in message else f"{source(file)} {message}") from None
     if found.note:
         complain(f"{source(file)}: {found.note}")
     return found.text

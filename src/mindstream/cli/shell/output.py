@@ -225,8 +225,8 @@ class Progress(Protocol):
 def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
     """Show a progress bar, and yield a function that updates it; without a total it shows only activity."""
     if not sys.stderr.isatty():
-        with progress_lines(doing, total) as told:
-            yield told
+        with progress_lines(doing, total) as report:
+            yield report
         return
     from rich.progress import Progress
 
@@ -241,7 +241,7 @@ def progress_lines(doing: str, total: int | None = None) -> Iterator[Progress]:
     """Print a progress line every EVERY_S seconds, from a thread, as some work reports nothing for long."""
     state, over = (doing, 0, total), threading.Event()
 
-    def told(done: int, total: int | None = None, doing: str | None = None) -> None:
+    def report(done: int, total: int | None = None, doing: str | None = None) -> None:
         nonlocal state
         state = doing or state[0], done, total or state[2]
 
@@ -256,7 +256,7 @@ def progress_lines(doing: str, total: int | None = None) -> Iterator[Progress]:
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
     try:
-        yield told
+        yield report
     finally:
         over.set()
         writer.join(1.0)

@@ -92,8 +92,8 @@ def run_kept(doing: str, work: Callable[[Progress], Awaitable[R]], kept: str, sh
     found: list[R] = []
 
     async def run() -> int:
-        with progress(doing) as told:
-            found.append(await work(told))
+        with progress(doing) as report:
+            found.append(await work(report))
         return 0
 
     goes_on = f"; {kept}; the same command continues" if kept else ""

@@ -52,16 +52,16 @@ async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> Bas
             frames = find_operation("towns.frames")
         except KeyError:
             raise NotFound("towns are in another distribution: pip install mindstream-town") from None
-        request = frames.request(town=name, first=int(step), last=int(step))
-        found: BaseModel = await _call(runtime, principal, "towns.frames", request)
-        return found
+        moment: BaseModel = await frames.call(
+            runtime, principal, frames.request(town=name, first=int(step), last=int(step))
+        )
+        return moment
     if name and not slash and kind in ("memory", "dream", "plan"):
-        is_plan = kind == "plan"
-        request = RunName(run=name) if is_plan else MemoryId(id=name)
-        found = await _call(runtime, principal, "plans.get" if is_plan else "memory.get", request)
-        if kind == "dream" and getattr(found, "kind", "") != "dream":
+        asked = ("plans.get", RunName(run=name)) if kind == "plan" else ("memory.get", MemoryId(id=name))
+        found: Any = await _call(runtime, principal, *asked)
+        if kind == "dream" and found.kind != "dream":
             raise NotFound(f"there is no dream {name!r} here")
-        return found
+        return found  # type: ignore[no-any-return]
     raise NotFound("there is no resource with this URI: resources/templates/list shows the possible ones")
 
 

@@ -174,20 +174,20 @@ def shown_tools(principal: Principal, sets: Collection[str]) -> list[MemoryTool]
 
 
 def _made(operation: Operation) -> MemoryTool:
-    told = ARGUMENTS.get(operation.mcp, {})
-    names = {name: told[name].name if name in told else name for name in operation.request.model_fields}
-    asked = _called(shorten(operation.request.model_json_schema()), told, names)
+    arguments = ARGUMENTS.get(operation.mcp, {})
+    names = {name: arguments[name].name if name in arguments else name for name in operation.request.model_fields}
+    asked = _called(shorten(operation.request.model_json_schema()), arguments, names)
     answered = shorten(operation.reply.model_json_schema(mode="serialization"))
     return MemoryTool(operation, asked, answered, names)
 
 
-def _called(schema: Schema, told: Mapping[str, Argument], names: Mapping[str, str]) -> Schema:
+def _called(schema: Schema, arguments: Mapping[str, Argument], names: Mapping[str, str]) -> Schema:
     """Return a request's schema with the tool's names; if some fields have descriptions, only these are shown."""
     fields, wanted = schema.get("properties"), schema.get("required")
     properties: Schema = {}
     for name, about in fields.items() if isinstance(fields, dict) else ():
-        if isinstance(about, dict) and (not told or (name in told and told[name].words)):
-            words = {"description": told[name].words} if name in told else {}
+        if isinstance(about, dict) and (not arguments or (name in arguments and arguments[name].words)):
+            words = {"description": arguments[name].words} if name in arguments else {}
             properties[names[name]] = {**_may_be_left_out(about), **words}
     required: list[JsonValue] = [names[str(name)] for name in wanted] if isinstance(wanted, list) else []
     kept = {"$defs": schema["$defs"]} if "$defs" in schema and "$ref" in json.dumps(properties) else {}
@@ -229,33 +229,33 @@ def read_arguments(tool: MemoryTool, given: Mapping[str, Any]) -> BaseModel:
         InputError: an argument is invalid; the message names it and the reason, and does not repeat its value.
     """
     fields = {shown: name for name, shown in tool.names.items()}
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in given.items():
         if value is not None and (real := fields.get(name) or (name if name in tool.names else None)):
-            told[real] = value if name in fields or real not in told else told[real]
+            values[real] = value if name in fields or real not in values else values[real]
     try:
-        return _validated(tool.operation.request, told)
+        return _validated(tool.operation.request, values)
     except ValidationError as error:
         raise InputError(describe_mistakes([_as_called(tool, each) for each in error.errors()])) from None
 
 
-def _validated(request: type[BaseModel], told: dict[str, Any]) -> BaseModel:
+def _validated(request: type[BaseModel], values: dict[str, Any]) -> BaseModel:
     """Validate; an invalid field is tried in the other forms in which models send it.
 
     Raises:
         ValidationError: no form is valid.
     """
     try:
-        return request.model_validate(told)
+        return request.model_validate(values)
     except ValidationError as error:
         first, wrong = error, _wrong(error)
-    for name in wrong & told.keys():
-        for form in _other_forms(told[name]):
+    for name in wrong & values.keys():
+        for form in _other_forms(values[name]):
             try:
-                return request.model_validate(told | {name: form})
+                return request.model_validate(values | {name: form})
             except ValidationError as error:
                 if name not in _wrong(error):
-                    told = told | {name: form}
+                    values = values | {name: form}
                     break
     raise first
 

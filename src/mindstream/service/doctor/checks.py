@@ -62,8 +62,8 @@ async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
 
 def _settings(chosen: Chosen) -> Finding:
     file = f"file {chosen.file}" if chosen.file else "no settings file"
-    told = ", ".join(f"{name} from {where}" for name, where in sorted(chosen.origins.items()))
-    return Finding("settings", "ok", f"{told or 'all defaults'} ({file})")
+    origins = ", ".join(f"{name} from {where}" for name, where in sorted(chosen.origins.items()))
+    return Finding("settings", "ok", f"{origins or 'all defaults'} ({file})")
 
 
 def _variables() -> Iterator[Finding]:
@@ -141,12 +141,12 @@ def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Fi
     for user, counts in made.items():
         kept = next(iter(counts)) if named is None else named
         if len(counts) > 1 or kept not in counts:
-            told = ", ".join(f"{count:,} of {embedder}" for embedder, count in counts.items())
+            counted = ", ".join(f"{count:,} of {embedder}" for embedder, count in counts.items())
             findings.append(
                 Finding(
                     "embedder",
                     "note",
-                    f"the memory of {shown_name(user)} has vectors {told}, which are not compared",
+                    f"the memory of {shown_name(user)} has vectors {counted}, which are not compared",
                     f"mindstream memory reembed --embedder {kept} --user {user}",
                 )
             )

@@ -56,8 +56,8 @@ def check_database(where: Location) -> Iterator[Finding]:
 def _role(found: DatabaseLook) -> Iterator[Finding]:
     if found.passes_walls:
         how = "CREATE ROLE mind LOGIN; ALTER DATABASE … OWNER TO mind; and connect as mind"
-        told = f"the role {found.role!r} is SUPERUSER or BYPASSRLS: tenants would not be isolated from it"
-        yield Finding("data", "broken", told, how)
+        message = f"the role {found.role!r} is SUPERUSER or BYPASSRLS: tenants would not be isolated from it"
+        yield Finding("data", "broken", message, how)
     elif not found.schema or (found.seen != found.known and not found.may_create):
         where = f"the schema {found.schema!r}" if found.schema else "any schema"
         how = f"ALTER DATABASE … OWNER TO {found.role}, or GRANT USAGE, CREATE ON SCHEMA … TO {found.role}"

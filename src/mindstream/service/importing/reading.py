@@ -95,7 +95,7 @@ class Source:
         if self.file.read(len(ZIP)) != ZIP:
             yield self
             return
-        with self._told(), zipfile.ZipFile(self.file) as archive:
+        with self._explained(), zipfile.ZipFile(self.file) as archive:
             files = sorted((each for each in archive.infolist() if not each.is_dir()), key=lambda each: each.filename)
             if len(files) > MAX_MEMBERS:
                 raise InputError(f"it has {len(files):,} files; the maximum is {MAX_MEMBERS:,}")
@@ -126,7 +126,7 @@ class Source:
         import ijson
 
         counted = self._start(longest)
-        with self._told(counted):
+        with self._explained(counted):
             for value in ijson.items(counted, prefix, **HOW):
                 yield value
                 counted.since = 0
@@ -142,7 +142,7 @@ class Source:
         import ijson
 
         counted, empty, last = self._start(MAX_OBJECT), "", ""
-        with self._told(counted):
+        with self._explained(counted):
             for prefix, event, value in ijson.parse(counted, **HOW):
                 if last and event != "end_array":
                     return last
@@ -159,7 +159,7 @@ class Source:
 
     def is_lines(self) -> bool:
         """Return whether the first line is an object of its own, not the beginning of a list or of a longer object."""
-        with self._told():
+        with self._explained():
             first = self._start(MAX_OBJECT).file.readline(MAX_OBJECT).strip(PADDING)
         return not first.startswith(b"[") and first not in (b"{", b"")
 
@@ -167,7 +167,7 @@ class Source:
         """Yield the number and the value of each line."""
         counted = self._start(MAX_OBJECT)
         number = 0
-        with self._told(counted):
+        with self._explained(counted):
             while line := counted.file.readline(MAX_OBJECT + 1):
                 number += 1
                 counted.read_so_far += len(line)
@@ -194,13 +194,13 @@ class Source:
         return _Counted(self.file, longest)
 
     @contextlib.contextmanager
-    def _told(self, counted: _Counted | None = None) -> Iterator[None]:
+    def _explained(self, counted: _Counted | None = None) -> Iterator[None]:
         """Turn errors of parsing and reading into InputError with the name of the file."""
         try:
             yield
         except InputError as error:
-            told = str(error)
-            raise InputError(told if told.startswith(self.name) else f"{self.name}: {told}") from None
+            message = str(error)
+            raise InputError(message if message.startswith(self.name) else f"{self.name}: {message}") from None
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise InputError(f"{self.name}: this archive cannot be read: {shown(str(error))}") from None
         except OSError as error:
@@ -214,14 +214,14 @@ class Source:
                 raise InputError(f"{self.name}: not JSON: it is empty") from None
             said = error.args[0] if error.args else ""
             said = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-            told = shown(said.splitlines()[0]) if said else type(error).__name__
+            message = shown(said.splitlines()[0]) if said else type(error).__name__
             if counted and "UTF8" in said:
                 try:
                     decode_utf(counted.chunk)
                 except InputError as error:
                     raise InputError(f"{self.name} {error}") from None
             near = f" in the first {counted.read_so_far:,} bytes" if counted else ""
-            raise InputError(f"{self.name}: not JSON{near} ({told})") from None
+            raise InputError(f"{self.name}: not JSON{near} ({message})") from None
 
 
 def _last(name: str) -> str:

@@ -70,13 +70,17 @@ class ForkedTowns:
 
     def all(self, principal: Principal) -> dict[str, Fork]:
         """Return the tenant's complete forks, by name."""
-        found = [(folder, told) for folder in self.folders(principal.tenant) if (told := _described(folder / FORK))]
-        names = Counter(told.name for _, told in found)
+        found = [
+            (folder, description)
+            for folder in self.folders(principal.tenant)
+            if (description := _described(folder / FORK))
+        ]
+        names = Counter(description.name for _, description in found)
         forks = dict[str, Fork]()
-        for folder, told in found:
+        for folder, description in found:
             # earlier versions could give one name to several forks: each is shown, by a name of its own
-            name = told.name if names[told.name] == 1 else f"{told.name}.{folder.name[-8:]}"
-            forks[name] = Fork(name, told.of, told.step, Location(folder, tenant=told.part))
+            name = description.name if names[description.name] == 1 else f"{description.name}.{folder.name[-8:]}"
+            forks[name] = Fork(name, description.of, description.step, Location(folder, tenant=description.part))
         return forks
 
     def notices(self, principal: Principal) -> list[str]:
@@ -96,8 +100,8 @@ class ForkedTowns:
             if dash:
                 is_own = owner == _digest(tenant)
             else:  # of an earlier version
-                told = _described(folder / FORK)
-                is_own = told is not None and told.tenant == tenant
+                description = _described(folder / FORK)
+                is_own = description is not None and description.tenant == tenant
             if is_own:
                 found.append(folder)
         return found
@@ -111,13 +115,15 @@ class ForkedTowns:
             InputError: the town has not reached that step, or the tenant has too many forks.
             Conflict: the fork was deleted while it was being copied.
         """
-        with self._reserved(principal, of, source, step, taken) as (folder, told):
+        with self._reserved(principal, of, source, step, taken) as (folder, description):
             await copy(source, folder, step)
             try:
                 (folder / RESERVED).replace(folder / FORK)
             except FileNotFoundError:
-                raise Conflict(f"the fork {told.name!r} was deleted while it was being copied: try again") from None
-        return Fork(told.name, of, step, Location(folder, tenant=source.tenant))
+                raise Conflict(
+                    f"the fork {description.name!r} was deleted while it was being copied: try again"
+                ) from None
+        return Fork(description.name, of, step, Location(folder, tenant=source.tenant))
 
     @contextlib.contextmanager
     def _reserved(
@@ -136,13 +142,13 @@ class ForkedTowns:
             origin = forks[of].of if of in forks else of
             numbered = (f"{origin}-{number}" for number in range(2, len(names) + 3))
             name = next(each for each in numbered if each not in names)
-            told = Description(tenant=principal.tenant, name=name, of=of, step=step, part=source.tenant)
+            description = Description(tenant=principal.tenant, name=name, of=of, step=step, part=source.tenant)
             folder = self._folder / f"{_digest(principal.tenant)}-{token(8)}"
             folder.mkdir(mode=0o700)
             held = _lock(folder)
-            (folder / RESERVED).write_text(told.model_dump_json())
+            (folder / RESERVED).write_text(description.model_dump_json())
         try:
-            yield folder, told
+            yield folder, description
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise

