@@ -97,7 +97,7 @@ async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, doo
 async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
     folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "LONGEST_REST_S", 0.05)
+    monkeypatch.setattr(background, "MAX_REST_S", 0.05)
     clock, door.otherwise = Passing(), THINKS
     models = Models.named({"default": f"{door.url}#m"}, clock=clock, retry=2, repair=0)
     async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY, responder=Coach.using()) as mind:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import TypeAlias
 
 from mindstream import chance
@@ -41,7 +42,7 @@ from mindstream.memory.store.store import Commit, Entry, NewWork, Store, WorkDon
 from mindstream.models.attribution import Cause, calls_for
 from mindstream.reasoners.reasoner import (
     CRASHES,
-    LONGEST_REST_S,
+    MAX_REST_S,
     STUCK,
     TRIES,
     Newer,
@@ -142,7 +143,7 @@ async def stop_elsewhere(
         session: only work about that conversation; slot: only that reasoner's work.
         answers: stop answers as well.
     """
-    now, stopped = clock.now(), 0
+    now, stopped, holder = clock.now(), 0, attrgetter("slot", "owner")
     held = [
         work
         for work in await store.open_work(mind)
@@ -150,15 +151,11 @@ async def stop_elsewhere(
         if answers or not work.slot.startswith(ANSWER)
         if await _is_of_talk(store, mind, work, session)
     ]
-    for (name, owner), found in groupby(sorted(held, key=lambda work: (work.slot, work.owner)), _holder):
+    for (name, owner), found in groupby(sorted(held, key=holder), holder):
         works = list(found)
         with contextlib.suppress(LeaseLost):  # it has ended
             stopped += await _stop(store, Commit(mind=mind, at=now), name, owner, works)
     return stopped
-
-
-def _holder(work: Work) -> tuple[str, str]:
-    return work.slot, work.owner
 
 
 async def _stop(store: Store, commit: Commit, slot: str, owner: str, works: Sequence[Work]) -> int:
@@ -341,10 +338,8 @@ class Background:
         pointless.
 
         Waiting is pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. It always
-        returns:
-        runs have a timeout, and work that keeps failing is dead-lettered. Work that silence or an hour causes is only
-        waited
-        for if named by id.
+        returns: runs have a timeout, and work that keeps failing is dead-lettered. Work that silence or an hour causes
+        is only waited for if named by id.
         """
 
         async def is_open() -> bool:
@@ -558,7 +553,7 @@ class Background:
         slot.outages += 1
         wished_s = outage.rest_s if isinstance(outage, ModelResting) else 0.0
         wished_s = outage.retry_after_s or 0.0 if isinstance(outage, RateLimited) else wished_s
-        slot.rest(min(LONGEST_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
+        slot.rest(min(MAX_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
         if not is_known:
             LOG.warning("%s", reason)
         news = [] if is_known else [Entry(Failed(text=reason, where=slot.name), slot.name)]

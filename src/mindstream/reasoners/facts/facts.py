@@ -136,8 +136,8 @@ class FactsReasoner:
         async def write() -> Writing:
             return await _notes(context, found, known, self.slot)
 
-        told = "; ".join(fact.text for fact in found.facts)
-        return RunResult(told, self.model.name, write=write)
+        thought = "; ".join(fact.text for fact in found.facts)
+        return RunResult(thought, self.model.name, write=write)
 
 
 async def _notes(context: RunContext, found: Facts, known: list[Record], by: str) -> Writing:
