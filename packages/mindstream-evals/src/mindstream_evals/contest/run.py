@@ -17,7 +17,7 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model, estimate_tokens
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.override import LARGEST
+from mindstream.models.wrappers.override import MAX_BYTES
 from mindstream.paths import read_text
 from mindstream_evals.contest.judge import POINTS, Grade, GradeAnswer, Vote, vote
 from mindstream_evals.contest.play import COACH, PLAIN, Contest, Played, Script, Turn, by_people, read_talks, write_page
@@ -109,7 +109,7 @@ def opponent(pack: Pack, terms: Terms) -> str:
     beside = SHIPPED / pack.name / "plain_agent.md"
     path = terms.constitution or (beside if beside.is_file() else None)
     try:
-        return read_text(path, LARGEST) if path else pack.constitution
+        return read_text(path, MAX_BYTES) if path else pack.constitution
     except InputError as error:
         raise InputError(f"{path} {error}") from None
 
