@@ -27,7 +27,6 @@ from mindstream.errors import (
     LeaseLost,
     ModelError,
     ModelResting,
-    RateLimited,
     StorageError,
 )
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
@@ -455,7 +454,9 @@ class Background:
         ours = [work for work in left if work.is_open_to(self.owner, now)]
         if self._hearing or before != min(self._held, default=None):  # an utterance came during the look
             return []
-        return await self._take(slot, self._one_by_one(ours) or before) if ours else []
+        if len(ours) > 1 and any(work.failures or work.attempts > TRIES for work in ours):
+            before = sorted(work.cause for work in ours)[1]  # a failing item does not block the others
+        return await self._take(slot, before) if ours else []
 
     async def _unheld(self, slot: Slot) -> list[Work]:
         """Return a slot's open work, except for the utterance that is about to be answered and all later ones."""
@@ -488,7 +489,8 @@ class Background:
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
             with renewing(self.memory.store, self.memory.clock, lambda: run.ids, self.owner, self._lease_s):
-                context = await self._occasion(slot, run)
+                rows, newer = await rows_of(self.memory, run.work), self._newer(slot, run)
+                context = await build_context(self.memory, slot.name, rows, newer, self._tools)
                 await self._conclude(run, context, await self._conclusion(slot, run, context))
             slot.due, slot.outages = None, 0
         except Stopped:
@@ -521,10 +523,6 @@ class Background:
         except ErasedMeanwhile as erased:
             await self._read_again(run, erased)
 
-    async def _occasion(self, slot: Slot, run: Run) -> RunContext:
-        rows = await rows_of(self.memory, run.work)
-        return await build_context(self.memory, slot.name, rows, self._newer(slot, run), self._tools)
-
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
         with span(genai.INVOKE_AGENT, slot.name, {genai.AGENT: slot.name, genai.CONVERSATION: context.session}):
             thinking = run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
@@ -551,8 +549,7 @@ class Background:
         is_known = slot.outages > 0 or isinstance(outage, ModelResting)  # already logged
         reason = f"{slot.name}: {describe(outage)}"
         slot.outages += 1
-        wished_s = outage.rest_s if isinstance(outage, ModelResting) else 0.0
-        wished_s = outage.retry_after_s or 0.0 if isinstance(outage, RateLimited) else wished_s
+        wished_s = getattr(outage, "rest_s", None) or getattr(outage, "retry_after_s", None) or 0.0
         slot.rest(min(MAX_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
         if not is_known:
             LOG.warning("%s", reason)
@@ -589,14 +586,6 @@ class Background:
         with contextlib.suppress(LeaseLost, ErasedMeanwhile):
             finish = WorkDone(run.ids, self.owner) if run.work else None
             await self.memory.commit(Entry(thought, slot.name), finish=finish)
-
-    def _one_by_one(self, ours: Sequence[Work]) -> int | None:
-        """Return the cause before which work is claimed; None: claim all.
-
-        After a failure, work is claimed one item at a time, so that a failing one does not block the others.
-        """
-        has_failed = len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours)
-        return sorted(work.cause for work in ours)[1] if has_failed else None
 
     async def _take(self, slot: Slot, before: int | None) -> list[Work]:
         key, now = self.memory.key, self.memory.clock.now()
