@@ -34,7 +34,7 @@ from mindstream.models.decide import Choice, Predicate, Probabilities, Question,
 from mindstream.models.model import Message, Model, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.providers.address import WINDOW
-from mindstream.models.providers.gguf import LOCAL_TOKENS
+from mindstream.models.providers.gguf import MAX_LOCAL_TOKENS
 from mindstream.models.recording import RecordedCall
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
@@ -177,7 +177,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
     sent_back = [each for each in checked if each not in doubted]
     said = {term for line in lines for term in terms(line)}
     longest = max((part.output_tokens for each in asked for part in each.parts if isinstance(part, Usage)), default=0)
-    limit = LOCAL_TOKENS if model == "local" else WINDOW // 3
+    limit = MAX_LOCAL_TOKENS if model == "local" else WINDOW // 3
     return {
         "turns": shown, "errors_shown": errors, "calls": len(calls),
         "structured_sent_back": len(sent_back), "of_prompts": sorted({each.prompt for each in sent_back}),

@@ -101,7 +101,7 @@ async def test_a_conversation_survives_endpoint_faults_without_rule_based_reason
 async def test_an_endpoint_outage_of_five_minutes_loses_nothing(
     folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "LONGEST_REST_S", 0.05)
+    monkeypatch.setattr(background, "MAX_REST_S", 0.05)
     clock, door.otherwise = Passing(), THINKS
     models = Models.named({"default": f"{door.url}#m"}, clock=clock, retry=2, repair=0)
     async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY, responder=Coach.using()) as mind:

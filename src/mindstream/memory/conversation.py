@@ -76,8 +76,12 @@ def _day(record: Record, now: Moment | None) -> str:
 
 def format_ago(passed_s: float) -> str:
     """Return how long ago a moment was, in days, as known without a time zone."""
+    return _format_days(passed_s, "earlier", "a day ago", "ago")
+
+
+def _format_days(passed_s: float, none: str, one: str, end: str) -> str:
     days = round(passed_s / DAY_S)
-    return "earlier" if days < 1 else "a day ago" if days == 1 else f"{days} days ago"
+    return none if days < 1 else one if days == 1 else f"{days} days {end}"
 
 
 def dated_line(record: Record, now: Moment | None = None) -> DatedLine:
@@ -114,8 +118,7 @@ def lines_of_talks(
 
 def format_later(passed_s: float) -> str:
     """Return how much later a moment is, in days, as known without a time zone."""
-    days = round(passed_s / DAY_S)
-    return "later" if days < 1 else "the next day" if days == 1 else f"{days} days later"
+    return _format_days(passed_s, "later", "the next day", "later")
 
 
 def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:

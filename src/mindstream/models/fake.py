@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -21,14 +21,11 @@ class FakeModel:
     def __init__(self, lines: Mapping[str, Sequence[Line]], name: str = "scripted") -> None:
         self.name = name
         self.asked: list[Request] = []
-        self._lines: defaultdict[str, deque[Line]] = defaultdict(deque)
-        for prompt, answers in lines.items():
-            self._lines[prompt].extend(answers)
+        self._lines = {prompt: deque(answers) for prompt, answers in lines.items()}
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         self.asked.append(request)
-        lines = self._lines[request.prompt.label()]
-        if not lines:
+        if not (lines := self._lines.get(request.prompt.label())):
             raise ModelRefused(f"the script has no more lines for the prompt {request.prompt.label()!r}")
         line = lines.popleft()
         if callable(line):

@@ -87,15 +87,12 @@ class Models:
 
     def each(self, wrap: Callable[[Model], Model]) -> Models:
         """Return the same models, shared, with a wrapper around each."""
-        models = Models(None, {role: wrap(model) for role, model in self._models.items()})
-        models._waits = self._waits
-        return models
+        return self.with_roles({role: wrap(model) for role, model in self._models.items()}, self._waits)
 
-    def with_roles(self, roles: Mapping[str, Model]) -> Models:
-        """Return the same models, shared, with other models for some roles."""
-        table = {**self._models, **roles}
-        models = Models(table.get(DEFAULT), table)
-        models._waits = {role: waits for role, waits in self._waits.items() if role not in roles}
+    def with_roles(self, roles: Mapping[str, Model], waits: Mapping[str, Waits] = MappingProxyType({})) -> Models:
+        """Return the same models, shared, with other models for some roles, and their timeouts."""
+        models = Models(None, {**self._models, **roles})
+        models._waits = {role: each for role, each in self._waits.items() if role not in roles} | dict(waits)
         return models
 
     def with_listener(self, on_call: Callable[[Metered], None]) -> Models:

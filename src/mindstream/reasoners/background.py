@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import TypeAlias
 
 from mindstream import chance
@@ -26,7 +27,6 @@ from mindstream.errors import (
     LeaseLost,
     ModelError,
     ModelResting,
-    RateLimited,
     StorageError,
 )
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
@@ -41,7 +41,7 @@ from mindstream.memory.store.store import Commit, Entry, NewWork, Store, WorkDon
 from mindstream.models.attribution import Cause, calls_for
 from mindstream.reasoners.reasoner import (
     CRASHES,
-    LONGEST_REST_S,
+    MAX_REST_S,
     STUCK,
     TRIES,
     Newer,
@@ -142,7 +142,7 @@ async def stop_elsewhere(
         session: only work about that conversation; slot: only that reasoner's work.
         answers: stop answers as well.
     """
-    now, stopped = clock.now(), 0
+    now, stopped, holder = clock.now(), 0, attrgetter("slot", "owner")
     held = [
         work
         for work in await store.open_work(mind)
@@ -150,15 +150,11 @@ async def stop_elsewhere(
         if answers or not work.slot.startswith(ANSWER)
         if await _is_of_talk(store, mind, work, session)
     ]
-    for (name, owner), found in groupby(sorted(held, key=lambda work: (work.slot, work.owner)), _holder):
+    for (name, owner), found in groupby(sorted(held, key=holder), holder):
         works = list(found)
         with contextlib.suppress(LeaseLost):  # it has ended
             stopped += await _stop(store, Commit(mind=mind, at=now), name, owner, works)
     return stopped
-
-
-def _holder(work: Work) -> tuple[str, str]:
-    return work.slot, work.owner
 
 
 async def _stop(store: Store, commit: Commit, slot: str, owner: str, works: Sequence[Work]) -> int:
@@ -341,10 +337,8 @@ class Background:
         pointless.
 
         Waiting is pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. It always
-        returns:
-        runs have a timeout, and work that keeps failing is dead-lettered. Work that silence or an hour causes is only
-        waited
-        for if named by id.
+        returns: runs have a timeout, and work that keeps failing is dead-lettered. Work that silence or an hour causes
+        is only waited for if named by id.
         """
 
         async def is_open() -> bool:
@@ -460,7 +454,9 @@ class Background:
         ours = [work for work in left if work.is_open_to(self.owner, now)]
         if self._hearing or before != min(self._held, default=None):  # an utterance came during the look
             return []
-        return await self._take(slot, self._one_by_one(ours) or before) if ours else []
+        if len(ours) > 1 and any(work.failures or work.attempts > TRIES for work in ours):
+            before = sorted(work.cause for work in ours)[1]  # a failing item does not block the others
+        return await self._take(slot, before) if ours else []
 
     async def _unheld(self, slot: Slot) -> list[Work]:
         """Return a slot's open work, except for the utterance that is about to be answered and all later ones."""
@@ -493,7 +489,8 @@ class Background:
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
             with renewing(self.memory.store, self.memory.clock, lambda: run.ids, self.owner, self._lease_s):
-                context = await self._occasion(slot, run)
+                rows, newer = await rows_of(self.memory, run.work), self._newer(slot, run)
+                context = await build_context(self.memory, slot.name, rows, newer, self._tools)
                 await self._conclude(run, context, await self._conclusion(slot, run, context))
             slot.due, slot.outages = None, 0
         except Stopped:
@@ -526,10 +523,6 @@ class Background:
         except ErasedMeanwhile as erased:
             await self._read_again(run, erased)
 
-    async def _occasion(self, slot: Slot, run: Run) -> RunContext:
-        rows = await rows_of(self.memory, run.work)
-        return await build_context(self.memory, slot.name, rows, self._newer(slot, run), self._tools)
-
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
         with span(genai.INVOKE_AGENT, slot.name, {genai.AGENT: slot.name, genai.CONVERSATION: context.session}):
             thinking = run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
@@ -556,9 +549,8 @@ class Background:
         is_known = slot.outages > 0 or isinstance(outage, ModelResting)  # already logged
         reason = f"{slot.name}: {describe(outage)}"
         slot.outages += 1
-        wished_s = outage.rest_s if isinstance(outage, ModelResting) else 0.0
-        wished_s = outage.retry_after_s or 0.0 if isinstance(outage, RateLimited) else wished_s
-        slot.rest(min(LONGEST_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
+        wished_s = getattr(outage, "rest_s", None) or getattr(outage, "retry_after_s", None) or 0.0
+        slot.rest(min(MAX_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
         if not is_known:
             LOG.warning("%s", reason)
         news = [] if is_known else [Entry(Failed(text=reason, where=slot.name), slot.name)]
@@ -594,14 +586,6 @@ class Background:
         with contextlib.suppress(LeaseLost, ErasedMeanwhile):
             finish = WorkDone(run.ids, self.owner) if run.work else None
             await self.memory.commit(Entry(thought, slot.name), finish=finish)
-
-    def _one_by_one(self, ours: Sequence[Work]) -> int | None:
-        """Return the cause before which work is claimed; None: claim all.
-
-        After a failure, work is claimed one item at a time, so that a failing one does not block the others.
-        """
-        has_failed = len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours)
-        return sorted(work.cause for work in ours)[1] if has_failed else None
 
     async def _take(self, slot: Slot, before: int | None) -> list[Work]:
         key, now = self.memory.key, self.memory.clock.now()

@@ -7,7 +7,6 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 from pydantic import BaseModel, JsonValue
@@ -82,45 +81,29 @@ EVERY_TURN = Trigger()
 
 FRESH_S = 600.0
 """Maximum age of a recorded tool result that is used again, in seconds."""
-MOST = 1_000
+MAX_SEARCHED = 1_000
 """Maximum number of log rows that are searched for recorded calls."""
 
 
-class Calls:
-    """Results of the calls that interrupted runs of a slot made since a log row (None: none); each is used once.
+async def recorded_results(memory: Memory, slot: str, since: int) -> dict[tuple[str, str], deque[str]]:
+    """Return the results of the calls that interrupted runs of a slot made since a log row, by tool and arguments.
 
-    Failed calls are made again. Calls of a run that was concluded are not used.
+    Results of failed calls, and of runs that were concluded, are not included.
     """
-
-    def __init__(self, memory: Memory, slot: str, since: int | None) -> None:
-        self._memory, self._slot, self._since = memory, slot, since
-        self._given: defaultdict[tuple[str, str], deque[str]] | None = None
-
-    async def recorded_result(self, call: Call) -> str | None:
-        """Return and forget the recorded result of such a call; None if there is none."""
-        if self._given is None:
-            self._given = await self._read()
-        texts = self._given.get((call.tool, call.arguments))
-        return texts.popleft() if texts else None
-
-    async def _read(self) -> defaultdict[tuple[str, str], deque[str]]:
-        made: dict[str, ToolCalled] = {}
-        given: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
-        if self._since is None:
-            return given
-        stream, slot, now = self._memory, self._slot, self._memory.clock.now()
-        for row in await stream.store.events(stream.key, self._since, ["tool_called", "observed", "thought"], MOST):
-            match row.event:
-                case Thought() if row.event.slot == slot:
-                    made.clear()
-                    given.clear()
-                case ToolCalled() if row.event.slot == slot and row.event.id:
-                    made[row.event.id] = row.event
-                case Observed() if row.event.slot == slot and not row.event.failed and now - row.at <= FRESH_S:
-                    if call := made.pop(row.event.id, None):
-                        text = UntrustedText(row.event.text) if row.event.foreign else row.event.text
-                        given[call.tool, call.arguments].append(text)
-        return given
+    made: dict[str, ToolCalled] = {}
+    given: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
+    kinds = ["tool_called", "observed", "thought"]
+    for row in await memory.store.events(memory.key, since, kinds, MAX_SEARCHED):
+        match row.event:
+            case Thought(slot=of) if of == slot:
+                made.clear()
+                given.clear()
+            case ToolCalled(slot=of, id=id_) if of == slot and id_:
+                made[id_] = row.event
+            case Observed(slot=of, failed=False) as seen if of == slot and memory.clock.now() - row.at <= FRESH_S:
+                if call := made.pop(seen.id, None):
+                    given[call.tool, call.arguments].append(UntrustedText(seen.text) if seen.foreign else seen.text)
+    return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +142,9 @@ class RunContext:
         newer: claims newer utterances, so that this run thinks about them as well.
         tools: tools of the mind.
         events: the log rows that woke it, oldest first.
-        found: tool results so far; `strangers`: those with third-party content, which taint everything that the run
-            writes; `searched`: those that name pages that may be fetched.
+        found: tool results of this run; `strangers`: those with third-party content, which taint everything that the
+            run writes; `searched`: those that name pages that may be fetched.
+        recorded: results of interrupted runs about the same events, once they are read.
     """
 
     slot: str
@@ -175,6 +159,7 @@ class RunContext:
     found: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
     searched: list[str] = field(default_factory=list)
+    recorded: list[dict[tuple[str, str], deque[str]]] = field(default_factory=list)
 
     @property
     def session(self) -> str:
@@ -212,10 +197,15 @@ class RunContext:
         """Return the result of the call in an interrupted run, or why it is refused; None: make the call."""
         if why := self._refusal(call):
             return why
-        given = await self.calls.recorded_result(call)
-        if given is not None:
-            self.found.append(given)
-            self.strangers.extend([given] * isinstance(given, UntrustedText))
+        if self.events and not self.recorded:
+            since = min(row.seq for row in self.events)
+            self.recorded.append(await recorded_results(self.memory, self.slot, since))
+        results = self.recorded[0].get((call.tool, call.arguments)) if self.recorded else None
+        if not results:
+            return None
+        given = results.popleft()  # each is used once
+        self.found.append(given)
+        self.strangers.extend([given] * isinstance(given, UntrustedText))
         return given
 
     async def log_call(self, call: Call) -> None:
@@ -245,12 +235,6 @@ class RunContext:
         given = links([*(each.text for each in self.utterances), *said, *self.searched])
         address = ungiven(tool, call.arguments, given)
         return refusal_of(address) if address else ""
-
-    @cached_property
-    def calls(self) -> Calls:
-        """Recorded calls of interrupted runs about the same events."""
-        since = min((row.seq for row in self.events), default=None)
-        return Calls(self.memory, self.slot, since)
 
 
 Writing = tuple[Sequence[Entry], Sequence[Revision]]
@@ -350,26 +334,23 @@ def checked_reasoner(reasoner: Reasoner) -> Reasoner:
     """
     name = reasoner.__name__ if isinstance(reasoner, type) else type(reasoner).__name__
     slot, timeout_s = getattr(reasoner, "slot", None), getattr(reasoner, "timeout_s", None)
-    if isinstance(reasoner, type):
-        lack = f"an instance: {name}()"
-    elif not isinstance(slot, str) or not slot:
-        lack = "a slot, the name of the part of memory that it writes"
-    elif not isinstance(getattr(reasoner, "trigger", None), Trigger):
-        lack = "a trigger that says when it wakes, as Trigger(every=1)"
-    elif not isinstance(timeout_s, int | float) or not timeout_s > 0:
-        lack = "timeout_s, the seconds that a run may think, above 0"
-    elif not callable(getattr(reasoner, "think", None)):
-        lack = "async def think(self, context: RunContext) -> RunResult"
-    else:
-        return reasoner
-    raise InputError(f"the reasoner {name} needs {lack}")
+    needs = {
+        f"an instance: {name}()": not isinstance(reasoner, type),
+        "a slot, the name of the part of memory that it writes": isinstance(slot, str) and slot,
+        "a trigger that says when it wakes, as Trigger(every=1)": isinstance(getattr(reasoner, "trigger", 0), Trigger),
+        "timeout_s, the seconds that a run may think, above 0": isinstance(timeout_s, int | float) and timeout_s > 0,
+        "async def think(self, context: RunContext) -> RunResult": callable(getattr(reasoner, "think", None)),
+    }
+    if lack := next((need for need, is_met in needs.items() if not is_met), ""):
+        raise InputError(f"the reasoner {name} needs {lack}")
+    return reasoner
 
 
 TRIES = 3
 """Number of failed runs after which work is dead-lettered."""
 CRASHES = 20
 """Number of times that work may be claimed and neither finished nor released, as when the process dies of it."""
-LONGEST_REST_S = 60.0
+MAX_REST_S = 60.0
 """Maximum pause until an unavailable model is tried again, in seconds."""
 STUCK = 3
 """Number of store failures in a row after which callers of `settled` stop waiting."""
@@ -426,7 +407,7 @@ class Slot:
 
     @property
     def is_waiting_out(self) -> bool:
-        """Whether its model is unavailable and not due for another attempt: waiting for it is pointless."""
+        """Whether its model is unavailable and not due for another attempt: waiting is pointless."""
         return self.outages > 0 and self.is_resting
 
     def rest(self, seconds: float) -> None:

@@ -33,20 +33,6 @@ CREATE_MEMORY = "create_memory"
 UPDATE_MEMORY = "update_memory"
 UPSERT_MEMORY = "upsert_memory"
 DELETE_MEMORY = "delete_memory"
-OPERATIONS = frozenset(
-    {
-        CHAT,
-        EMBEDDINGS,
-        INVOKE_AGENT,
-        PLAN,
-        EXECUTE_TOOL,
-        SEARCH_MEMORY,
-        CREATE_MEMORY,
-        UPDATE_MEMORY,
-        UPSERT_MEMORY,
-        DELETE_MEMORY,
-    }
-)
 REMOTE = frozenset({CHAT, EMBEDDINGS})
 """Operations whose spans are of the kind CLIENT; all others are INTERNAL, since they run in this process."""
 

@@ -35,7 +35,7 @@ from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
-from mindstream.models.recording import PLAYED
+from mindstream.models.recording import PLAYBACK
 from mindstream.server.api_app import ApiApp, add_problems
 from mindstream.server.asgi import App, Receive, Scope, Send
 from mindstream.server.events import add_events
@@ -396,7 +396,7 @@ def build_studio_page(reading: Reading, saved: Saved) -> str:
         title=f"{saved.title}, saved on {day}",
         who=who,
         user=user,
-        timed=not any(model.startswith(PLAYED) for model in saved.models),
+        timed=not any(model.startswith(PLAYBACK) for model in saved.models),
     )
     shapes = [about.model_copy(update={"page": name}).model_dump() for name in names]
     answers = saved.answers | {"about.json": {"recordings": shapes}}
@@ -415,7 +415,7 @@ def build_studio_page(reading: Reading, saved: Saved) -> str:
 
 def _shown(model: str) -> str:
     """Return a model's name without its address."""
-    return {"rules": "stand-ins"}.get(model, model.removeprefix(PLAYED).partition("@")[0])
+    return {"rules": "stand-ins"}.get(model, model.removeprefix(PLAYBACK).partition("@")[0])
 
 
 async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> Saved:

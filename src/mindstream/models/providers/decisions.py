@@ -81,6 +81,6 @@ def _weights(question: Question, found: Any) -> list[tuple[str, float]]:
     given = found["probabilities"]
     if isinstance(given, list):  # OpenAI's: one entry an answer
         given = {each["value"]: each["probability"] for each in given}
-    by_key = {int(key) if kind == "score" else str(key): float(p) for key, p in given.items()}
+    by_key: dict[Any, float] = {int(key) if kind == "score" else str(key): float(p) for key, p in given.items()}
     keys = range(len(answers)) if kind == "score" else answers
     return [(answer, by_key.get(key, 0.0)) for answer, key in zip(answers, keys, strict=True)]

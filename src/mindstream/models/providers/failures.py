@@ -6,8 +6,8 @@ import email.utils
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Literal, TypeAlias
 
 from mindstream.clock import SystemClock
@@ -92,7 +92,18 @@ STATUS = {
 """The HTTP status of an error code that comes without one, within a stream."""
 
 Kind: TypeAlias = Literal[
-    "answered", "blocked", "spent", "too_long", "rejected", "unreachable", "broken", "not_taken", "odd"
+    "answered",
+    "blocked",
+    "broken",
+    "denied",
+    "failed",
+    "missing",
+    "not_taken",
+    "odd",
+    "rejected",
+    "spent",
+    "too_long",
+    "unreachable",
 ]
 
 
@@ -102,9 +113,10 @@ class Fault:
 
     Attributes:
         words: the endpoint's message; without one, the library's.
-        kind: answered: an error response; blocked: by a content filter; spent: no credit is left; too_long: the prompt;
-            rejected: it will never be accepted; unreachable: nothing listens at the address; broken: the connection;
-            not_taken: the response is refused here (see wire); odd: it does not follow the protocol.
+        kind: answered: an error response, classified by its status; blocked: by a content filter; spent: no credit is
+            left; too_long: the prompt; rejected: it will never be accepted; unreachable: nothing listens at the
+            address; broken: the connection; not_taken: the response is refused here (see wire); odd: it does not
+            follow the protocol; denied, missing, failed: by the status.
         status: of HTTP; 0 without one.
         retry_after_s: the pause that the endpoint asks for, in seconds.
     """
@@ -115,61 +127,57 @@ class Fault:
     retry_after_s: float | None = None
 
 
-class failures:  # noqa: N801 (a context manager; as a generator it would cost three times as much for each piece)
-    """Turns each failure of an endpoint into a `ModelError`.
+@contextmanager
+def failures(at: Address, readers: Mapping[type[Exception], Callable[[Exception], Fault]]) -> Iterator[None]:
+    """Turn each failure of an endpoint into a `ModelError`.
 
     Args:
         readers: functions that read the errors of a client library.
     """
-
-    __slots__ = ("_at", "_readers")
-
-    def __init__(self, at: Address, readers: Mapping[type[Exception], Callable[[Exception], Fault]]) -> None:
-        self._at, self._readers = at, readers
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if isinstance(error, TimeoutError):
-            raise ModelSilent(f"{self._at.name} said nothing for too long. Is it busy, or still loading?") from None
-        if not isinstance(error, Exception):
-            return
-        if read := next((read for found, read in self._readers.items() if isinstance(error, found)), None):
-            raise _failure(self._at, read(error)) from None
+    try:
+        yield
+    except TimeoutError:
+        raise ModelSilent(f"{at.name} said nothing for too long. Is it busy, or still loading?") from None
+    except Exception as error:
+        if read := next((read for found, read in readers.items() if isinstance(error, found)), None):
+            raise _failure(at, read(error)) from None
         if isinstance(error, (AttributeError, TypeError, ValueError, LookupError, RecursionError)):
-            raise _failure(self._at, Fault(f"{type(error).__name__}: {error}", "odd")) from None
+            raise _failure(at, Fault(f"{type(error).__name__}: {error}", "odd")) from None
+        raise
+
+
+ERRORS: dict[Kind, tuple[type[ModelError], str]] = {
+    "not_taken": (ModelUnavailable, "the response of {name} is not accepted ({what})"),
+    "unreachable": (ModelUnavailable, "{name} cannot be reached ({what}). Is it running at {where}?"),
+    "odd": (ModelUnavailable, "{name} answered what is not of its protocol ({what}){hint}"),
+    "broken": (ModelUnavailable, "{name} broke off ({what}). It may work later"),
+    "failed": (ModelUnavailable, "{name} failed ({what}). It may work later"),
+    "spent": (ModelDenied, "{name} has no credit left ({what}). Asking again will not help"),
+    "denied": (ModelDenied, "{name} refuses the key ({what}). Check {key}"),
+    "missing": (ModelDenied, "{name} is not there ({what}). Check the model's name{hint}"),
+    "blocked": (PromptBlocked, "{name} refuses the prompt: its content filter found it unfit ({what})"),
+    "rejected": (ModelRefused, "{name} refuses the request ({what})"),
+}
 
 
 def _failure(at: Address, fault: Fault) -> ModelError:
     status, kind = fault.status, fault.kind
     what = f"HTTP {status}: {at.quote(fault.words)}" if status else at.quote(fault.words)
-    match kind:
-        case "not_taken":
-            return ModelUnavailable(f"the response of {at.name} is not accepted ({what})")
-        case "unreachable":
-            return ModelUnavailable(
-                f"{at.name} cannot be reached ({what}). Is it running at {at.url or 'its address'}?"
-            )
-        case "odd":
-            return ModelUnavailable(f"{at.name} answered what is not of its protocol ({what}){at.hint()}")
-        case "broken":
-            return ModelUnavailable(f"{at.name} broke off ({what}). It may work later")
-        case "spent":
-            return ModelDenied(f"{at.name} has no credit left ({what}). Asking again will not help")
-    if kind == "blocked" or (status in (0, 400, 403, 422, 451) and BLOCKED.search(fault.words)):
-        return PromptBlocked(f"{at.name} refuses the prompt: its content filter found it unfit ({what})")
-    if status in (0, 400, 413, 422, 500) and (too_long := _too_long(at, fault, what)):
-        return too_long
-    if status == 429:
-        return RateLimited(f"{at.name} asks to wait ({what})", fault.retry_after_s)
-    if status in (401, 403):
-        return ModelDenied(f"{at.name} refuses the key ({what}). Check {at.key_source()}")
-    if status == 404:
-        return ModelDenied(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
-    if kind != "rejected" and (status in (408, 409, 425) or not 400 <= status < 500):
-        return ModelUnavailable(f"{at.name} failed ({what}). It may work later")
-    return ModelRefused(f"{at.name} refuses the request ({what})")
+    if kind in ("answered", "rejected", "too_long"):
+        if status in (0, 400, 403, 422, 451) and BLOCKED.search(fault.words):
+            kind = "blocked"
+        elif status in (0, 400, 413, 422, 500) and (too_long := _too_long(at, fault, what)):
+            return too_long
+        elif status == 429:
+            return RateLimited(f"{at.name} asks to wait ({what})", fault.retry_after_s)
+        elif status in (401, 403, 404):
+            kind = "missing" if status == 404 else "denied"
+        else:
+            lasting = kind == "rejected" or (400 <= status < 500 and status not in (408, 409, 425))
+            kind = "rejected" if lasting else "failed"
+    error, text = ERRORS[kind]
+    where = at.url or "its address"
+    return error(text.format(name=at.name, what=what, where=where, hint=at.hint(), key=at.key_source()))
 
 
 def _too_long(at: Address, fault: Fault, what: str) -> PromptTooLong | None:

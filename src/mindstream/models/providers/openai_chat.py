@@ -121,7 +121,7 @@ class OpenAIChat:
         if request.options and "logprobs" in lacks:  # it answers in text, and may think before
             request = request.but(options=())
         tools, schema = request.tools, request.schema
-        optional = {"stream_options": {"include_usage": True}} if "stream" not in lacks else {}
+        optional: dict[str, Any] = {"stream_options": {"include_usage": True}} if "stream" not in lacks else {}
         optional |= request.sampling.fields()
         if request.options:
             optional |= self._measured()

@@ -68,7 +68,8 @@ class Provider:
         if request.continuation and self._address.vendor in WITHOUT_TEXT_LOGPROBS:
             raise ModelRefused(f"{self.name} reports no log-probabilities of a given text")
         loop = asyncio.get_running_loop()
-        adapter = self._adapters.get(loop) or await asyncio.to_thread(self._connected, loop)
+        if (adapter := self._adapters.get(loop)) is None:
+            adapter = await asyncio.to_thread(self._connected, loop)
         tally, watch = Tally(request), _Deadlines(self.name, self.waits)
         reading = _Reading(request, tally, self._address)
         used = withheld = None

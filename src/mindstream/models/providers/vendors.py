@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import httpx2
 from pydantic_ai import exceptions
@@ -20,7 +20,7 @@ from pydantic_ai.tools import ToolDefinition
 from mindstream.models.model import Call, Message, Request, Usage
 from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Withheld, gathered
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.failures import Fault, causes, failures, words_of
+from mindstream.models.providers.failures import Fault, Kind, causes, failures, words_of
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.providers.prices import price
 from mindstream.models.providers.wire import CONNECT_S, Allowance, Refusal, certificates, check_response
@@ -156,27 +156,27 @@ def _arrival(event: Event) -> Arrival | None:
     return Delta(of, text) if text and event.event_kind != "part_end" else None
 
 
+KINDS: dict[type[Exception], Kind] = {
+    exceptions.ModelQuotaExceededError: "spent",
+    exceptions.ModelContextWindowExceededError: "too_long",
+    exceptions.ModelRequestRejectedError: "rejected",
+    exceptions.ModelHTTPError: "answered",
+}
+
+
 def _fault(error: Exception) -> Fault:
     """Read an error of pydantic-ai."""
     found = list(causes(error))
     words = words_of(getattr(error, "body", None)) or f"{type(found[-1]).__name__}: {found[-1]}"
     if any(isinstance(cause, Refusal) for cause in found):
         return Fault(words, "not_taken")
-    if not isinstance(error, exceptions.ModelAPIError):
-        return Fault(words, "odd")
-    if isinstance(error, exceptions.ModelQuotaExceededError):
-        return Fault(words, "spent", getattr(error, "status_code", 0))
     if isinstance(error, exceptions.ModelConnectionError):
-        if error.phase == "connect":
-            return Fault(words, "unreachable")
-        protocol = type(found[-1]).__name__ == "RemoteProtocolError"
-        return Fault(words, "odd" if protocol and not any(map(words.lower().count, DISCONNECTED)) else "broken")
-    if isinstance(error, exceptions.ModelContextWindowExceededError):
-        return Fault(words, "too_long", getattr(error, "status_code", 0), error.retry_after)
-    if isinstance(error, exceptions.ModelHTTPError):
-        rejected = isinstance(error, exceptions.ModelRequestRejectedError)
-        return Fault(words, "rejected" if rejected else "answered", error.status_code, error.retry_after)
-    return Fault(words, "odd" if any(isinstance(cause, ValueError) for cause in found) else "answered")
+        protocol = type(found[-1]).__name__ == "RemoteProtocolError" and not any(map(words.lower().count, DISCONNECTED))
+        return Fault(words, "unreachable" if error.phase == "connect" else "odd" if protocol else "broken")
+    if kind := next((kind for each, kind in KINDS.items() if isinstance(error, each)), None):
+        return Fault(words, kind, getattr(error, "status_code", 0), getattr(error, "retry_after", None))
+    is_api = isinstance(error, exceptions.ModelAPIError) and not any(isinstance(each, ValueError) for each in found)
+    return Fault(words, "answered" if is_api else "odd")
 
 
 def _broken(error: Exception) -> Fault:
@@ -197,4 +197,4 @@ def _settings(request: Request) -> ModelSettings:
     sampling = request.sampling.fields()
     if stop := sampling.pop("stop", None):
         sampling["stop_sequences"] = stop
-    return ModelSettings(max_tokens=all_tokens(request), **sampling)
+    return cast("ModelSettings", {"max_tokens": all_tokens(request), **sampling})
