@@ -184,3 +184,15 @@ async def test_a_touch_is_committed_once_with_the_callers_entry(world: World) ->
     [now] = await world.store.records(key_of("ann"), [record.id])
     assert (now.level, now.accessed) == (2, world.clock.now())
     assert (await world.stream.recall("tomatoes", as_of=world.clock.now())).touch is None
+
+
+async def test_a_recall_is_written_with_the_next_commit(world: World) -> None:
+    record = await world.stream.retain("Ann saw tomatoes once.")
+    await world.stream.recall("tomatoes")
+    event = Remembered(count=0, kinds={})
+    (row,) = await world.stream.commit(event)
+    assert row.event == event
+    made = [each.event for each in await world.stream.store.events(world.stream.key) if each.seq > row.seq]
+    assert [each.returned for each in made if isinstance(each, RecallMade)] == [(record.id,)]
+    await world.stream.settle()
+    assert await world.stream.store.count(world.stream.key, RecallMade.kind) == 1

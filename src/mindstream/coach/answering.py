@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +16,7 @@ from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, ModelUnavailable, StorageError
 from mindstream.foreign_code import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
+from mindstream.log.feed import Signal
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
@@ -205,31 +207,36 @@ class Exchange:
     """
 
     def __init__(self) -> None:
-        self._events: asyncio.Queue[Logged | None] = asyncio.Queue()
-        self._is_gone = False
+        self._events: deque[Logged | None] = deque()
+        self._more, self._all_taken = Signal(), Signal()
+        self._untaken, self._is_gone = 0, False
 
     def put(self, logged: Logged | None) -> None:
         """Add an event without waiting; None: the last one was added."""
-        self._events.put_nowait(logged)
+        self._events.append(logged)
+        self._untaken += 1
+        self._more.set()
+        self._all_taken.clear()
 
     async def show(self, logged: Logged) -> None:
         """Add an event, and wait until the listener took it or is considered gone."""
         self.put(logged)
         if not self._is_gone:
-            try:
-                async with asyncio.timeout(GONE_S):
-                    await self._events.join()
-            except TimeoutError:
-                self._is_gone = True
+            self._is_gone = not await self._all_taken.wait(GONE_S)
 
     async def get(self) -> Logged | None:
         """Return the next event; None after the last one."""
-        return await self._events.get()
+        while not self._events:
+            self._more.clear()
+            await self._more.wait()
+        return self._events.popleft()
 
     def taken(self) -> None:
         """Note that the listener asks for more."""
         self._is_gone = False
-        self._events.task_done()
+        self._untaken -= 1
+        if not self._untaken:
+            self._all_taken.set()
 
 
 class Answering:

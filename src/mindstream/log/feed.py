@@ -12,12 +12,51 @@ ROOM = 900
 """Maximum number of events that wait for a listener; then the oldest are dropped."""
 
 
+class Signal:
+    """An event that one task waits for, with a timeout: half the work of `asyncio.Event` within `asyncio.timeout`."""
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._waiting: asyncio.Future[None] | None = None
+
+    def is_set(self) -> bool:
+        """Return whether it is set."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Set it, and wake the task that waits for it."""
+        self._is_set = True
+        _ring(self._waiting)
+
+    def clear(self) -> None:
+        """Let the next `wait` wait again."""
+        self._is_set = False
+
+    async def wait(self, within_s: float | None = None) -> bool:
+        """Wait until it is set, or for a number of seconds; return whether it is set."""
+        if not self._is_set:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = None if within_s is None else loop.call_later(within_s, _ring, self._waiting)
+            try:
+                await self._waiting
+            finally:
+                self._waiting = None
+                if timer is not None:
+                    timer.cancel()
+        return self._is_set
+
+
+def _ring(waiting: asyncio.Future[None] | None) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)
+
+
 class Feed:
     """Passes every event of this process to listeners; stored events can also be read from the store.
 
     A listener that does not read blocks no other one and uses bounded memory: it loses the oldest events, and can
-    detect it
-    by the gap in their seqs.
+    detect it by the gap in their seqs.
     """
 
     def __init__(self) -> None:

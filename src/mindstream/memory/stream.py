@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -268,6 +269,8 @@ class Stream:
         self.missing = MissingVectors(self, self.embedding)
         self._touches = Touches(store, self._columns_of, self.key, clock, strength)
         self._lately = RecentTexts(self.key)
+        self.beside: list[Entry] = []
+        """Entries that the next commit of entries writes, too; whoever adds them writes those that are left."""
         self._held: dict[str, Record | None] = {}
         self.vectors_of = ""
         """The embedder of this stream's stored vectors if it is not `embedder`; "": they match."""
@@ -559,7 +562,14 @@ class Stream:
         return await asyncio.shield(writing)  # committed events are published even if the caller was cancelled
 
     async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
-        logged = await (self._touches.commit(commit, touch) if touch else self.store.commit(commit))
+        beside = self.beside[:] if commit.entries else []
+        del self.beside[: len(beside)]
+        whole = replace(commit, entries=(*commit.entries, *beside)) if beside else commit
+        try:
+            logged = await (self._touches.commit(whole, touch) if touch else self._touches.commit_all(whole))
+        except BaseException:
+            self.beside[:0] = beside
+            raise
         for entry in commit.entries:
             self.missing.watch(record.id for record in entry.records)
             for record in entry.records:
@@ -567,7 +577,8 @@ class Stream:
                     self._held[record.slot] = record
         for each in logged:
             self.feed.publish(each)
-        return logged[len(logged) - len(commit.entries) :]  # rows of the touch come first
+        ours = logged[len(logged) - len(whole.entries) :] if touch else logged  # rows of the touch come first
+        return ours[: len(commit.entries)]
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Publish an event to the feed without storing it."""

@@ -13,6 +13,9 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry
 from mindstream.models.wrappers.meter import Metered
 
+LATER_S = 0.3
+"""Maximum delay, in seconds, of a call's row: most calls are written with the answer or the thought that they made."""
+
 
 class CallLog:
     """Collects metered calls and writes them to a log.
@@ -23,18 +26,26 @@ class CallLog:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock
-        self._calls: asyncio.Queue[Entry] = asyncio.Queue()
+        self._calls: list[Entry] = []
+        self._more = asyncio.Event()
         self._under_way: asyncio.Future[None] | None = None
 
     def take(self, call: Metered) -> None:
         """Queue a call; returns at once."""
         event = build_event(call, self._clock.now() if self._clock else None)
-        self._calls.put_nowait(Entry(event, "mindstream", system=True))
+        self._calls.append(Entry(event, "mindstream", system=True))
+        self._more.set()
 
     async def run(self, memory: Memory) -> None:
-        """Write calls as they come, until cancelled."""
+        """Write calls with the memory's next commit, or soon, until cancelled."""
+        memory.beside += self._calls
+        self._calls = memory.beside
         while True:
-            await self._write(memory, [await self._calls.get()])
+            await self._more.wait()
+            self._more.clear()
+            has_words = any(isinstance(each.event, ModelCalled) and each.event.asked for each in self._calls)
+            await asyncio.sleep(0 if has_words else LATER_S)  # words are not kept here: they may be erased meanwhile
+            await self._write(memory)
 
     @contextlib.asynccontextmanager
     async def writing(self, memory: Memory) -> AsyncIterator[None]:
@@ -52,11 +63,11 @@ class CallLog:
         """Write the queued calls; wait for the commit that was under way when `run` was cancelled."""
         if self._under_way is not None:
             await asyncio.wait([self._under_way])
-        await self._write(memory, [])
+        await self._write(memory)
 
-    async def _write(self, memory: Memory, entries: list[Entry]) -> None:
-        while not self._calls.empty():
-            entries.append(self._calls.get_nowait())
+    async def _write(self, memory: Memory) -> None:
+        entries = self._calls[:]
+        self._calls.clear()
 
         async def commit() -> None:
             with contextlib.suppress(Exception):  # a failing store must not end the conversation

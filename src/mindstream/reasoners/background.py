@@ -32,6 +32,7 @@ from mindstream.errors import (
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
 from mindstream.log import erasures
 from mindstream.log.events import Corrected, Failed, Heard, Logged, Remembered, SetAside, Thought
+from mindstream.log.feed import Signal
 from mindstream.log.names import StreamKey
 from mindstream.log.work import ANSWER, LONGEST_LEASE_S, STOPPED, Work, hour, silence_after
 from mindstream.memory.lease import looking, renewing
@@ -231,7 +232,7 @@ class Background:
         self.add(*reasoners)
         self._speak_up, self._tools, self._thinks = speak_up, tools, thinks
         self._lease_s, self._retry_s = lease_s, retry_s
-        self._waiting = set[asyncio.Event]()
+        self._waiting = set[Signal]()
         """Callers of `settled`, to be notified of changes."""
         self._held: set[int] = set()
         self._hearing = 0
@@ -355,14 +356,12 @@ class Background:
         def is_stuck() -> bool:
             return any(slot.stuck >= STUCK and slot.stuck != before[name] for name, slot in self._slots.items())
 
-        changed = asyncio.Event()
+        changed = Signal()
         self._waiting.add(changed)
         try:
             with self.memory.store.subscribe(self.memory.key, changed.set):
                 while not self._over and await is_open() and not is_stuck():
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(self._lease_s / 20):  # another process may do the work
-                            await changed.wait()
+                    await changed.wait(self._lease_s / 20)  # another process may do the work
                     changed.clear()
         finally:
             self._waiting.discard(changed)
@@ -414,10 +413,7 @@ class Background:
         else:
             rest_s = rest_s if at is None else min(rest_s, max(0.0, at - self.memory.clock.now()))
             rest_s = rest_s if slot.silent_at is None else min(rest_s, max(0.0, slot.silent_at - now_s))
-        try:
-            async with asyncio.timeout(rest_s):
-                await slot.woken.wait()
-        except TimeoutError:
+        if not await slot.woken.wait(rest_s):
             if at is not None and self.memory.clock.now() >= at:
                 await (self._think(slot, Run([])) if trigger.each else self._open(slot, hour(at)))
                 slot.hour = at

@@ -16,6 +16,7 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError, ToolError
 from mindstream.foreign_code import ForeignTask
 from mindstream.log.events import Heard, Logged, Observed, Thought, ToolCalled, Waiting
+from mindstream.log.feed import Signal
 from mindstream.log.work import Work
 from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
@@ -387,7 +388,7 @@ class Slot:
     """
 
     reasoner: Reasoner
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: Signal = field(default_factory=Signal)
     silent_at: float | None = None
     hour: Moment | None = None
     run: Run | None = None

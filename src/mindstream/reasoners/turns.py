@@ -6,13 +6,13 @@ of the answer. If the process dies, another one can claim it.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import ContextVar
 
 from mindstream.errors import LeaseLost, StorageError
 from mindstream.log.events import Heard, Logged, Said
+from mindstream.log.feed import Signal
 from mindstream.log.names import StreamKey
 from mindstream.log.work import STOPPED, Work
 from mindstream.memory.lease import looking, renewing
@@ -109,12 +109,10 @@ class Turns:
 
     async def _wait(self, heard: int) -> None:
         """Wait for the answers to earlier utterances; those of dead processes are not waited for."""
-        changed = asyncio.Event()
+        changed = Signal()
         with self._memory.store.subscribe(self._memory.key, changed.set), contextlib.suppress(StorageError):
             while any(self._is_before(work, heard) for work in await self._answers()):
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_S):
-                        await changed.wait()
+                await changed.wait(POLL_S)
                 changed.clear()
 
     def _is_before(self, work: Work, heard: int) -> bool:

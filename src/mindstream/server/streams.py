@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
+import math
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Generic, TypeVar
@@ -14,6 +14,7 @@ from fastapi.sse import format_sse_event
 from starlette.responses import Response
 
 from mindstream.log.events import Logged, Piece
+from mindstream.log.feed import Signal
 from mindstream.log.names import shown_name
 from mindstream.server.agui import AguiWriter
 from mindstream.server.asgi import Receive, Scope, Send
@@ -44,21 +45,36 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         task = asyncio.current_task()
         assert task is not None
+        loop, is_over, sending_since = asyncio.get_running_loop(), False, math.inf
+
+        def end() -> None:
+            nonlocal is_over
+            if not is_over:
+                is_over = True
+                task.cancel()
+
+        def look() -> None:
+            nonlocal watch
+            watch = loop.call_later(STUCK_S, look)
+            if loop.time() - sending_since >= STUCK_S:
+                end()
+
+        watch = loop.call_later(STUCK_S, look)  # one timer for all chunks
         gone = asyncio.ensure_future(_disconnected(receive))
-        gone.add_done_callback(lambda done: None if done.cancelled() else task.cancel())
+        gone.add_done_callback(lambda done: None if done.cancelled() else end())
         try:
             async with aclosing(self._chunks) as chunks:
                 async for chunk in chunks:
-                    async with asyncio.timeout(STUCK_S):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    sending_since = loop.time()
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    sending_since = math.inf
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except TimeoutError:
-            return  # the server closes the connection of an unfinished answer
         except asyncio.CancelledError:
-            if not gone.done():
+            if not is_over:
                 raise
-            task.uncancel()
+            task.uncancel()  # the server closes the connection of an unfinished answer
         finally:
+            watch.cancel()
             gone.cancel()
 
 
@@ -75,7 +91,7 @@ class BackgroundItems(Generic[T]):
     """
 
     def __init__(self, runtime: Runtime, items: AsyncGenerator[T], if_cancelled: Exception | None = None) -> None:
-        self._items, self._more, self._if_cancelled = list[T](), asyncio.Event(), if_cancelled
+        self._items, self._more, self._if_cancelled = list[T](), Signal(), if_cancelled
         self.task = runtime.begin(self._run(items))
         self.task.add_done_callback(lambda _: self._more.set())
 
@@ -91,10 +107,7 @@ class BackgroundItems(Generic[T]):
         Raises:
             BaseException: the generator raised it.
         """
-        if not self._more.is_set():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(within_s):
-                    await self._more.wait()
+        await self._more.wait(within_s)
         items, self._items = self._items, []
         if not self.task.done():
             self._more.clear()

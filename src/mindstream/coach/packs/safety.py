@@ -190,6 +190,11 @@ class Together(Generic[Name]):
         for _, groups in self._sets:
             for group in groups:
                 self._cues[group] = [self._parts(cue) for cue in group.removeprefix("-").split("|")]
+        self._by_word: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+        """Groups and their cues, by the first word of the cue."""
+        for group, cues in self._cues.items():
+            for cue in cues:
+                self._by_word.setdefault(next((part for part in cue if part != GAP), GAP), []).append((group, cue))
 
     def matching(self, text: str) -> frozenset[Name]:
         """Return the names whose groups all occur near each other, without any of the excluded ones."""
@@ -216,12 +221,11 @@ class Together(Generic[Name]):
             }
         words = [_stemmed_words(start, clause) for start, clause in clauses]
         said = {word for each in words for word, _ in each} | {GAP}
-        possible = {group: [cue for cue in cues if said.issuperset(cue)] for group, cues in self._cues.items()}
-        return {
-            group: [span for each in words for span in _in_words(each, cues)]
-            for group, cues in possible.items()
-            if cues
-        }
+        possible: dict[str, list[tuple[str, ...]]] = {}
+        for group, cue in (found for word in said for found in self._by_word.get(word, ())):
+            if said.issuperset(cue):
+                possible.setdefault(group, []).append(cue)
+        return {group: [span for each in words for span in _in_words(each, cues)] for group, cues in possible.items()}
 
     def _parts(self, cue: str) -> tuple[str, ...]:
         if self._chinese:

@@ -103,6 +103,18 @@ class Touches:
         await self.settle()
         return await self._write([touch], commit)
 
+    async def commit_all(self, commit: Commit) -> list[Logged]:
+        """Write a commit, and with its entries the waiting touches: their rows come last."""
+        if not self._waiting or not commit.entries or self._writing.locked():
+            return await self._store.commit(commit)
+        async with self._writing:
+            some, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
+            try:
+                return await self._write(some, commit, are_last=True)
+            except BaseException:
+                self._waiting = some + self._waiting
+                raise
+
     async def close(self) -> None:
         """Write all touches and stop."""
         if self._timer is not None:
@@ -111,10 +123,11 @@ class Touches:
 
     async def _later(self) -> None:
         await self._clock.sleep(LATER_S)
-        with contextlib.suppress(Exception):  # it stays in the queue; `close` raises the error
-            await self.settle()
+        if self._waiting:  # otherwise a commit has written them
+            with contextlib.suppress(Exception):  # it stays in the queue; `close` raises the error
+                await self.settle()
 
-    async def _write(self, touches: Sequence[Touch], commit: Commit) -> list[Logged]:
+    async def _write(self, touches: Sequence[Touch], commit: Commit, *, are_last: bool = False) -> list[Logged]:
         refused: list[Revision] | None = None
         for attempt in itertools.count(1):
             columns = await self._columns([id_ for touch in touches for id_ in (*touch.returned, *touch.passed_over)])
@@ -124,7 +137,8 @@ class Touches:
                 return []
             if attempt > ATTEMPTS or revisions == refused:
                 break  # the records are unchanged: the commit's own conditions are refused
-            whole = replace(commit, entries=(*told, *commit.entries), revisions=(*commit.revisions, *revisions))
+            entries = (*commit.entries, *told) if are_last else (*told, *commit.entries)
+            whole = replace(commit, entries=entries, revisions=(*commit.revisions, *revisions))
             try:
                 return await self._store.commit(whole)
             except Conflict as conflict:

@@ -62,6 +62,7 @@ class IndexCache:
         self._store, self._embedder, self._width = store, embedder, width
         self._streams, self._records = streams, records
         self._folder: Path | None = getattr(store, "columns_folder", None)
+        self._is_read: Callable[[StreamKey, int], bool] = getattr(store, "is_read", lambda *_: False)
         self._held: dict[str, Columns] = {}
         self._whole = OrderedDict[str, Record]()
         self._weights: dict[str, int] = {}
@@ -125,6 +126,10 @@ class IndexCache:
         """
         if stream in self._behind:
             return self._readable(stream)
+        held = self.whole(stream)
+        if held is not None and stream not in self._filling and not held.traces and self._is_read(stream, held.upto):
+            self._held[stream] = self._held.pop(stream)  # the most recently used
+            return held
         async with self._lock(stream):
             columns = await self._begun(stream)
             more = await columns.take_portion(self._store)

@@ -70,13 +70,18 @@ class SqliteStore(SqlStore):
     async def version(self) -> int:
         return await self._database.glance(queries.last_change)
 
-    async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
+    def is_read(self, stream: StreamKey, upto: int) -> bool:
+        """Return whether nothing can have changed in a stream since it was read up to a change."""
         self.tenant.own(stream)
-        moment = self._database.moment()  # before the read: later commits are read again
+        moment = self._database.moment()
         if moment is None or moment != self._moment:
             self._moment, self._read_upto = moment, {}
-        elif not after and self._read_upto.get(stream) == since:
+        return self._read_upto.get(stream) == upto
+
+    async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
+        if not after and self.is_read(stream, since):
             return Changes(upto=since)
+        moment = self._moment  # before the read: later commits are read again
 
         def look(connection: sqlite3.Connection) -> Changes:
             return self._read_changes(connection, stream, since, after, most)

@@ -216,8 +216,8 @@ class Response:
 
     def __init__(self, got: aiohttp.ClientResponse, whole_bytes: int) -> None:
         self._got, self._content = got, got.content
-        self._paused: Any = None
-        """The connection's protocol while nothing is read from its socket."""
+        self._paused: asyncio.Transport | None = None
+        """The connection while nothing is read from its socket."""
         self._allowance = Allowance(whole_bytes)
 
     async def read(self) -> bytes:
@@ -249,10 +249,13 @@ class Response:
         return b"".join(found)
 
     async def pause(self, seconds: float) -> None:
-        """Let more arrive, unless the body has ended; the socket is then read once, not for each packet."""
+        """Let more arrive, unless the body has ended; the socket is then read once, not for each packet.
+
+        aiohttp's own pause would stop its parser, which then reads on one piece at a time.
+        """
         connection = self._got.connection
-        if connection is not None and connection.protocol is not None and not self._content.is_eof():
-            self._paused = connection.protocol
+        if connection is not None and connection.transport is not None and not self._content.is_eof():
+            self._paused = connection.transport
             self._paused.pause_reading()
             await asyncio.sleep(seconds)
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from mindstream.clock import Clock
 from mindstream.errors import StorageError
 from mindstream.log.events import Logged, MindErased
+from mindstream.log.feed import Signal
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.sql_store import SqlStore
 
@@ -42,20 +43,21 @@ class Listener:
 
     Attributes:
         begins: rows after this seq are queued here; earlier rows are read with `Hub.catch_up`.
-        seq: every wanted row up to this seq has been queued.
+        cut_at: if the queue was full: every wanted row up to this seq has been queued.
         taken: every wanted row up to this seq has been returned by `next`: the only safe position to resume after.
         is_cut: the queue was full; the client must ask again for what comes after `taken`.
         is_over: the server is closing.
     """
 
+    hub: Hub
     wants: Wants
     begins: int
-    seq: int
     taken: int = 0
+    cut_at: int = 0
     is_cut: bool = False
     is_over: bool = False
     _waiting: list[Line] = field(default_factory=list)
-    _more: asyncio.Event = field(default_factory=asyncio.Event)
+    _more: Signal = field(default_factory=Signal)
 
     def put(self, line: Line) -> None:
         """Queue a row if it is wanted and there is room."""
@@ -65,7 +67,7 @@ class Listener:
         if len(self._waiting) >= ROOM:
             if not row.seq:  # live only: the whole comes later
                 return
-            self.is_cut, self.seq = True, row.seq - 1
+            self.is_cut, self.cut_at = True, row.seq - 1
         else:
             self._waiting.append(line)
         self._more.set()
@@ -79,10 +81,9 @@ class Listener:
         """Return the queued rows as soon as there are any; none after `wait_s` seconds, or when all was returned
         and the subscription has ended."""
         if not self._waiting and not (self.is_cut or self.is_over):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await self._more.wait()
-        lines, self._waiting, self.taken = self._waiting, [], self.seq
+            await self._more.wait(wait_s)
+        lines, self._waiting = self._waiting, []
+        self.taken = self.cut_at if self.is_cut else max(self.begins, self.hub.seq)
         if not (self.is_cut or self.is_over):
             self._more.clear()
         return lines
@@ -96,8 +97,9 @@ class Hub:
         self._listeners: set[Listener] = set()
         self._by_mind: dict[StreamKey | None, set[Listener]] = {}
         """Listeners by mind; None: those that listen to all."""
-        self._written = asyncio.Event()
-        self._seq = 0
+        self._written = Signal()
+        self.seq = 0
+        """Every row up to this seq has been queued for the listeners that want it."""
         self._following: asyncio.Task[None] | None = None
         self._changing = asyncio.Lock()
         self._closed = False
@@ -117,20 +119,18 @@ class Hub:
 
     def _take_commit(self, rows: Sequence[Logged]) -> None:
         """Deliver rows that this process committed, or have the log read where rows before them are missing here."""
-        is_next = bool(rows) and [row.seq for row in rows] == list(range(self._seq + 1, self._seq + 1 + len(rows)))
+        is_next = bool(rows) and [row.seq for row in rows] == list(range(self.seq + 1, self.seq + 1 + len(rows)))
         if is_next and self._following is not None:
             self._deliver(rows)
-        elif rows and rows[-1].seq > self._seq:  # otherwise they were read and delivered already
+        elif rows and rows[-1].seq > self.seq:  # otherwise they were read and delivered already
             self._written.set()
 
     def _deliver(self, rows: Sequence[Logged]) -> None:
         """Queue rows of the log for all listeners, except those that were delivered already."""
         for row in rows:
-            if row.seq > self._seq:
+            if row.seq > self.seq:
                 self._put(Line(row))
-        self._seq = max(self._seq, rows[-1].seq)
-        for listener in self._listeners:
-            listener.seq = listener.seq if listener.is_cut else max(listener.seq, self._seq)
+        self.seq = max(self.seq, rows[-1].seq)
 
     def _put(self, line: Line) -> None:
         for mind in (line.row.mind, None):
@@ -147,13 +147,13 @@ class Hub:
         """
         async with self._changing:
             if self._following is None and not self._closed:
-                self._seq = await self._store.last_seq()
+                self.seq = await self._store.last_seq()
                 self._written.set()
                 self._following = asyncio.ensure_future(self._follow())
-            if after > self._seq:  # a seq beyond the end of this log was never handed out: ignore that part of it
+            if after > self.seq:  # a seq beyond the end of this log was never handed out: ignore that part of it
                 after = min(after, await self._store.last_seq())
-            begins = max(self._seq, after)
-            listener = Listener(wants, begins, begins, begins, is_over=self._closed)
+            begins = max(self.seq, after)
+            listener = Listener(self, wants, begins, begins, is_over=self._closed)
             self._listeners.add(listener)
             self._by_mind.setdefault(mind, set()).add(listener)
         try:
@@ -191,11 +191,7 @@ class Hub:
     async def _deliver_all(self) -> None:
         seen = -1
         while True:
-            if not self._written.is_set():
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
-                        await self._written.wait()
-            ours = self._written.is_set()
+            ours = await self._written.wait(LOOK_S)
             self._written.clear()
             try:
                 if not ours:
@@ -209,7 +205,7 @@ class Hub:
 
     async def _deliver_new(self) -> None:
         is_more = True
-        while is_more and (rows := await self._store.events(None, self._seq, limit=PORTION)):
+        while is_more and (rows := await self._store.events(None, self.seq, limit=PORTION)):
             self._deliver(rows)
             is_more = len(rows) == PORTION
 
