@@ -123,7 +123,7 @@ class MemoryCapability(AbstractCapability[Any]):
         async def remove(memory: Memory) -> str:
             found = await memory.find_removal(about=query)
             if (n := len(found.asked)) > self.most_forgotten:
-                return f"Nothing was forgotten: {n} memories mention this. Say more exactly what is to be forgotten."
+                return f"Nothing was forgotten: {n} memories mention this. Say more exactly which one to forget."
             if not found:
                 similar = _shown(found.similar[:MAX_SHOWN])
                 return f"{NO_MENTION}\n{similar}" if similar else "Nothing to forget."
