@@ -44,8 +44,8 @@ def test_two_sessions_of_a_user_stand_in_one_memory(folder: Path, needs: Callabl
     assert MindstreamMemory.from_defaults(folder, "monday", "bob").get_all() == []
     tuesday.reset()
     assert tuesday.get_all() == [] and len(monday.get_all()) == 1
-    assert tuesday._handle.wait(lambda memory: memory.purge()) == 2
-    tuesday._handle.close()
+    assert tuesday.handle.wait(lambda memory: memory.purge()) == 2
+    tuesday.handle.close()
 
 
 def test_what_is_got_begins_with_what_the_user_said(folder: Path, needs: Callable[..., None]) -> None:
@@ -60,4 +60,4 @@ def test_what_is_got_begins_with_what_the_user_said(folder: Path, needs: Callabl
     assert [each.content for each in memory.get("four?", extra=1)] == ["four five", "six"]
     memory.put(ChatMessage(role="assistant", content="seven eight nine ten"))
     assert memory.get() == [] and len(memory.get_all()) == 5
-    memory._handle.close()
+    memory.handle.close()

@@ -210,8 +210,8 @@ async def test_headers_come_from_the_environment_and_go_nowhere_else(
     ("url", "error", "words"),
     [
         ("https://me:secret@example.com/mcp", SettingsError, "must not contain a name and a password"),
-        ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is an address of this machine"),
-        ("https://169.254.169.254/latest", ToolError, "of a private network"),
+        ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is not a public address"),
+        ("https://169.254.169.254/latest", ToolError, "not a public address"),
     ],
 )
 async def test_what_is_private_is_asked_only_where_it_is_allowed_by_name(

@@ -66,6 +66,11 @@ class MindstreamMemory(BaseMemory):
         memory._conversation = Conversation(handle, BY, session_id)
         return memory
 
+    @property
+    def handle(self) -> Handle:
+        """The memory; `handle.close()` closes it."""
+        return self._conversation.handle
+
     def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:  # noqa: ARG002
         """Return the newest messages within the limit of tokens."""
         return self._within_limit(self.get_all())

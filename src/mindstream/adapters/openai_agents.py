@@ -64,7 +64,7 @@ class MindstreamSession:
                 await self.handle.do(lambda memory: retain_each(memory, drafts))
 
     async def pop_item(self) -> Any | None:
-        """Remove and return the newest item: it is forgotten, with the records that are derived from it alone."""
+        """Remove and return the newest item: it is forgotten, with the records that are derived only from it."""
 
         async def pop(memory: Memory) -> Any | None:
             async with self._popping:
@@ -76,7 +76,7 @@ class MindstreamSession:
         return await self.handle.do(pop)
 
     async def clear_session(self) -> None:
-        """Forget the session, with the records that are derived from it alone."""
+        """Forget the session, with the records that are derived only from it."""
 
         async def clear(memory: Memory) -> None:
             if await self._latest(memory, 1):

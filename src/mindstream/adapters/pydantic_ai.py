@@ -8,7 +8,7 @@ Recalled records are delimited data in the user's message. Results of tools are 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -102,20 +102,20 @@ class MemoryCapability(AbstractCapability[Any]):
 
     async def remember(self, ctx: RunContext[Any], content: str) -> str:
         """Store one lasting fact about the user, in a sentence that can be understood by itself."""
-        try:
-            record = await self.handle(ctx).do(lambda memory: memory.retain(content, "note", by="agent"))
-        except MindstreamError as error:
-            return f"It was not done: {error}"
-        return f"Remembered: {record.text}"
+
+        async def retain(memory: Memory) -> str:
+            return f"Remembered: {(await memory.retain(content, 'note', by='agent')).text}"
+
+        return await self._do(ctx, retain)
 
     async def recall(self, ctx: RunContext[Any], query: str) -> str:
         """Look up what is remembered about the user, best match first."""
-        k = self.recalled or 8
-        try:
-            found = await self.handle(ctx).do(lambda memory: memory.recall(query, k))
-        except MindstreamError as error:
-            return f"It was not done: {error}"
-        return _shown([each.record for each in found]) or "Nothing found."
+
+        async def find(memory: Memory) -> str:
+            found = await memory.recall(query, self.recalled or 8)
+            return _shown([each.record for each in found]) or "Nothing found."
+
+        return await self._do(ctx, find)
 
     async def forget(self, ctx: RunContext[Any], query: str) -> str:
         """Erase for good whatever is remembered that says this: give the fact in its words, not only its topic."""
@@ -123,7 +123,7 @@ class MemoryCapability(AbstractCapability[Any]):
         async def remove(memory: Memory) -> str:
             found = await memory.find_removal(about=query)
             if (n := len(found.asked)) > self.most_forgotten:
-                return f"Nothing was forgotten: {n} memories mention this. Say more exactly what is to be forgotten."
+                return f"Nothing was forgotten: {n} memories mention this. Say more exactly which one to forget."
             if not found:
                 similar = _shown(found.similar[:MAX_SHOWN])
                 return f"{NO_MENTION}\n{similar}" if similar else "Nothing to forget."
@@ -131,8 +131,12 @@ class MemoryCapability(AbstractCapability[Any]):
             done = await memory.remove(found)
             return f"Forgotten for good, {done.records} in all:\n{_shown(found.asked[:MAX_SHOWN])}"
 
+        return await self._do(ctx, remove)
+
+    async def _do(self, ctx: RunContext[Any], work: Callable[[Memory], Coroutine[Any, Any, str]]) -> str:
+        """Use the memory for a tool; return the result, or the error in words."""
         try:
-            return await self.handle(ctx).do(remove)
+            return await self.handle(ctx).do(work)
         except MindstreamError as error:
             return f"It was not done: {error}"
 

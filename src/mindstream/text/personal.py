@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
+from importlib import import_module
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
@@ -20,17 +21,23 @@ NAMES = ("presidio",)
 MIN_SCORE = 0.4
 """Minimum score. Presidio gives a phone number .4, and anything that only has the form of a number less."""
 RECOGNISERS = {
-    "email": ("EmailRecognizer",), "card": ("CreditCardRecognizer",), "iban": ("IbanRecognizer",),
-    "id": (
-        "UsSsnRecognizer", "EsNifRecognizer", "EsNieRecognizer", "ItFiscalCodeRecognizer", "PlPeselRecognizer",
-        "FiPersonalIdentityCodeRecognizer", "SePersonnummerRecognizer", "DeTaxIdRecognizer",
-        "DeSocialSecurityRecognizer", "InAadhaarRecognizer", "UkNinoRecognizer", "NhsRecognizer", "KrRrnRecognizer",
-        "SgFinRecognizer", "TrNationalIdRecognizer", "ThTninRecognizer",
-    ),
-    "phone": ("PhoneRecognizer",), "ip": ("IpRecognizer",), "wallet": ("CryptoRecognizer",),
-    "mac": ("MacAddressRecognizer",),
-}  # fmt: skip
-"""Recognisers by the kind that replaces their matches. Where matches overlap, the kind that is listed first is used."""
+    "email": "Email",
+    "card": "CreditCard",
+    "iban": "Iban",
+    "id": "UsSsn EsNif EsNie ItFiscalCode PlPesel FiPersonalIdentityCode SePersonnummer DeTaxId DeSocialSecurity"
+    " InAadhaar UkNino Nhs KrRrn SgFin TrNationalId ThTnin",
+    "phone": "Phone",
+    "ip": "Ip",
+    "wallet": "Crypto",
+    "mac": "MacAddress",
+}
+"""Names of recognisers by the kind that replaces their matches. Where matches overlap, the first kind here is used."""
+SECRETS = """
+aws.AWSKeyDetector github_token.GitHubTokenDetector gitlab_token.GitLabTokenDetector jwt.JwtTokenDetector
+npm.NpmDetector openai.OpenAIDetector pypi_token.PypiTokenDetector sendgrid.SendGridDetector slack.SlackDetector
+stripe.StripeDetector telegram_token.TelegramBotTokenDetector twilio.TwilioKeyDetector
+"""
+"""Plugins of detect-secrets."""
 PHONE_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "PL", "PT", "SE", "IN", "BR")
 """Regions of phone numbers without a +."""
 
@@ -110,6 +117,7 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
     import tldextract
     from presidio_analyzer import predefined_recognizers
 
+    phone = predefined_recognizers.PhoneRecognizer
     shipped = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # use the bundled list, without network access
 
     class Email(predefined_recognizers.EmailRecognizer):  # type: ignore[misc, unused-ignore]
@@ -120,47 +128,15 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
         def invalidate_result(self, pattern_text: str) -> bool:
             return bool(super().invalidate_result(pattern_text)) or not ip_address(pattern_text).is_global
 
+    special = {"Email": Email, "Ip": Ip, "Phone": partial(phone, supported_regions=PHONE_REGIONS)}
     for kind, names in RECOGNISERS.items():
-        for name in names:
-            if name == "EmailRecognizer":
-                yield kind, Email()
-            elif name == "IpRecognizer":
-                yield kind, Ip()
-            elif name == "PhoneRecognizer":
-                yield kind, predefined_recognizers.PhoneRecognizer(supported_regions=PHONE_REGIONS)
-            else:
-                yield kind, getattr(predefined_recognizers, name)(supported_language="en")
+        for name in names.split():
+            make = special.get(name) or getattr(predefined_recognizers, f"{name}Recognizer")
+            yield kind, make(supported_language="en")
 
 
 def _secrets() -> Iterator[Any]:
     """Yield the patterns of keys. A plugin reports only a part of a key, but all of it must be removed."""
-    from detect_secrets.plugins import (
-        aws,
-        github_token,
-        gitlab_token,
-        jwt,
-        npm,
-        openai,
-        pypi_token,
-        sendgrid,
-        slack,
-        stripe,
-        telegram_token,
-        twilio,
-    )
-
-    for plugin in (
-        aws.AWSKeyDetector,
-        github_token.GitHubTokenDetector,
-        gitlab_token.GitLabTokenDetector,
-        jwt.JwtTokenDetector,
-        npm.NpmDetector,
-        openai.OpenAIDetector,
-        pypi_token.PypiTokenDetector,
-        sendgrid.SendGridDetector,
-        slack.SlackDetector,
-        stripe.StripeDetector,
-        telegram_token.TelegramBotTokenDetector,
-        twilio.TwilioKeyDetector,
-    ):
-        yield from plugin.denylist
+    for path in SECRETS.split():
+        module, _, name = path.partition(".")
+        yield from getattr(import_module(f"detect_secrets.plugins.{module}"), name).denylist

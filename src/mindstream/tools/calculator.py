@@ -24,10 +24,6 @@ from mindstream.tools.child import run_child
 
 MAX_FORMULA, MAX_DEPTH, MAX_EQUATIONS = 2_000, 50, 40
 """Maximum characters of a formula, nesting, and statements that are solved together."""
-FUNCTIONS = frozenset({
-    "sqrt", "cbrt", "abs", "round", "floor", "ceil", "min", "max", "sum", "mean", "factorial", "gcd", "lcm", "log",
-    "ln", "log2", "log10", "exp", "sin", "cos", "tan", "asin", "acos", "atan",
-})  # fmt: skip
 CONSTANTS = {"pi": math.pi, "e": math.e}
 SIGNS = {
     "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∕": "/", "\u2044": "/", "−": "-", "–": "-", "—": "-", "^": "**",
@@ -374,6 +370,9 @@ OF_NUMBERS: dict[str, Callable[..., Real]] = {
     "exp": lambda value: math.exp(value) if value else Fraction(1),
     **{name: getattr(math, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
 }
+
+
+FUNCTIONS = OF_NUMBERS.keys() - {"mod", "//", "**"}
 
 
 def written(value: Real) -> str:

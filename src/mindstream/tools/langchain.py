@@ -7,12 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from mindstream.errors import ToolError
 from mindstream.foreign_code import describe
 from mindstream.models.model import Call, JsonSchema, ToolSpec
-from mindstream.tools.tool import Traits, read_arguments, run_in_thread
+from mindstream.tools.tool import Traits, as_text, read_arguments, run_in_thread
 
 UNKNOWN = Traits(changes=True, untrusted=True)
 """The traits of an unknown tool: it may change something, and its results may be third-party content."""
@@ -34,7 +32,7 @@ class LangChainTool:
         except Exception as error:  # noqa: BLE001 (any error of a third-party tool is reported to its caller)
             raise ToolError(f"{self.spec.name}: {describe(error)}") from None
         result = getattr(result, "content", result)  # a message of LangChain's
-        return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
+        return as_text(result)
 
 
 def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:

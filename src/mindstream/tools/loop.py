@@ -160,14 +160,14 @@ class _ConcurrentHost:
     tools: Sequence[Tool]
     watcher: Watcher
     timeout_s: float
-    allowance: _Allowance = field(default_factory=lambda: _Allowance())
+    made: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self.tools]
 
     async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
         tools = [tool for tool in self.tools if tool.spec in offered]
-        refusals = self.allowance.take(calls)
+        refusals = [self._take(number, call) for number, call in enumerate(calls[: 2 * MAX_PER_REPLY])]
         return await _all_or_none(self._make(*each, tools) for each in zip(calls, refusals, strict=False))
 
     async def take_newer(self) -> str:
@@ -178,31 +178,17 @@ class _ConcurrentHost:
             return Observation(refusal, failed=True)
         return await watched_call(call, tools, self.watcher, self.timeout_s)
 
-
-@dataclass
-class _Allowance:
-    """The calls that a run may still make."""
-
-    left: int = MAX_CALLS
-    made: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def take(self, calls: Sequence[Call]) -> list[str]:
-        """Return for each call of a reply why it is refused, "" if not; calls after 2 * MAX_PER_REPLY are dropped."""
-        refusals = []
-        for number, call in enumerate(calls[: 2 * MAX_PER_REPLY]):
-            key = (call.tool, call.arguments)
-            refusal = ""
-            if number >= MAX_PER_REPLY:
-                refusal = f"Not run: at most {MAX_PER_REPLY} calls a reply."
-            elif not self.left:
-                refusal = f"Not run: {MAX_CALLS} calls have been made, which is the maximum. Answer with their results."
-            elif self.made[key] >= MAX_SAME:
-                refusal = "Not run: the same call was made before, and its result is above."
-            else:
-                self.left -= 1
-                self.made[key] += 1
-            refusals.append(refusal)
-        return refusals
+    def _take(self, number: int, call: Call) -> str:
+        """Count the call with this number in a reply, or return why it is refused."""
+        key = (call.tool, call.arguments)
+        if number >= MAX_PER_REPLY:
+            return f"Not run: at most {MAX_PER_REPLY} calls a reply."
+        if self.made.total() >= MAX_CALLS:
+            return f"Not run: {MAX_CALLS} calls have been made, which is the maximum. Answer with their results."
+        if self.made[key] >= MAX_SAME:
+            return "Not run: the same call was made before, and its result is above."
+        self.made[key] += 1
+        return ""
 
 
 async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Observation]]) -> list[Observation]:

@@ -179,18 +179,19 @@ class FunctionTool:
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
         if inspect.iscoroutinefunction(self.function):
-            return _written(await self.function(**arguments))
+            return as_text(await self.function(**arguments))
         result = await run_in_thread(lambda: _called(self.function, arguments))
-        return result if isinstance(result, str) else _written(await result)
+        return result if isinstance(result, str) else as_text(await result)
 
 
 def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> str | Awaitable[Any]:
     """Call a plain function and return its result as text, or the awaitable for the loop to await."""
     result = function(**arguments)
-    return result if isinstance(result, Awaitable) else _written(result)
+    return result if isinstance(result, Awaitable) else as_text(result)
 
 
-def _written(result: object) -> str:
+def as_text(result: object) -> str:
+    """Return the result of a tool as text: JSON unless it is one."""
     return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
 
 

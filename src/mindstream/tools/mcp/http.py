@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import socket
-import ssl
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 
 import httpx2
 
 from mindstream.tools.mcp.server import MAX_BYTES
-from mindstream.tools.web.addresses import may_reach
+from mindstream.tools.web.addresses import PublicTransport
 
 CONNECT_S = 10.0
 FAILED, SESSION_ENDED = -31_999, -31_998
@@ -20,22 +17,18 @@ MAX_REFUSAL = 10_000
 """Maximum bytes of a refusal that are read to see whether it names the session."""
 
 
-class GuardedTransport(httpx2.AsyncHTTPTransport):
+class GuardedTransport(PublicTransport):
     """Asks public addresses, and hosts that are allowed by name; a failure becomes an error of the protocol, in words.
 
     Redirects are not followed, and no event stream is opened (GET), since no request of a server is answered.
     """
-
-    def __init__(self, allow: Collection[str], verify: ssl.SSLContext | bool = True) -> None:
-        super().__init__(verify=verify, trust_env=False)
-        self._allow = allow
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":
             return httpx2.Response(405)
         host = request.url.host
         try:
-            response = await self._ask(request)
+            response = await super().handle_async_request(request)
         except (httpx2.HTTPError, OSError, ValueError) as error:
             return _failure(f"{host} cannot be reached: {error or type(error).__name__}")
         ended = await _ended_session(request, response)
@@ -45,34 +38,6 @@ class GuardedTransport(httpx2.AsyncHTTPTransport):
         return httpx2.Response(
             response.status_code, headers=response.headers, stream=_Bounded(response), extensions=response.extensions
         )
-
-    async def _ask(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask the very addresses that were checked, since the name could resolve to others a moment later.
-
-        Raises:
-            OSError: the host is unknown, or must not be asked.
-        """
-        url = request.url
-        found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
-        there = dict.fromkeys(str(entry[4][0]) for entry in found)
-        addresses = [each for each in there if may_reach(each, url.host, self._allow)]
-        if not addresses:
-            hidden = " and ".join(there)
-            raise OSError(f"{hidden} is an address of this machine or of a private network; allow the host by name")
-        for address in addresses:
-            asked = httpx2.Request(
-                request.method,
-                url.copy_with(host=address),
-                headers=request.headers,
-                stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": url.host},
-            )
-            try:
-                return await super().handle_async_request(asked)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                if address == addresses[-1]:
-                    raise
-        raise AssertionError("one of them answered, or was the last")
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol
+from urllib.parse import parse_qsl
 
 from pydantic import Field
 
@@ -113,6 +114,13 @@ def _line(text: object, longest: int) -> str:
 
 
 EXTRACT, OTHER = 4_000, 200
+WIKIPEDIA = dict(
+    parse_qsl(
+        "action=query&format=json&formatversion=2&generator=search&gsrlimit=4&prop=extracts|info&inprop=url&exintro=1"
+        "&explaintext=1&exlimit=max&redirects=1"
+    )
+)
+"""The parameters of a search in Wikipedia's API."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}|simple")
 
 
@@ -127,28 +135,11 @@ def wikipedia_tool(usual: str, web: Web, url: str = "https://{language}.wikipedi
         language = language or usual
         if not _LANGUAGE.fullmatch(language):
             raise ToolError(f"a language is written as en, de, zh or pt-br, not as {language[:20]!r}")
-        answer = await web.ask(url.format(language=language), _parameters(query))
+        answer = await web.ask(url.format(language=language), {**WIKIPEDIA, "gsrsearch": query})
         answer.check()
         return _text(_pages(answer.json()), query)
 
     return tool(wikipedia, UNTRUSTED)
-
-
-def _parameters(query: str) -> dict[str, str]:
-    return {
-        "action": "query",
-        "format": "json",
-        "formatversion": "2",
-        "generator": "search",
-        "gsrsearch": query,
-        "gsrlimit": "4",
-        "prop": "extracts|info",
-        "inprop": "url",
-        "exintro": "1",
-        "explaintext": "1",
-        "exlimit": "max",
-        "redirects": "1",
-    }
 
 
 def _pages(found: Any) -> list[dict[str, Any]]:

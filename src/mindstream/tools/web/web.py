@@ -1,28 +1,22 @@
-"""HTTP requests of tools: public addresses only, with limits of bytes and seconds; redirects are checked.
-
-The address is checked where the socket is made that connects: earlier results of DNS, unusual notations of an address,
-and redirects make no difference.
-"""
+"""HTTP requests of tools: public addresses only, with limits of bytes and seconds; redirects are checked."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-import aiohttp
-from yarl import URL
+import httpx2
 
 import mindstream
 from mindstream.errors import ToolError
 from mindstream.models.providers.secrets import mask
 from mindstream.models.providers.wire import certificates
-from mindstream.tools.web.addresses import may_reach
+from mindstream.tools.web.addresses import PublicTransport
 
 MAX_REDIRECTS = 5
 MAX_URL, MAX_QUOTED = 2_000, 200
@@ -129,59 +123,25 @@ class Web:
         raise ToolError(f"{_host(answer.url)} redirects to {_quote(url)}, which is not followed")
 
     async def _ask(self, url: str, params: Mapping[str, str] | None, data: object, headers: Any) -> WebResponse:
-        refused: list[str] = []
         method = "GET" if data is None else "POST"
         sent = {"Accept-Encoding": "identity", "User-Agent": f"mindstream/{mindstream.__version__}", **(headers or {})}
+        transport = PublicTransport(self.allow, certificates())
         try:
             async with (
-                self._session(url, refused) as session,
-                session.request(method, url, params=params, json=data, headers=sent, allow_redirects=False) as response,
+                httpx2.AsyncClient(transport=transport, trust_env=False, timeout=None) as client,
+                client.stream(method, url, params=params, json=data, headers=sent) as response,
             ):
                 body, is_cut = await self._body(response)
-                return WebResponse(url, response.status, response.headers.copy(), body, is_cut)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            if isinstance(error, TimeoutError):
-                raise
-            if refused:
-                raise ToolError(
-                    f"{_host(url)} is at {refused[0]}, which is not a public address; private ones must be allowed"
-                    " by name"
-                ) from None
+                return WebResponse(url, response.status_code, response.headers, body, is_cut)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             raise ToolError(f"{_host(url)} cannot be reached: {_quote(str(error) or type(error).__name__)}") from None
 
-    def _session(self, url: str, refused: list[str]) -> aiohttp.ClientSession:
-        """Open a session for one request: without cookies, proxy (it would resolve names itself) and .netrc."""
-        connector = aiohttp.TCPConnector(
-            socket_factory=self._guard(URL(url).host or "", refused),
-            ssl=certificates(),
-            force_close=True,
-            use_dns_cache=False,
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-            timeout=aiohttp.ClientTimeout(total=None),
-        )
-
-    def _guard(self, host: str, refused: list[str]) -> Callable[[Any], socket.socket]:
-        def make_socket(info: Any) -> socket.socket:
-            family, kind, protocol, _, where = info
-            address = str(where[0])
-            if not may_reach(address, host, self.allow):
-                refused.append(address)
-                raise OSError(f"{address} is not a public address")
-            return socket.socket(family, kind, protocol)
-
-        return make_socket
-
-    async def _body(self, response: aiohttp.ClientResponse) -> tuple[bytes, bool]:
+    async def _body(self, response: httpx2.Response) -> tuple[bytes, bool]:
         coding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if coding not in ("", "identity"):  # a few bytes can unpack to gigabytes
             raise ToolError(f"{response.url.host} sent {coding[:40]!r}, which was not asked for")
         body = bytearray()
-        async for data in response.content.iter_chunked(65_536):
+        async for data in response.aiter_raw():
             body += data
             if len(body) > self.most_bytes:
                 return bytes(body[: self.most_bytes]), True
