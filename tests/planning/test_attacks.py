@@ -22,12 +22,13 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
-from mindstream.planning.executor import Executor, Limits, Wish, allow
+from mindstream.planning.executor import Executor, Limits, allow
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.plan import Evidence, Plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.run import plan_task
 from mindstream.planning.strategies.remembered import RememberedPlans
+from mindstream.tools.approval import ToolRequest
 from mindstream.tools.tool import FROM_STRANGERS, FunctionTool, Traits, tool
 
 
@@ -137,7 +138,7 @@ async def test_a_step_that_only_gets_another_reason_is_not_done_again() -> None:
 async def test_a_person_is_asked_for_one_call_at_a_time() -> None:
     asking, most = 0, 0
 
-    async def leave(wish: Wish) -> bool:
+    async def leave(wish: ToolRequest) -> bool:
         nonlocal asking, most
         asking += 1
         most = max(most, asking)
@@ -152,20 +153,20 @@ async def test_a_person_is_asked_for_one_call_at_a_time() -> None:
 
 
 async def test_words_of_strangers_are_foreign_also_when_a_model_has_put_them_otherwise() -> None:
-    box, wishes = Box(), list[Wish]()
+    box, wishes = Box(), list[ToolRequest]()
 
     def page(text: str) -> str:
         """Read a page."""
         return "theirs"
 
-    async def leave(wish: Wish) -> bool:
+    async def leave(wish: ToolRequest) -> bool:
         wishes.append(wish)
         return False
 
     plan = "#E1 = page[x]\n#E2 = look[sum up #E1]\n#E3 = send[text=#E2]\n#E4 = send[text=own]\n"
     tools = [*box.tools(), tool(page, FROM_STRANGERS)]
     solution = await Planner(models=model(plan, "done"), tools=tools, approve=leave).solve("t")
-    assert {wish.step.id: wish.foreign for wish in wishes} == {"E3": True, "E4": False} and solution.foreign
+    assert {wish.values["text"]: wish.foreign for wish in wishes} == {"about sum up theirs": True, "own": False} and solution.foreign
 
 
 async def test_what_stands_in_a_call_gets_out_of_no_fence() -> None:
@@ -390,9 +391,9 @@ async def test_after_a_strangers_exemplar_nothing_is_changed_without_a_question(
 async def test_a_plan_that_is_remembered_or_mended_keeps_the_mark(
     tmp_path: Path,
 ) -> None:
-    box, asked = Box(), list[Wish]()
+    box, asked = Box(), list[ToolRequest]()
 
-    async def yes(wish: Wish) -> bool:
+    async def yes(wish: ToolRequest) -> bool:
         asked.append(wish)
         return True
 

@@ -150,7 +150,8 @@ class Planner:
         role = "worker" if self.how in UNPLANNED else "solver"
         asked = f"{IN_FORM}\n\nTask: {solution.task}\n\nAnswer: {solution.answer}"
         async with _choose_models(self.models, (role,), self.budget or Budget()) as named:
-            return replace(solution, output=await ask(named[role], asked, role, output=output))
+            typed: Any = await ask(named[role], asked, role, output=output)
+        return replace(solution, output=typed)
 
     async def _solve(self, task: str, plan: Plan | None, run: str) -> Solution:
         task = (await intake.cleaned(task)).text
