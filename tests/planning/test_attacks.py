@@ -166,7 +166,8 @@ async def test_words_of_strangers_are_foreign_also_when_a_model_has_put_them_oth
     plan = "#E1 = page[x]\n#E2 = look[sum up #E1]\n#E3 = send[text=#E2]\n#E4 = send[text=own]\n"
     tools = [*box.tools(), tool(page, FROM_STRANGERS)]
     solution = await Planner(models=model(plan, "done"), tools=tools, approve=leave).solve("t")
-    assert {wish.values["text"]: wish.foreign for wish in wishes} == {"about sum up theirs": True, "own": False} and solution.foreign
+    assert {wish.values["text"]: wish.foreign for wish in wishes} == {"about sum up theirs": True, "own": False}
+    assert solution.foreign
 
 
 async def test_what_stands_in_a_call_gets_out_of_no_fence() -> None:
