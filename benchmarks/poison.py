@@ -29,11 +29,12 @@ from poison_texts import poisoned
 
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning import run as running
-from mindstream.planning.executor import Wish, allow
+from mindstream.planning.executor import allow
 from mindstream.planning.formats.read import read
 from mindstream.planning.plan import Evidence, Plan, bind
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.run import Solution
+from mindstream.tools.approval import ToolRequest
 from mindstream.tools.own_tools import model_tool
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, tool
 
@@ -164,7 +165,7 @@ class World:
         self.changed += 1
         return "done"
 
-    async def leave(self, wish: Wish) -> bool:
+    async def leave(self, wish: ToolRequest) -> bool:
         said = await allow({"save", "send", "wipe"})(wish)
         self.allowed += said
         return said

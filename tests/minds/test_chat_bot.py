@@ -108,7 +108,7 @@ async def test_what_changes_the_world_needs_approval(
     async with ChatBot.open(folder, model=f"{door.url}#any", tools=[send_mail], approve=approve) as bot:
         assert await bot.send("Send a mail that says hello.") == "Done or not."
     assert mails == sent
-    assert ("not approved" in shown(talks(door)[-1])) is not bool(sent)
+    assert ("not approved" in shown(talks(door)[-1])) == (not sent)
 
 
 async def test_an_overloaded_endpoint_is_tried_again_and_then_reported(folder: Path, door: FakeEndpoint) -> None:

@@ -22,12 +22,13 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
-from mindstream.planning.executor import Executor, Limits, Wish, allow
+from mindstream.planning.executor import Executor, Limits, allow
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.plan import Evidence, Plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.run import plan_task
 from mindstream.planning.strategies.remembered import RememberedPlans
+from mindstream.tools.approval import ToolRequest
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, tool
 
 
@@ -137,7 +138,7 @@ async def test_a_step_with_only_a_new_reason_is_not_repeated() -> None:
 async def test_approvals_are_requested_one_at_a_time() -> None:
     asking, most = 0, 0
 
-    async def leave(wish: Wish) -> bool:
+    async def leave(wish: ToolRequest) -> bool:
         nonlocal asking, most
         asking += 1
         most = max(most, asking)
@@ -152,20 +153,21 @@ async def test_approvals_are_requested_one_at_a_time() -> None:
 
 
 async def test_text_derived_from_untrusted_evidence_is_untrusted() -> None:
-    box, wishes = Box(), list[Wish]()
+    box, wishes = Box(), list[ToolRequest]()
 
     def page(text: str) -> str:
         """Read a page."""
         return "theirs"
 
-    async def leave(wish: Wish) -> bool:
+    async def leave(wish: ToolRequest) -> bool:
         wishes.append(wish)
         return False
 
     plan = "#E1 = page[x]\n#E2 = look[sum up #E1]\n#E3 = send[text=#E2]\n#E4 = send[text=own]\n"
     tools = [*box.tools(), tool(page, UNTRUSTED)]
     solution = await Planner(models=model(plan, "done"), tools=tools, approve=leave).solve("t")
-    assert {wish.step.id: wish.foreign for wish in wishes} == {"E3": True, "E4": False} and solution.foreign
+    assert {wish.values["text"]: wish.foreign for wish in wishes} == {"about sum up theirs": True, "own": False}
+    assert solution.foreign
 
 
 async def test_tool_results_cannot_break_out_of_their_delimiters() -> None:
@@ -390,9 +392,9 @@ async def test_untrusted_exemplars_require_approval_for_side_effects(how: Any, f
 async def test_remembered_and_revised_plans_stay_untrusted(
     tmp_path: Path,
 ) -> None:
-    box, asked = Box(), list[Wish]()
+    box, asked = Box(), list[ToolRequest]()
 
-    async def yes(wish: Wish) -> bool:
+    async def yes(wish: ToolRequest) -> bool:
         asked.append(wish)
         return True
 

@@ -9,8 +9,9 @@ import pytest
 from planned import RecordingWatcher, plan_of
 
 from mindstream.models.model import Call
-from mindstream.planning.executor import Executor, Limits, Wish, allow
+from mindstream.planning.executor import Executor, Limits, allow
 from mindstream.planning.plan import Plan
+from mindstream.tools.approval import ToolRequest
 from mindstream.tools.tool import FunctionTool, Traits, tool
 
 
@@ -149,9 +150,9 @@ async def test_side_effects_need_approval_and_untrusted_arguments_always_ask() -
     executor = Executor(tools, approve=allow({"send"}))
     await run(plan, executor)
     assert sent == ["mine"] and executor.evidence["E3"].failed and executor.evidence["E3"].foreign
-    asked: list[Wish] = []
+    asked: list[ToolRequest] = []
 
-    async def yes(wish: Wish) -> bool:
+    async def yes(wish: ToolRequest) -> bool:
         asked.append(wish)
         return True
 

@@ -45,7 +45,7 @@ async def ask(model: Model | str, prompt: Prompt[Any] | str, role: str = "", *, 
 def question_for(output: Any) -> type[Prompt[Any]]:
     """Return the prompt of a question in words, with the type of its answer."""
 
-    class InWords(Prompt[output]):  # type: ignore[valid-type]
+    class InWords(Prompt[output]):
         """Answer a question in words."""
 
         role: ClassVar[str] = "worker"

@@ -180,9 +180,9 @@ class RecalledMemory(Reply):
 class RecallResult(Reply):
     """What was recalled for a question, best first.
 
-    `certainty`: how certain it is that anything answers, 0 to 1; `low_confidence`: it is below 0.1. `without_vectors`:
-    why only words were compared, for all records or some; "" if vectors were compared, too. `not_reranked`: why the
-    reranker did not rank; "" if it did, or if none is configured.
+    `certainty`: how certain it is that anything answers, 0 to 1; `low_confidence`: it is below 0.1, and no record is
+    likely to answer. `without_vectors`: why only words were compared, for all records or some; "" if vectors were
+    compared, too. `not_reranked`: why the reranker did not rank; "" if it did, or if none is configured.
     """
 
     memories: list[RecalledMemory]

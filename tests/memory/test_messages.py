@@ -1,0 +1,76 @@
+"""Messages of a conversation: stored as they are, and their facts as notes if a model extracts them; hits and lists."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import confidence
+import pytest
+from mindstream.models.embedders.named import embedder
+
+from mindstream import FakeModel, Memory
+from mindstream.errors import InputError, ModelError, SettingsError
+from mindstream.memory.facts import AT_ONCE, Fact, Facts
+
+TALK = [
+    {"role": "user", "content": "I live in Lyon.", "created": "2026-03-01T10:00+01:00"},
+    {"role": "assistant", "content": "Do you like it?"},
+    {"role": "user", "content": "Yes. I moved there from Paris."},
+]
+LYON = Fact(text="The user lives in Lyon.", predicate="home", rests_on="I live in Lyon")
+
+
+async def test_facts_are_extracted_and_replace_what_they_make_untrue(folder: Path) -> None:
+    moved = Fact(text="The user lives in Ghent.", rests_on="I live in Ghent", replaces=[1])
+    model = FakeModel({"extract_facts": [Facts(facts=[LYON]), Facts(facts=[moved])]})
+    async with Memory.open(folder, "ann", model=model) as memory:
+        first, *_, note = await memory.retain_messages(TALK, "monday", extract=True)
+        assert note.text == "The user lives in Lyon." and note.kind == "note" and first.id in note.evidence
+        assert first.created == datetime(2026, 3, 1, 9, tzinfo=UTC).timestamp()
+        assert "Do you like it?" in model.asked[0].messages[-1].text
+        await memory.retain_messages([{"role": "user", "content": "Now I live in Ghent."}], "tuesday", extract=True)
+        assert [each.text for each in await memory.list(kinds=["note"])] == ["The user lives in Ghent."]
+        assert [each.text for each in await memory.list(1, session="tuesday")] == ["Now I live in Ghent."]
+
+
+async def test_a_long_conversation_is_extracted_in_parts(folder: Path) -> None:
+    model = FakeModel({"extract_facts": [Facts(), Facts(facts=[LYON])]})
+    talk = [{"role": "user", "content": f"I say {number}."} for number in range(AT_ONCE)]
+    async with Memory.open(folder, "ann", model=model) as memory:
+        written = await memory.retain_messages([*talk, TALK[0]], extract=True)
+        assert len(written) == AT_ONCE + 2 and written[-1].evidence == (written[-2].id,)
+
+
+async def test_without_a_model_nothing_is_written(folder: Path) -> None:
+    async with Memory.open(folder, "ann") as memory:
+        with pytest.raises(SettingsError, match="needs a model"):
+            await memory.retain_messages(TALK, extract=True)
+        assert await memory.list() == []
+
+
+async def test_messages_are_kept_if_the_model_fails(folder: Path) -> None:
+    async with Memory.open(folder, "ann", model=FakeModel({})) as memory:
+        with pytest.raises(ModelError):
+            await memory.retain_messages(TALK, extract=True)
+        assert len(await memory.list()) == len(TALK)
+
+
+async def test_a_hit_says_what_a_reader_wants_to_know(folder: Path) -> None:
+    async with Memory.open(folder, "ann") as memory:
+        note = await memory.retain("Anna is allergic to peanuts.", created=datetime(2026, 3, 1, tzinfo=UTC))
+        await memory.retain("Anna likes films.", created="2026-03-02")
+        (hit,) = await memory.recall("what is Anna allergic to?", limit=1)
+        assert (hit.id, hit.text, note.kind) == (note.id, "Anna is allergic to peanuts.", "note")
+        assert hit.created == datetime(2026, 3, 1, tzinfo=UTC) and 0.5 < hit.confidence <= 1 < hit.score
+        best, other = await memory.recall("what is Anna allergic to?", since="2026-03-01", until="2026-03-02")
+        assert best.confidence > 0.5 > other.confidence
+        with pytest.raises(InputError, match="at least 1"):
+            await memory.recall("what?", limit=0)
+
+
+async def test_confidence_in_small_memories_is_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confidence, "SEEDS", 2)
+    hits = await confidence.ask_small(embedder("wordllama"), held_out=True)
+    measured = confidence.summary({"small": hits})
+    assert measured["share_small_above_.3"] >= 0.9 and measured["ece"]["small"] <= 0.08
