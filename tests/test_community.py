@@ -21,12 +21,12 @@ def test_they_are_yaml(file: Path) -> None:
 def test_the_commands_of_the_containers_exist(tmp_path: Path) -> None:
     services = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]
     entrypoint: list[str] = services["token"]["entrypoint"]
-    program, *words = [*entrypoint, "--tenant", "app"]
+    words = [*entrypoint[1:], "--tenant", "app"]
     made = run(*(str(tmp_path) if word == "/data" else word for word in words))
-    assert program == "mindstream" and made.code == 0 and len(made.out.split()) > 0
+    assert entrypoint[0] == "mindstream" and made.code == 0 and len(made.out.split()) > 0
     served = re.search(r"ENTRYPOINT (\[.*\])", (ROOT / "Dockerfile").read_text("utf-8"))
     assert served
-    entry = yaml.safe_load(served[1])
+    entry: list[str] = yaml.safe_load(served[1])
     flags = run(entry[1], "--help").out
     assert [word for word in entry[2:] if word.startswith("--") and word not in flags] == []
 
