@@ -204,6 +204,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--opened", metavar="DATA", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    args.cache.mkdir(parents=True, exist_ok=True)
     scale_texts.keep_words(args.cache)
     sizes = [int(size) for size in args.sizes.split(",")]
     if args.opened:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from plans import spec
 from pydantic import JsonValue
 
@@ -308,3 +310,33 @@ def test_several_json_plan_shapes_are_parsed(text: str) -> None:
     plan = read_other(text, TOOLS)
     assert plan is not None
     assert [(step.id, step.arguments) for step in plan.steps] == [("E1", {"input": "x"}), ("E2", {"input": E1})]
+
+
+PIECES = (
+    *(
+        "Plan: ",
+        "Plan:",
+        "#E1 = ",
+        "#E12 = ",
+        "#e2 = ",
+        "LLM",
+        "Search",
+        "LLM[",
+        "[",
+        "]",
+        "] ",
+        "x",
+        " 1",
+        "E3",
+        "#E1",
+    ),
+    *('{"input": "#E1"}', '"quoted"', "a=b", " -> ", "Step 1. ", "**", ":", "\t"),
+)
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), max_size=4))
+def test_plain_lines_are_read_as_any_others(lines: list[str]) -> None:
+    plain = read("\n".join(lines), TOOLS)
+    other = read("\n".join(f"{line}\u200b" for line in lines), TOOLS)  # a sign without width takes the general path
+    assert plain.plan == other.plan
+    assert [note.replace("\u200b", "") for note in plain.notes] == [note.replace("\u200b", "") for note in other.notes]

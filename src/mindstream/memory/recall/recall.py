@@ -40,7 +40,7 @@ from mindstream.memory.recall.selection import BY_WORDS, LONG, select
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
-from mindstream.memory.store.record import FADING, KINDS, Kind, Record
+from mindstream.memory.store.record import FADING, KINDS, Kind, Record, without_vectors
 from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.text.dates import spans
@@ -273,7 +273,7 @@ class Recaller:
         records = {id_: columns.whole[id_] for id_ in ids if id_ in columns.whole}
         if missing := [id_ for id_ in ids if id_ not in records]:
             read = await self.store.records(columns.stream, missing)
-            records |= {record.id: replace(record, vector=None) for record in read}
+            records |= {record.id: record for record in without_vectors(read)}
         return [records[id_] for id_ in ids if id_ in records]
 
     async def find(self, stream: StreamKey, n: int | None, *, now: Moment, filters: Filters) -> list[Record]:

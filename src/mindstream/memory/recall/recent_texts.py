@@ -46,7 +46,8 @@ class RecentTexts:
     def add(self, now: Moment, records: Iterable[Record]) -> None:
         """Add the records that a recall returned."""
         for record in records:
-            held = self._returned.pop(record.id, None) or _Returned(now, replace(record, vector=None))
+            bare = record if record.vector is None else replace(record, vector=None)
+            held = self._returned.pop(record.id, None) or _Returned(now, bare)
             held.at = now
             self._returned[record.id] = held
         self._drop_old(now)

@@ -20,6 +20,8 @@ LONGEST = 100
 IS, IS_SOMETHING, IS_LARGE = "\0=", "\0+", "\0#"
 TAKES_PART = 0.1
 """Share of the messages from which on a speaker takes part in the conversation and sets its measure."""
+MAX_FOUND = 2_048
+"""Maximum number of rows by id that are remembered."""
 DOUBTED = 5
 """Weight, in messages, of the average length of all messages in the estimate of a speaker's usual length."""
 
@@ -101,16 +103,21 @@ class Positions:
         self.kept: NDArray[np.bytes_] = np.empty(0, "S1")
         self.order: NDArray[np.int32] = np.empty(0, np.int32)
         self._erased: set[str] = set()
+        self._found: dict[str, int] = {}
+        """Rows that were looked up in `kept`: a recall and its effects ask for the same ones again."""
 
     def get(self, id_: str) -> int | None:
         """Return the row of a record; None: it is unknown or erased."""
-        at = self.new.get(id_)
+        at = self.new.get(id_, self._found.get(id_))
         if at is not None or not len(self.kept):
             return at
         wanted, kept, order = id_.encode("utf-8", "surrogatepass"), self.kept, self.order
         place = bisect_left(range(len(order)), wanted, key=lambda each: bytes(kept[order[each]]))
         if place == len(order) or kept[at := int(order[place])] != wanted or id_ in self._erased:
             return None
+        if len(self._found) >= MAX_FOUND:
+            self._found.clear()
+        self._found[id_] = at
         return at
 
     def __contains__(self, id_: str) -> bool:
@@ -125,6 +132,7 @@ class Positions:
     def erase(self, id_: str) -> int | None:
         """Remove a record; return its row."""
         at = self.get(id_)
+        self._found.pop(id_, None)
         if self.new.pop(id_, None) is None:
             self._erased.add(id_)
         return at

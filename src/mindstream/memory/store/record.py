@@ -6,7 +6,7 @@ import hashlib
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -85,6 +85,13 @@ class Record:
     seq: int = 0
     embedder: str = ""
     vector: Vector | None = field(default=None, repr=False, compare=False)
+
+
+def without_vectors(records: Iterable[Record]) -> Iterator[Record]:
+    """Remove the vectors of records that only the caller holds (a copy takes longer); yield the records."""
+    for record in records:
+        object.__setattr__(record, "vector", None)  # the class is frozen
+        yield record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
