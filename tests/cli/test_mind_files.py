@@ -81,7 +81,7 @@ def test_a_model_at_an_address_is_named_and_not_offered(name: str, folder: Path)
     text = settings(models={"default": name, "talker": "ollama:tiny", "reasoner": name})
     done = run("mind", "import", "-", "--data", folder, said=text)
     before, _, command = done.out.partition("continue with it:")
-    assert f"the file names the model {name}: what you say would be sent there" in before and before.count(name) == 1
+    assert f"the file names the model {name}: your messages would be sent there" in before and before.count(name) == 1
     assert "evil" not in command and "--role talker=ollama:tiny" in command
     (row,) = run("mind", "import", "-", "--data", folder, "--json", said=text).rows
     assert row["left_out"] == [name] and "evil" not in row["go_on"]

@@ -34,6 +34,6 @@ def test_a_member_talks_solves_and_lives_with_it(where: tuple[str, ...], command
 
 
 def test_a_life_offers_to_a_pool_that_can_grade(where: tuple[str, ...]) -> None:
-    assert "to which pool" in mistaken(run("live", "--goal", "x", "--offer", *where))
+    assert "needs a pool" in mistaken(run("live", "--goal", "x", "--offer", *where))
     offer = run("live", "--goal", "x", "--offer", "--pool", "verse", "--user", "ann", *where)
     assert "no frozen rubric" in mistaken(offer)

@@ -29,7 +29,7 @@ async def test_a_house_that_cannot_be_opened_holds_no_folder(folder: Path) -> No
     async with Town.open(folder, hamlet()):
         pass
     for _ in range(2):  # the second is not told that another server has it
-        with pytest.raises(InputError, match="a town lives in"):
+        with pytest.raises(InputError, match="contains a town"):
             await Runtime(Settings(data=folder)).__aenter__()
 
 

@@ -1,4 +1,4 @@
-"""The command line: a skin over `mindstream.service`."""
+"""The command line: an interface to `mindstream.service`."""
 
 from __future__ import annotations
 

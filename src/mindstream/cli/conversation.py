@@ -35,7 +35,7 @@ COMMANDS = {
     "/retain": "WORDS: retain them as a note",
     "/recall": "WORDS: show what memory holds of them",
     "/sessions": "list the conversations",
-    "/forget": "WORDS: permanently forget what mentions them; shows it first, and asks",
+    "/forget": "WORDS: permanently forget the records that mention them; shows them first, and asks",
     "/offer": "offer the last answer to the pool that --offer names; shows it first, and asks",
     "/work": "list what the reasoners work on",
     "/cancel": "stop the reasoners",

@@ -171,7 +171,7 @@ async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Tell it about an event, from a hook or a script; it wakes."""
     async with calling(settings, begins=BEGINS) as call:
         await commands.notice(await call.memory(), text := " ".join(words))
-        await _tell(call, settings, json, {"did": "it is told of that, and wakes", "text": text})
+        await _tell(call, settings, json, {"did": "it is notified, and wakes", "text": text})
 
 
 async def _do(

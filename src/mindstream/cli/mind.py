@@ -62,7 +62,7 @@ def import_file(
     named = backup.addresses(habits)
     lines = [f"{settings.user}: {describe_import(done, 'mind')}", *(bring if pack else ())]
     lines += [
-        f"the file names the model {clean(each)}: what you say would be sent there, so the command below omits it;"
+        f"the file names the model {clean(each)}: your messages would be sent there, so the command below omits it;"
         " choose your own with --model, or this one if you trust it"
         for each in named
     ]

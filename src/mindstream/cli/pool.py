@@ -68,7 +68,7 @@ async def create(
     by = made.local.memory.embedder.name
     if by == USUAL and not is_contextual_installed():
         complain(
-            f"recall uses {USUAL}, which knows no context: pip install 'mindstream[multilingual]' adds one that does"
+            f"recall uses {USUAL}, which ignores context: pip install 'mindstream[multilingual]' adds one that uses it"
         )
     row = {"pool": name, "owner": settings.user, "members": members, "shared": not private, "embedder": by}
     others = (
@@ -189,7 +189,7 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
                 line = f"{_judged_line(standing.verdict, unserved)}: {short(standing.exemplar.query)}"
                 tell(json, {**row, "unserved": unserved}, line)
         if isinstance(pool.retriever, PoolLearner) and pool.retriever.failure:
-            complain(f"the admitted pairs could not be learned from: {pool.retriever.failure}")
+            complain(f"the retriever could not learn from the admitted pairs: {pool.retriever.failure}")
         if added.known and not json:
             were = "was" if added.known == 1 else "were"
             say(f"{count_of(added.known, 'pair')} {were} there already")

@@ -89,7 +89,7 @@ class Writes:
         finally:
             ONCE.reset(once)
         await self._state.done(place, operation.status, _storable(operation, answer))
-        stream = store.key(principal.name) if principal.user and operation.room not in SHARED else None
+        stream = store.key(principal.name) if principal.user and operation.package not in SHARED else None
         self._answers[place] = _Answered(answer, principal.tenant_key, stream, upto)
         if len(self._answers) > MAX_ANSWERS:
             self._answers.popitem(last=False)

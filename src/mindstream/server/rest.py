@@ -85,7 +85,7 @@ def add_rest(api: FastAPI, runtime: Runtime, writes: Writes) -> None:
             response_model=each.reply,
             name=each.name,
             operation_id=each.name,
-            tags=[each.room],
+            tags=[each.package],
             summary=each.name,
             description=each.summary,
             responses=problem_responses(*(READ_PROBLEMS if each.method == "GET" else WRITE_PROBLEMS))
@@ -110,7 +110,7 @@ def _endpoint(each: Operation, runtime: Runtime, writes: Writes) -> Callable[...
         asked = each.request.model_validate(fields | given)
         key = request.headers.get("idempotency-key")
         if each.streams is not None and wants_stream(request) and key is None:
-            principal.require(each.room, each.scope)
+            principal.require(each.package, each.scope)
             return await answer_stream(runtime, each.streams(runtime, principal, asked), request)
         if key is None or each.method == "GET":
             return await each.call(runtime, principal, asked)

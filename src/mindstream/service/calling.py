@@ -65,11 +65,11 @@ class LocalCaller:
         """Return the models of the settings; `on_call` is called after each call of a model."""
         return self.runtime.models_of(self.principal, on_call)
 
-    def pool(self, name: str, *, new: bool = False) -> AbstractAsyncContextManager[Pool]:
-        """Open a pool; `new`: it will be created."""
+    def pool(self, name: str) -> AbstractAsyncContextManager[Pool]:
+        """Open a pool."""
         from mindstream.service.operations.pools import open_pool
 
-        return open_pool(self.runtime, self.principal, name, new=new)
+        return open_pool(self.runtime, self.principal, name)
 
 
 @contextlib.asynccontextmanager

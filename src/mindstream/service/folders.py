@@ -29,8 +29,7 @@ async def refuse_town(store: Store, data: Location) -> None:
     if await _holds_town(store):
         talk = shlex.join(["mindstream", "town", "talk", "NAME", "--data", str(data)])
         raise InputError(
-            f"a town lives in {data}: talk with its residents by `{talk}`; for anything of your own choose another"
-            " --data"
+            f"{data} contains a town: talk with its residents by `{talk}`; for data of your own choose another --data"
         )
 
 

@@ -132,11 +132,11 @@ class MemoryTool:
     @property
     def is_abroad(self) -> bool:
         """It may reach the world beyond this server."""
-        return self.operation.room in ABROAD and self.operation.long
+        return self.operation.package in ABROAD and self.operation.long
 
     def is_allowed(self, principal: Principal) -> bool:
         """Return whether a principal may call it."""
-        return principal.may(self.operation.room, self.operation.scope)
+        return principal.may(self.operation.package, self.operation.scope)
 
 
 @cache
@@ -148,7 +148,7 @@ def every_tool() -> Mapping[str, MemoryTool]:
 
 def set_of(tool: MemoryTool) -> str:
     """Return the set to which a tool belongs; "" for the usual ones."""
-    return "" if tool.name in USUAL else SETS.get(tool.operation.room, "plan")
+    return "" if tool.name in USUAL else SETS.get(tool.operation.package, "plan")
 
 
 def every_set() -> tuple[str, ...]:
@@ -305,7 +305,7 @@ async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Recei
         body += messages[-1].get("body", b"")
     tool = every_tool().get(called_in(body))
     if tool is not None and set_of(tool) in ("", *caller.sets) and not tool.is_allowed(caller.principal):
-        wanted = f"{tool.operation.room}.{tool.operation.scope}"
+        wanted = f"{tool.operation.package}.{tool.operation.scope}"
         reason = f"this token may not call {tool.name}: it needs the scope `{tool.operation.scope}`, or `{wanted}`"
         raise Refusal("forbidden", reason, challenge("insufficient_scope", scope, wanted))
 

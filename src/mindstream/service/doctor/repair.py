@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from mindstream.clock import Clock, SystemClock, format_iso
+from mindstream.clock import SystemClock, format_iso
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.log.events import Unknown, every_kind, printable, read_event
@@ -408,7 +408,7 @@ def _write_aside(found: Sequence[Damage], path: Path) -> None:
             os.fsync(file.fileno())
 
 
-def mend(folder: Path, clock: Clock | None = None) -> Mended:
+def mend(folder: Path) -> Mended:
     """Repair the database of a data folder.
 
     Raises:
@@ -423,7 +423,7 @@ def mend(folder: Path, clock: Clock | None = None) -> Mended:
             case "newer":
                 raise StorageError(f"{path} was written by a newer mindstream; upgrade mindstream to repair it")
     try:
-        copy = _copied(path, format_iso((clock or SystemClock()).now()))
+        copy = _copied(path, format_iso(SystemClock().now()))
     except OSError as error:
         raise StorageError(f"{path} cannot be copied: {error.strerror}; nothing was changed") from None
     new = copy / "new.db"

@@ -514,7 +514,7 @@ def runtime_for(
     """
     if isinstance(data, Runtime):
         if settings or models or offered:
-            raise InputError("a runtime has settings and models of its own")
+            raise InputError("a runtime has its own settings and models: pass none in addition to it")
         return data
     chosen = (settings or Settings()).model_copy(update={"data": Location.of(data)})
     return Runtime(chosen, models=models, offered=offered, at_once=at_once, part=part)

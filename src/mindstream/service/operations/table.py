@@ -96,7 +96,7 @@ class Operation:
     complete: Complete | None = None
 
     @cached_property
-    def room(self) -> str:
+    def package(self) -> str:
         """The package that it belongs to."""
         return self.name.partition(".")[0]
 
@@ -116,7 +116,7 @@ class Operation:
             Forbidden: the caller may not.
             MindstreamError: see the operation.
         """
-        principal.require(self.room, self.scope)
+        principal.require(self.package, self.scope)
         if self.tenant_wide and principal.bound_user:
             raise Forbidden(
                 "this changes what all users of the tenant share, and this token is for the user"

@@ -24,11 +24,6 @@ async def note(
     await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
 
 
-def deed_of(opened: Memory, did: Did) -> Deed:
-    """Return what the audit says of something that a command does to a user's memory, without its counts."""
-    return Deed(did, "command", machine_user(), opened.key)
-
-
 async def note_of(opened: Memory, did: Did, counts: Mapping[str, int | str]) -> None:
     """Add an audit entry for what a command did to a user's memory."""
     await note(opened.store, did, counts, opened.key, clock=opened.clock)
