@@ -58,7 +58,8 @@ class Batches:
         running = list(self._running)
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        if running:
+            await asyncio.gather(*running, return_exceptions=True)
 
 
 async def _run_batch(
@@ -297,7 +298,8 @@ class Executor:
         for task in tasks:
             task.cancel()
         await self._batches.stop()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
         for step in self._steps.values():
             if why and step.id not in self.evidence:
                 self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
@@ -354,9 +356,11 @@ class Executor:
                 f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
             )
         untrusted = foreign or self._is_untrusted
-        wish = Wish(step, written, untrusted, self._ungiven(step, tool, written, needed) if untrusted else "")
-        if (traits.changes or wish.address) and not await self._leave(wish):
-            return failed(refusal(wish), arguments)
+        address = self._ungiven(step, tool, written, needed) if untrusted else ""
+        if traits.changes or address:
+            wish = Wish(step, written, untrusted, address)
+            if not await self._leave(wish):
+                return failed(refusal(wish), arguments)
         began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)
         seconds = CLOCK.elapsed() - began
