@@ -186,7 +186,7 @@ def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
     removed = np.flatnonzero(np.diff(removed_below))
     if len(removed) > FEW:
         return numbers - (removed_below[numbers >> bits] << np.uint32(bits))
-    moved = numbers
+    moved: Numbers = numbers
     for document in removed[::-1].tolist():
         moved = moved - ((moved >= (document + 1) << bits).view(np.uint8).astype(np.uint32) << np.uint32(bits))
     return moved
