@@ -188,7 +188,8 @@ def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
         return numbers - (removed_below[numbers >> bits] << np.uint32(bits))
     moved: Numbers = numbers
     for document in removed[::-1].tolist():
-        moved = moved - ((moved >= (document + 1) << bits).view(np.uint8).astype(np.uint32) << np.uint32(bits))
+        is_after: Numbers = (moved >= (document + 1) << bits).astype(np.uint32)
+        moved = moved - (is_after << np.uint32(bits))
     return moved
 
 
