@@ -187,7 +187,7 @@ def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
     moved: Numbers = numbers
     if len(removed) > FEW:
         moved = numbers - (removed_below[numbers >> bits] << np.uint32(bits))
-        return moved
+        removed = removed[:0]
     for document in removed[::-1].tolist():
         is_after: Numbers = (moved >= (document + 1) << bits).astype(np.uint32)
         moved = moved - (is_after << np.uint32(bits))
