@@ -59,7 +59,8 @@ class Batches:
         running = list(self._running)
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        if running:
+            await asyncio.gather(*running, return_exceptions=True)
 
 
 async def _run_batch(
@@ -260,7 +261,8 @@ class Executor:
         for task in tasks:
             task.cancel()
         await self._batches.stop()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
         for step in self._steps.values():
             if why and step.id not in self.evidence:
                 self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
@@ -318,9 +320,10 @@ class Executor:
             )
         untrusted = foreign or self._is_untrusted
         address = self._ungiven(step, tool, written, needed) if untrusted else ""
-        wish = Wish(tool=step.tool, arguments=written, foreign=untrusted, address=address, step=step)
-        if (traits.changes or wish.address) and not await self._approve(wish):
-            return failed(refusal(wish), arguments)
+        if traits.changes or address:
+            wish = Wish(tool=step.tool, arguments=written, foreign=untrusted, address=address, step=step)
+            if not await self._approve(wish):
+                return failed(refusal(wish), arguments)
         began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)
         seconds = CLOCK.elapsed() - began

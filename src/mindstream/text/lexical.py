@@ -184,11 +184,13 @@ def without_rows(rows: NDArray[T], removed: Sequence[int]) -> NDArray[T]:
 def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
     """Return numbers of documents, in their higher bits, reduced by the number of removed documents before each."""
     removed = np.flatnonzero(np.diff(removed_below))
+    moved: Numbers = numbers
     if len(removed) > FEW:
-        return numbers - (removed_below[numbers >> bits] << np.uint32(bits))
-    moved = numbers
+        moved = numbers - (removed_below[numbers >> bits] << np.uint32(bits))
+        removed = removed[:0]
     for document in removed[::-1].tolist():
-        moved = moved - ((moved >= (document + 1) << bits).view(np.uint8).astype(np.uint32) << np.uint32(bits))
+        is_after: Numbers = (moved >= (document + 1) << bits).astype(np.uint32)
+        moved = moved - (is_after << np.uint32(bits))
     return moved
 
 

@@ -113,12 +113,12 @@ class Positions:
             return at
         wanted, kept, order = id_.encode("utf-8", "surrogatepass"), self.kept, self.order
         place = bisect_left(range(len(order)), wanted, key=lambda each: bytes(kept[order[each]]))
-        if place == len(order) or kept[at := int(order[place])] != wanted or id_ in self._erased:
+        if place == len(order) or kept[row := int(order[place])] != wanted or id_ in self._erased:
             return None
         if len(self._found) >= MAX_FOUND:
             self._found.clear()
-        self._found[id_] = at
-        return at
+        self._found[id_] = row
+        return row
 
     def __contains__(self, id_: str) -> bool:
         return self.get(id_) is not None
