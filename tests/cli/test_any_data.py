@@ -143,7 +143,7 @@ def test_a_town_lives_beside_what_people_say_in_a_database_and_alone_in_a_folder
     where, file, journal = ("--data", data), tmp_path / "hamlet.toml", tmp_path / "journal.jsonl"
     file.write_text(HAMLET)
     done("town", "new", file, "--seed", "3", *where)
-    assert "a town lives in" in mistaken(run("town", "new", file, *where))
+    assert "contains a town" in mistaken(run("town", "new", file, *where))
     done("town", "run", "--until", "Feb 13 08:30", *where)
     (status,) = done("town", "status", "--json", *where).rows
     assert status["residents"][0]["place"].startswith("Hamlet:Oak")
