@@ -63,10 +63,10 @@ def settings(**habits: object) -> str:
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        (['{"mindstream": "memory", "format": 1}'], "export of a memory: `mindstream memory import`"),
+        (['{"mindstream": "memory", "format": 1}'], "export of a memory: use `mindstream memory import`"),
         (['{"mindstream": "mind", "format": 1, "user": "../x"}'], "user '../x'"),
         ([settings(session="x; touch /tmp/x")], "settings.session 'x; touch /tmp/x'"),
-        ([settings(gate="\x1b[31mred")], "settings: names of a pack, a gate and models are wanted"),
+        ([settings(gate="\x1b[31mred")], "settings: names of a pack, a gate and models were expected"),
     ],
 )
 def test_a_mind_is_checked_whole_before_anything_is_written(lines: list[str], told: str, folder: Path) -> None:

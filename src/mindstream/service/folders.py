@@ -88,9 +88,9 @@ async def require_room_for_town(data: Location) -> None:
     async with open_store(data) as store:
         if await _holds_town(store):
             run = shlex.join(["mindstream", "town", "run", "--data", str(data)])
-            raise InputError(f"a town lives in {data} already: `{run}` goes on with it, --data names another folder")
+            raise InputError(f"{data} contains a town already: `{run}` continues it, --data names another folder")
         if await store.events(None, limit=1):
-            raise InputError(f"somebody's memory is in {data}: a town wants a folder of its own, --data names one")
+            raise InputError(f"{data} contains a user's memory: a town needs a folder of its own, --data names one")
 
 
 async def _holds_town(store: Store) -> bool:

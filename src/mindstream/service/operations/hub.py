@@ -1,6 +1,6 @@
 """Live subscriptions to the log of a tenant; each row is encoded once for all subscribers.
 
-A row is delivered once it is durable, in the order of its seq, whichever process wrote it. Rows that this process
+A row is delivered once it is durable, in the order of its seq, also if another process wrote it. Rows that this process
 commits are taken from the commit; the log is read only where another process may have written rows before them. Live
 rows (pieces of an answer) have no seq and are delivered as they come.
 """
@@ -210,7 +210,7 @@ class Hub:
             is_more = len(rows) == PORTION
 
     def show_erased(self, mind: StreamKey) -> None:
-        """Tell the listeners of a mind that all of it was erased, so that a page shows nothing of it any more."""
+        """Notify the listeners of a mind that it was erased, so that pages remove its content."""
         self.show(Logged(0, mind, self._clock.now(), "mindstream", MindErased(), system=True))
 
     async def close(self) -> None:
