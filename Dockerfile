@@ -1,7 +1,7 @@
 # An image that serves one data folder: docs/server.md. Dependencies have the tested versions of constraints.txt.
 FROM python:3.12-slim AS built
 COPY . /src
-RUN python -m venv /opt/mindstream && /opt/mindstream/bin/pip install --no-cache-dir -c /src/constraints.txt "/src[server]"
+RUN python -m venv /opt/mindstream && /opt/mindstream/bin/pip install --no-cache-dir -c /src/constraints.txt "/src[server,documents]"
 
 FROM python:3.12-slim
 COPY --from=built /opt/mindstream /opt/mindstream

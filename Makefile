@@ -53,7 +53,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: pyproject.toml packages/*/pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[server]' $(PACKAGES)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[server,documents]' $(PACKAGES)
 	@touch $@
 
 # most of what is installed is never imported: it is not compiled here

@@ -10,7 +10,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache, partial
-from importlib import import_module
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
@@ -32,12 +31,6 @@ RECOGNISERS = {
     "mac": "MacAddress",
 }
 """Names of recognisers by the kind that replaces their matches. Where matches overlap, the first kind here is used."""
-SECRETS = """
-aws.AWSKeyDetector github_token.GitHubTokenDetector gitlab_token.GitLabTokenDetector jwt.JwtTokenDetector
-npm.NpmDetector openai.OpenAIDetector pypi_token.PypiTokenDetector sendgrid.SendGridDetector slack.SlackDetector
-stripe.StripeDetector telegram_token.TelegramBotTokenDetector twilio.TwilioKeyDetector
-"""
-"""Plugins of detect-secrets."""
 PHONE_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "PL", "PT", "SE", "IN", "BR")
 """Regions of phone numbers without a +."""
 
@@ -128,7 +121,7 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
         def invalidate_result(self, pattern_text: str) -> bool:
             return bool(super().invalidate_result(pattern_text)) or not ip_address(pattern_text).is_global
 
-    special = {"Email": Email, "Ip": Ip, "Phone": partial(phone, supported_regions=PHONE_REGIONS)}
+    special: dict[str, Any] = {"Email": Email, "Ip": Ip, "Phone": partial(phone, supported_regions=PHONE_REGIONS)}
     for kind, names in RECOGNISERS.items():
         for name in names.split():
             make = special.get(name) or getattr(predefined_recognizers, f"{name}Recognizer")
@@ -137,6 +130,33 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
 
 def _secrets() -> Iterator[Any]:
     """Yield the patterns of keys. A plugin reports only a part of a key, but all of it must be removed."""
-    for path in SECRETS.split():
-        module, _, name = path.partition(".")
-        yield from getattr(import_module(f"detect_secrets.plugins.{module}"), name).denylist
+    from detect_secrets.plugins import (
+        aws,
+        github_token,
+        gitlab_token,
+        jwt,
+        npm,
+        openai,
+        pypi_token,
+        sendgrid,
+        slack,
+        stripe,
+        telegram_token,
+        twilio,
+    )
+
+    for plugin in (
+        aws.AWSKeyDetector,
+        github_token.GitHubTokenDetector,
+        gitlab_token.GitLabTokenDetector,
+        jwt.JwtTokenDetector,
+        npm.NpmDetector,
+        openai.OpenAIDetector,
+        pypi_token.PypiTokenDetector,
+        sendgrid.SendGridDetector,
+        slack.SlackDetector,
+        stripe.StripeDetector,
+        telegram_token.TelegramBotTokenDetector,
+        twilio.TwilioKeyDetector,
+    ):
+        yield from plugin.denylist

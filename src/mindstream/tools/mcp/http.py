@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import httpx2
 
 from mindstream.tools.mcp.server import MAX_BYTES
-from mindstream.tools.web.addresses import PublicTransport
+from mindstream.tools.web.transport import PublicTransport
 
 CONNECT_S = 10.0
 FAILED, SESSION_ENDED = -31_999, -31_998

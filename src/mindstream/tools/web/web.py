@@ -16,7 +16,7 @@ import mindstream
 from mindstream.errors import ToolError
 from mindstream.models.providers.secrets import mask
 from mindstream.models.providers.wire import certificates
-from mindstream.tools.web.addresses import PublicTransport
+from mindstream.tools.web.transport import PublicTransport
 
 MAX_REDIRECTS = 5
 MAX_URL, MAX_QUOTED = 2_000, 200
