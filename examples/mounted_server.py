@@ -2,7 +2,7 @@
 
 import asyncio
 
-import httpx
+import httpx2
 from fastapi import FastAPI
 
 from mindstream.server import app
@@ -19,8 +19,8 @@ async def home() -> dict[str, str]:
 
 async def ask_it() -> None:
     """Send a request as a client would, here without a port."""
-    transport = httpx.ASGITransport(mine)
-    async with api_app.lifespan(), httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+    transport = httpx2.ASGITransport(mine)
+    async with api_app.lifespan(), httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         print((await client.get("/")).json()["hello"])
 
 

@@ -42,6 +42,12 @@ async def test_the_same_program_continues_the_town_of_its_folder(tmp_path: Path)
             pass
 
 
+async def test_a_town_that_is_not_open_says_how_it_is_opened() -> None:
+    with pytest.raises(AttributeError, match="open it first, by `async with"):
+        await Town([ADA]).run(until="12:00")
+    assert not hasattr(Town([ADA]), "mayor")
+
+
 def test_houses_have_walls_and_furniture_and_squares_have_neither() -> None:
     places = [
         Place(name="Square", objects=["well", "bench", "stall"]),

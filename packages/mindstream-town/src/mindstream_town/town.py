@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn
 
 from mindstream import redaction
 from mindstream.clock import ManualClock, SystemClock
@@ -145,6 +146,14 @@ class Town:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._opened.__aexit__(kind, error, trace)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Explain what is missing before `async with`."""
+            known = name in Town.__annotations__ or hasattr(Town, name)
+            hint = ": open it first, by `async with Town(…) as town`" if known else ""
+            raise AttributeError(f"this town has no {name!r}{hint}", name=name, obj=self)
 
     @classmethod
     def _attached(

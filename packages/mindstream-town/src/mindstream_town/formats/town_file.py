@@ -156,8 +156,9 @@ class RelationTable(Table):
 
 
 class Resident(Table):
-    """A resident of a town: `[[residents]]` in a town file. Without a model only `home`, `work`, `day`, `knows`,
-    `relations` and `seeds` have an effect.
+    """A resident of a town: `[[residents]]` in a town file.
+
+    Without a model only `home`, `bed`, `start`, `work`, `day`, `knows`, `relations` and `seeds` have an effect.
 
     Attributes:
         name: first and last name.
