@@ -1,4 +1,4 @@
-"""What tests of adapters share: others' programs with one line replaced, a clear word where a package is absent."""
+"""Shared helpers of adapter tests: run programs with one line replaced, skip where a package is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
-    """Skip the folder in the quick tier: importing the frameworks alone takes seconds in each worker."""
+    """Skip the folder in the quick tier: importing the frameworks takes seconds in each worker."""
     return True if "not slow" in config.option.markexpr else None
 
 
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def needs() -> Callable[..., None]:
-    """Skip, saying why, where one of these modules is not installed."""
+    """Skip with a reason if one of these modules is not installed."""
 
     def look(*modules: str) -> None:
         for module in modules:

@@ -1,4 +1,4 @@
-"""A mind that answers at once and thinks longer behind it, as the tests of voice agents have it."""
+"""A mind that answers at once and thinks longer in the background, for tests of voice agents."""
 
 from __future__ import annotations
 

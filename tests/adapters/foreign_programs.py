@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 def absent(module: str) -> bool:
-    """Tell whether a module, or the package that it is in, is not installed; nothing but that package is imported."""
+    """Check whether a module or its package is missing; only that package is imported."""
     try:
         return importlib.util.find_spec(module) is None
     except ModuleNotFoundError:
@@ -23,7 +23,7 @@ def absent(module: str) -> bool:
 
 
 def environment() -> dict[str, str]:
-    """Return an environment in which a program finds mindstream here."""
+    """Return environment variables with which a program finds this mindstream."""
     paths = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
     return os.environ | {"PYTHONPATH": paths}
 

@@ -38,7 +38,7 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 
 
-def test_each_version_stays_until_the_file_is_forgotten(tmp_path: Path) -> None:
+def test_file_versions_are_kept_until_forget(tmp_path: Path) -> None:
     tool = MindstreamMemoryTool(tmp_path, "ann")
     do(tool, "create", "/memories/trip.md", file_text="Lisbon in June\n")
     do(tool, "str_replace", "/memories/trip.md", old_str="June", new_str="JUNE")
@@ -51,14 +51,14 @@ def test_each_version_stays_until_the_file_is_forgotten(tmp_path: Path) -> None:
     texts = ["Lisbon in June\n", "Lisbon in JUNE\n", *["Lisbon in JUNE\nby train\n"] * 2]
     assert [each.data["content"] for each in versions] == texts and versions[-1].valid_until
     assert [each.data["path"] for each in versions[2:4]] == ["/memories/trip.md", "/memories/old/trip.md"]
-    do(tool, "create", "/memories/old/trip.md", file_text="")  # and the path is free again
+    do(tool, "create", "/memories/old/trip.md", file_text="")  # the path is free again
     again = tool.history("/memories/old/trip.md")
     assert [each.data["content"] for each in again] == [*texts, ""] and not again[-1].valid_until
     assert tool.forget("/memories/old/trip.md") == 5 and b"Lisbon" not in bytes_of(tmp_path)
     assert tool.history("/memories/old/trip.md") == []
 
 
-def test_a_file_is_kept_to_the_letter(tmp_path: Path) -> None:
+def test_file_contents_are_kept_exactly(tmp_path: Path) -> None:
     tool = MindstreamMemoryTool(tmp_path)
     for n, content in enumerate(["", "  spaces \r\n\ttab\x00\n\n", "ä🌱" * 20_000, "no newline"]):
         do(tool, "create", f"/memories/{n}", file_text=content)
@@ -70,12 +70,12 @@ def test_a_file_is_kept_to_the_letter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["", "/", "memories", "/memoriesx/a", "/memories/..", "/memories/./a", "/memories/a\nb", "/etc/passwd"]
 )
-def test_a_path_that_leaves_the_memory_is_refused(path: str, tmp_path: Path) -> None:
+def test_a_path_outside_the_memory_is_refused(path: str, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="/memories"):
         do(MindstreamMemoryTool(tmp_path), "create", path, file_text="x")
 
 
-def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:
+def test_files_and_folders_are_not_interchangeable(tmp_path: Path) -> None:
     tool = MindstreamMemoryTool(tmp_path)
     do(tool, "create", "/memories/a/b", file_text="x")
     for path in ("/memories/a", "/memories/a/b/c"):
@@ -88,7 +88,7 @@ def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:
         do(tool, "str_replace", "/memories/a", old_str="x", new_str="y")
 
 
-def test_a_replacement_is_of_one_place(tmp_path: Path) -> None:
+def test_a_replacement_must_match_exactly_once(tmp_path: Path) -> None:
     tool = MindstreamMemoryTool(tmp_path)
     do(tool, "create", "/memories/a", file_text="one\ntwo\none\nthree\n")
     for old, said in (("one", "in lines: 1, 3"), ("", "did not appear"), ("four", "did not appear")):
@@ -99,7 +99,7 @@ def test_a_replacement_is_of_one_place(tmp_path: Path) -> None:
     assert do(tool, "view", "/memories").splitlines()[1:] == ["12B\t/memories", "12B\t/memories/a"]
 
 
-async def test_the_async_tool_has_the_same_files_and_recall_finds_them(tmp_path: Path) -> None:
+async def test_the_async_tool_shares_files_and_recall_finds_them(tmp_path: Path) -> None:
     tool = AsyncMindstreamMemoryTool(tmp_path, "ann")
     made = {"command": "create", "path": "/memories/keys.md", "file_text": "The spare key hangs behind the door."}
     assert "created" in str(await tool.call(made))

@@ -1,4 +1,4 @@
-"""CrewAI's memory in a stream: its own vectors, history of updates, nothing left after deletion."""
+"""CrewAI's memory in mindstream: its own vectors, a history of updates, nothing left after deletion."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def texts(found: list[tuple[MemoryRecord, float]]) -> list[tuple[str, float]]:
     return [(each.content, round(score, 2)) for each, score in found]
 
 
-def test_the_score_is_the_cosine_of_the_vectors_that_were_given(tmp_path: Path) -> None:
+def test_the_score_is_the_cosine_of_the_given_vectors(tmp_path: Path) -> None:
     storage = MindstreamStorage(tmp_path)
     assert isinstance(storage, StorageBackend) and storage.search([1, 0]) == []
     storage.save([record("east", 2, 0), record("north", 0, 1), record("west", -1, 0), record("nowhere")])
@@ -53,7 +53,7 @@ def test_the_score_is_the_cosine_of_the_vectors_that_were_given(tmp_path: Path) 
     assert texts(MindstreamStorage(tmp_path).search([0, 1], limit=1)) == [("north", 1.0)]
 
 
-def test_a_scope_is_a_path_and_not_a_beginning(tmp_path: Path) -> None:
+def test_a_scope_is_a_path_not_a_prefix(tmp_path: Path) -> None:
     storage = MindstreamStorage(tmp_path)
     scopes = ["/eng", "/eng/backend", "/eng/backend/db", "/engine", "/"]
     storage.save([record(scope, scope=scope, categories=["c"]) for scope in scopes])
@@ -65,7 +65,7 @@ def test_a_scope_is_a_path_and_not_a_beginning(tmp_path: Path) -> None:
     assert sorted(each.scope for each in storage.list_records()) == ["/", "/engine"]
 
 
-def test_what_is_forgotten_is_gone_with_its_versions_and_what_was_updated_is_history(tmp_path: Path) -> None:
+def test_deleted_records_lose_their_versions_and_updates_are_kept_as_history(tmp_path: Path) -> None:
     storage, old = MindstreamStorage(tmp_path), datetime.now(UTC) - timedelta(days=9)
     port = record("Staging runs on port 8080.", 1, 0, created_at=old, metadata={"by": "olga", "n": [1, {"a": None}]})
     storage.save([port, record("Lunch is at noon.", 0, 1)])
@@ -95,7 +95,7 @@ async def test_the_async_methods_do_the_same(tmp_path: Path) -> None:
     assert await storage.asearch([1, 0]) == []
 
 
-def test_of_many_the_nearest_are_found_below_a_scope_and_of_a_category_too(tmp_path: Path) -> None:
+def test_search_finds_the_nearest_within_a_scope_or_category(tmp_path: Path) -> None:
     storage, chance = MindstreamStorage(tmp_path), np.random.default_rng(1)
     vectors = chance.standard_normal((COUNT, 16))
     saved = [
@@ -116,7 +116,7 @@ def test_of_many_the_nearest_are_found_below_a_scope_and_of_a_category_too(tmp_p
     assert len(storage.search(vectors[0].tolist(), limit=COUNT)) == COUNT
 
 
-def test_what_was_forgotten_anywhere_is_not_at_hand_and_the_rest_is(tmp_path: Path) -> None:
+def test_records_forgotten_elsewhere_are_not_found(tmp_path: Path) -> None:
     storage, other = MindstreamStorage(tmp_path), MindstreamStorage(tmp_path)
     kept = [record(f"kept {n}", n, 1, scope="/kept", categories=["a"]) for n in range(3)]
     gone = [record(f"gone {n}", 1, n, scope=f"/gone/{n}", categories=["b"]) for n in range(3)]
@@ -135,7 +135,7 @@ def test_what_was_forgotten_anywhere_is_not_at_hand_and_the_rest_is(tmp_path: Pa
 
     storage.handle.wait(conclude)
     assert storage.delete(record_ids=[kept[2].id]) == 1 and storage.count() == 2
-    assert not storage.handle.wait(lambda memory: memory.find(kinds=["thought"]))  # it was drawn from that alone
+    assert not storage.handle.wait(lambda memory: memory.find(kinds=["thought"]))  # derived from it only
     storage.save([record("wider", 1, 0, 0, scope="/wide")])
     assert texts(other.search([2, 0, 0], "/wide")) == [("wider", 1.0)]
     with pytest.raises(EmbeddingDimensionMismatchError):

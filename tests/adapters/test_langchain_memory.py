@@ -1,4 +1,4 @@
-"""LangChain's history, retriever and embeddings are a memory's; a program for the framework's own works with ours."""
+"""Programs written for LangChain's own history, retriever and embeddings work with mindstream's."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_program_runs(name: str, replaced: bool, run_program: Run, needs: Ca
     run_program(name, OURS[name] if replaced else {})
 
 
-def test_a_talk_survives_a_kill_and_is_recalled_beside_the_others(tmp_path: Path, needs: Callable[..., None]) -> None:
+def test_a_conversation_survives_a_kill_and_is_recalled_in_others(tmp_path: Path, needs: Callable[..., None]) -> None:
     needs("langchain_core")
     code = """
 import os, warnings
@@ -74,9 +74,7 @@ os.kill(os.getpid(), 9)
     tuesday.handle.close()
 
 
-def test_documents_are_returned_as_they_were_written_and_records_as_what_they_are(
-    folder: Path, needs: Callable[..., None]
-) -> None:
+def test_documents_are_returned_unchanged_and_records_with_their_kind(folder: Path, needs: Callable[..., None]) -> None:
     needs("langchain_core")
     from langchain_core.documents import Document
 
@@ -94,7 +92,7 @@ def test_documents_are_returned_as_they_were_written_and_records_as_what_they_ar
     retriever._handle.close()
 
 
-def test_our_embedders_are_langchains(needs: Callable[..., None]) -> None:
+def test_our_embedders_work_as_langchain_embeddings(needs: Callable[..., None]) -> None:
     needs("langchain_core")
     from mindstream.adapters.langchain import MindstreamEmbeddings
 
@@ -105,7 +103,7 @@ def test_our_embedders_are_langchains(needs: Callable[..., None]) -> None:
     assert asyncio.run(ours.aembed_documents(["a kettle"])) == [rows[0]]
 
 
-def test_langchains_embeddings_are_ours(folder: Path, needs: Callable[..., None]) -> None:
+def test_langchain_embeddings_work_as_our_embedders(folder: Path, needs: Callable[..., None]) -> None:
     needs("langchain_core")
     from langchain_core.embeddings import Embeddings
 

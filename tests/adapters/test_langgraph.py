@@ -1,4 +1,4 @@
-"""LangGraph's store and saver are a memory; a program for the framework's own works with ours."""
+"""Programs written for LangGraph's own store and saver work with mindstream's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_program_runs(name: str, replaced: bool, run_program: Run, needs: Ca
     run_program(name, OURS[name] if replaced else {})
 
 
-async def test_the_saver_conforms(tmp_path: Path, needs: Callable[..., None]) -> None:
+async def test_the_saver_passes_the_conformance_suite(tmp_path: Path, needs: Callable[..., None]) -> None:
     needs("langgraph.checkpoint.conformance")
     from langgraph.checkpoint.conformance import checkpointer_test, validate
 
@@ -68,7 +68,7 @@ LESSONS = ("learners", "mona", "lessons")
 
 @pytest.fixture
 def stores(needs: Callable[..., None]) -> Iterator[Callable[..., Any]]:
-    """Open stores that are closed in the end."""
+    """Open stores and close them at the end."""
     needs("langgraph.store.base")
     from mindstream.adapters.langgraph import MindstreamStore
 
@@ -84,7 +84,7 @@ def stores(needs: Callable[..., None]) -> Iterator[Callable[..., Any]]:
 
 
 def random_operations(chance: random.Random) -> Iterator[Any]:
-    """Yield operations, each on few places, so that they meet."""
+    """Generate operations on few keys, so that they interact."""
     from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
     labels, keys = ["a", "b", "ä.b".replace(".", ""), "c" * 120], ["k1", "k2", "", "🥬"]
@@ -110,14 +110,14 @@ def random_operations(chance: random.Random) -> Iterator[Any]:
 
 
 def shown(result: Any) -> Any:
-    """Return a result as both stores give it: times, scores and the order of a search are their own."""
+    """Return the comparable part of a result: without times, scores and the order of a search."""
     if isinstance(result, list) and result and hasattr(result[0], "value"):
         return sorted((shown(each) for each in result), key=repr)
     return (result.namespace, result.key, sorted(result.value.items())) if hasattr(result, "value") else result
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_does_what_the_store_in_memory_does(stores: Callable[..., Any], folder: Path, seed: int) -> None:
+def test_the_store_behaves_like_the_in_memory_store(stores: Callable[..., Any], folder: Path, seed: int) -> None:
     ours = stores(folder)
     from langgraph.store.memory import InMemoryStore
 
@@ -127,7 +127,7 @@ def test_it_does_what_the_store_in_memory_does(stores: Callable[..., Any], folde
         ops = [next(operations) for _ in range(chance.randint(1, 4))]
         ops.sort(key=lambda op: not hasattr(op, "max_depth"))
         for name in [name for name, items in theirs._data.items() if not items]:
-            del theirs._data[name]  # InMemoryStore also lists emptied namespaces
+            del theirs._data[name]  # InMemoryStore also lists empty namespaces
         found, wanted = ours.batch(ops), theirs.batch(ops)
         for op, one, other in zip(ops, found, wanted, strict=True):
             assert shown(one) == shown(other), op
@@ -135,7 +135,7 @@ def test_it_does_what_the_store_in_memory_does(stores: Callable[..., Any], folde
     assert shown(again.search((), limit=100)) == shown(theirs.search((), limit=100))
 
 
-def test_what_was_put_survives_a_kill(stores: Callable[..., Any], tmp_path: Path) -> None:
+def test_items_survive_a_kill(stores: Callable[..., Any], tmp_path: Path) -> None:
     needed = stores(tmp_path / "unused")
     code = """
 import os
@@ -154,7 +154,7 @@ os.kill(os.getpid(), 9)
     assert needed.search(()) == []
 
 
-async def test_two_at_once_write_an_item_that_is_new_and_it_goes_whole(
+async def test_concurrent_writers_create_one_item_and_delete_it_completely(
     stores: Callable[..., Any], folder: Path
 ) -> None:
     async with SqliteStore(folder) as one, SqliteStore(folder) as other:
@@ -171,9 +171,7 @@ async def test_two_at_once_write_an_item_that_is_new_and_it_goes_whole(
             await asyncio.to_thread(lambda: [each.handle.close() for each in both])
 
 
-def test_deleted_and_replaced_items_are_in_the_archive_until_it_is_purged(
-    stores: Callable[..., Any], folder: Path
-) -> None:
+def test_deleted_and_replaced_items_stay_in_the_archive_until_purged(stores: Callable[..., Any], folder: Path) -> None:
     store = stores(folder, "ann")
     store.put(LESSONS, "a", {"text": "the walrus lesson"})
     store.put(LESSONS, "a", {"text": "the penguin lesson"})
@@ -193,7 +191,7 @@ def test_deleted_and_replaced_items_are_in_the_archive_until_it_is_purged(
     assert (b"penguin" in kept, b"walrus" in kept, b"ibex" in kept) == (True, False, False)
 
 
-def test_what_the_memory_forgets_is_no_item_any_more(stores: Callable[..., Any], folder: Path) -> None:
+def test_records_forgotten_by_the_memory_are_no_longer_items(stores: Callable[..., Any], folder: Path) -> None:
     store = stores(folder, "ann")
     store.put(LESSONS, "a", {"text": "the walrus lesson"})
     store.put(LESSONS, "b", {"text": "the ibex lesson"})
@@ -202,7 +200,7 @@ def test_what_the_memory_forgets_is_no_item_any_more(stores: Callable[..., Any],
     assert [each.key for each in store.search(LESSONS)] == ["b"] and store.get(LESSONS, "a") is None
 
 
-def test_a_time_to_live_ends_and_is_renewed_by_reading(stores: Callable[..., Any], folder: Path) -> None:
+def test_items_expire_and_reading_renews_them(stores: Callable[..., Any], folder: Path) -> None:
     store = stores(folder, ttl={"default_ttl": 60, "refresh_on_read": True})
     store.put(("a",), "short", {"text": "soon gone"}, ttl=0.0005)
     store.put(("a",), "long", {"text": "an hour"})
@@ -238,7 +236,7 @@ async def test_users_and_tenants_are_isolated(stores: Callable[..., Any], folder
         await asyncio.to_thread(theirs.handle.close)
 
 
-def test_a_filter_that_compares_finds_what_is_not_among_the_first(stores: Callable[..., Any], folder: Path) -> None:
+def test_a_comparing_filter_searches_beyond_the_first_page(stores: Callable[..., Any], folder: Path) -> None:
     from langgraph.store.base import PutOp
 
     store = stores(folder)
@@ -254,9 +252,7 @@ def test_a_filter_that_compares_finds_what_is_not_among_the_first(stores: Callab
         store.search(LESSONS, filter={"level": {"$in": [1]}})
 
 
-def test_what_is_no_json_is_refused_and_nothing_of_the_batch_is_written(
-    stores: Callable[..., Any], folder: Path
-) -> None:
+def test_a_batch_with_a_value_that_is_not_json_is_refused_whole(stores: Callable[..., Any], folder: Path) -> None:
     from langgraph.store.base import PutOp
 
     store = stores(folder)
@@ -268,7 +264,7 @@ def test_what_is_no_json_is_refused_and_nothing_of_the_batch_is_written(
 @pytest.mark.parametrize(
     ("given", "held"), [("Hi \ud83d there", "Hi \ufffd there"), ("\ude00", "\ufffd"), ("\ud83d\ude00 ok", "😀 ok")]
 )
-def test_half_a_character_in_an_item_is_replaced(
+def test_unpaired_surrogates_in_an_item_are_replaced(
     stores: Callable[..., Any], folder: Path, given: str, held: str
 ) -> None:
     store = stores(folder)
@@ -277,7 +273,7 @@ def test_half_a_character_in_an_item_is_replaced(
     assert (item.namespace, item.key, item.value) == (("runs", held), held, {"text": held, held: [1, held]})
 
 
-def test_items_stand_in_a_database_too(stores: Callable[..., Any], tmp_path: Path) -> None:
+def test_items_are_stored_in_postgresql(stores: Callable[..., Any], tmp_path: Path) -> None:
     stores(tmp_path / "unused")
     url = fresh_url()
     store = stores(url)
@@ -310,7 +306,7 @@ thread = {"configurable": {"thread_id": "an odd/thread\\n" + "x" * 600}}
 """
 
 
-def test_a_thread_goes_on_after_a_kill(tmp_path: Path, stores: Callable[..., Any]) -> None:
+def test_a_thread_continues_after_a_kill(tmp_path: Path, stores: Callable[..., Any]) -> None:
     stores(tmp_path / "unused")
     killed = GRAPH + 'graph.invoke({"said": ["hello"]}, thread)\nos.kill(os.getpid(), 9)\n'
     done = subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, env=environment(), check=False)
@@ -339,7 +335,7 @@ def test_a_long_thread_writes_each_value_once(tmp_path: Path, stores: Callable[.
     assert run_python(code, tmp_path) == "(30, 30) 30\n"
 
 
-def test_a_thread_is_forgotten_as_any_session_is(folder: Path, stores: Callable[..., Any]) -> None:
+def test_deleting_a_thread_removes_its_records(folder: Path, stores: Callable[..., Any]) -> None:
     stores(folder)
     from langgraph.checkpoint.base import empty_checkpoint
 

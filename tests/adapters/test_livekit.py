@@ -1,4 +1,4 @@
-"""A coach behind a LiveKit voice agent, in LiveKit's own harness: at once, later, called off, and never twice."""
+"""A coach behind a LiveKit voice agent, in LiveKit's test harness: immediate, late, cancelled and repeated answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_program_runs(replaced: bool, run_program: Callable[..., None], tmp_
 
 
 class Voice(LLM):
-    """Passes on what the user asks, calls off at `stop`, and says what tools gave."""
+    """Delegates questions of the user, cancels at `stop`, and speaks tool results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Words(LLMStream):
 
 
 class Line:
-    """A user on the line: sent messages and received speech."""
+    """A user in a call: sends messages and receives speech."""
 
     def __init__(self, session: AgentSession[Any]) -> None:
         self.session, self.heard, self.ended, self._more = session, list[str](), 0, asyncio.Event()
@@ -109,7 +109,7 @@ async def heard_by(mind: Mind) -> list[str]:
     return [row.event.text async for row in mind.memory.log(kinds=["heard"])]  # type: ignore[attr-defined]
 
 
-async def test_the_talker_answers_at_once_and_what_follows_is_said_by_itself(tmp_path: Path) -> None:
+async def test_the_talker_answers_at_once_and_follow_ups_are_spoken_unasked(tmp_path: Path) -> None:
     async with opened(tmp_path) as (mind, slow), calling(mind) as line:
         await line.say("hills")
         assert (

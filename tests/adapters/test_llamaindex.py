@@ -1,4 +1,4 @@
-"""LlamaIndex's memory and retriever are a memory's; a program for the framework's own works with ours."""
+"""Programs written for LlamaIndex's own memory and retriever work with mindstream's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_program_runs(replaced: dict[str, str], run_program: Run, needs: Cal
     run_program("llamaindex_memory", replaced)
 
 
-def test_two_sessions_of_a_user_stand_in_one_memory(folder: Path, needs: Callable[..., None]) -> None:
+def test_two_sessions_of_a_user_share_one_memory(folder: Path, needs: Callable[..., None]) -> None:
     needs("llama_index.core")
     from llama_index.core.llms import ChatMessage
 
@@ -48,7 +48,7 @@ def test_two_sessions_of_a_user_stand_in_one_memory(folder: Path, needs: Callabl
     tuesday.handle.close()
 
 
-def test_what_is_got_begins_with_what_the_user_said(folder: Path, needs: Callable[..., None]) -> None:
+def test_get_starts_with_a_message_of_the_user(folder: Path, needs: Callable[..., None]) -> None:
     needs("llama_index.core")
     from llama_index.core.llms import ChatMessage
 

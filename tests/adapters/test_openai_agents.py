@@ -57,7 +57,7 @@ async def test_items_are_returned_unchanged_in_every_session_object(tmp_path: Pa
     assert await MindstreamSession("tuesday", data=tmp_path, user="ann").get_items() == []
 
 
-async def test_what_was_said_in_one_session_is_recalled_in_another_and_gone_when_it_is_cleared(tmp_path: Path) -> None:
+async def test_items_are_recalled_in_other_sessions_until_cleared(tmp_path: Path) -> None:
     monday, tuesday = (MindstreamSession(name, data=tmp_path, user="ann") for name in ("monday", "tuesday"))
     await monday.add_items([{"role": "user", "content": "My cat is called Tom."}])
     await tuesday.add_items([{"role": "user", "content": "I bake on Fridays."}])

@@ -1,4 +1,4 @@
-"""What the pages of adapters show is what happens, where the framework is installed."""
+"""The programs on the adapter pages give the output shown there, if the framework is installed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def imported(code: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("code", "output"), [pytest.param(code, output, id=name) for name, code, output in blocks()])
-def test_what_a_page_shows_is_what_is_printed(
+def test_the_output_shown_on_a_page_is_the_output_of_its_program(
     code: str, output: str, tmp_path: Path, needs: Callable[..., None]
 ) -> None:
     needs(*(name for name in imported(code) if not name.startswith("mindstream")))
@@ -37,5 +37,5 @@ def test_what_a_page_shows_is_what_is_printed(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_has_a_program_that_runs(page: Path) -> None:
+def test_every_page_has_a_tested_program(page: Path) -> None:
     assert page.stem in {name.split()[0] for name, _, _ in blocks()}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-with warnings.catch_warnings(action="ignore"):  # it imports modules that are on their way out
+with warnings.catch_warnings(action="ignore"):  # it imports deprecated modules
     pytest.importorskip("pipecat.tests.utils", reason="pipecat-ai is not installed: `make adapters` has it")
 
 from delegated import Slow, at_once
@@ -51,7 +51,7 @@ async def heard_by(mind: Mind) -> list[str]:
     return [row.event.text async for row in mind.memory.log(kinds=["heard"])]  # type: ignore[attr-defined]
 
 
-async def test_the_answer_is_said_in_its_pieces_and_what_follows_after_it(tmp_path: Path) -> None:
+async def test_the_answer_is_spoken_in_pieces_and_the_follow_up_afterwards(tmp_path: Path) -> None:
     slow = Slow()
     slow.go.set()
     async with Mind.open(tmp_path, user="ann", responder=answer_with(at_once), reasoners=[slow]) as mind:
@@ -62,12 +62,12 @@ async def test_the_answer_is_said_in_its_pieces_and_what_follows_after_it(tmp_pa
         assert await heard_by(mind) == ["scales"] and slow.acts == ["scales"]
 
 
-async def test_the_end_waits_for_the_answer_and_not_for_what_follows(tmp_path: Path) -> None:
+async def test_ending_waits_for_the_answer_but_not_for_follow_ups(tmp_path: Path) -> None:
     async with Mind.open(tmp_path, user="ann", responder=answer_with(at_once), reasoners=[Slow()]) as mind:
         assert (await play(mind, said("scales")))[0] == ["At once ", "about scales"]
 
 
-async def test_an_interruption_takes_back_what_is_not_said_and_nothing_is_heard_twice(tmp_path: Path) -> None:
+async def test_an_interruption_drops_unspoken_text_and_stores_no_message_twice(tmp_path: Path) -> None:
     answers, go_on = list[str](), asyncio.Event()
 
     async def halting(text: str, host: Host) -> AsyncIterator[str]:
@@ -93,7 +93,7 @@ async def test_an_interruption_takes_back_what_is_not_said_and_nothing_is_heard_
         assert await heard_by(mind) == ["chords", "scales"] and slow.acts == ["chords", "scales"]
 
 
-async def test_a_mind_that_fails_says_sorry_and_tells_the_pipeline(tmp_path: Path) -> None:
+async def test_a_failing_mind_apologises_and_reports_the_error(tmp_path: Path) -> None:
     async def broken(text: str, host: Host) -> AsyncIterator[str]:
         raise RuntimeError("no connection")
         yield ""

@@ -67,7 +67,7 @@ def agent_of(seen: Seen, **options: Any) -> Agent[Deps, str]:
     return Agent(FunctionModel(seen.answer), deps_type=Deps, capabilities=[memory])
 
 
-async def test_what_is_recalled_is_data_before_the_words_of_the_user_and_not_in_the_history(
+async def test_recalled_memory_precedes_the_user_text_and_stays_out_of_the_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -84,9 +84,7 @@ async def test_what_is_recalled_is_data_before_the_words_of_the_user_and_not_in_
     assert seen.prompts == ["What is my cat called?"]
 
 
-async def test_a_talk_is_kept_unless_something_was_forgotten_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_run_is_stored_unless_it_forgot_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     agent = agent_of(Seen())
     first = await agent.run("I bake rye bread on Fridays.", deps=Deps("ann"))
@@ -106,7 +104,7 @@ async def test_a_talk_is_kept_unless_something_was_forgotten_in_it(
         assert [each.text for each in await memory.latest("chat", 9)] == ["Yes.", "And rolls.", "Yes."]
 
 
-async def test_forgetting_takes_what_says_it_and_refuses_to_take_too_much(
+async def test_forget_removes_matching_memories_and_refuses_too_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

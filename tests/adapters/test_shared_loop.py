@@ -1,4 +1,4 @@
-"""A memory on the adapters' loop is the same to threads, to loops that come and go, and after it was closed."""
+"""A memory on the adapters' loop is shared by threads and event loops, and reopens after closing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def texts(handle: Handle) -> list[str]:
     return sorted(each.text for each in handle.wait(lambda memory: memory.latest("note", 100)))
 
 
-def test_threads_and_loops_write_one_memory(folder: Path) -> None:
+def test_threads_and_event_loops_share_one_memory(folder: Path) -> None:
     handle, other = Handle(folder, "ann"), Handle(str(folder), "ann")
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: handle.wait(note(f"thread {n}")), range(8)))
@@ -42,7 +42,7 @@ def test_threads_and_loops_write_one_memory(folder: Path) -> None:
     other.close()
 
 
-def test_it_is_opened_once_however_many_ask_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_first_users_open_the_store_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
     def open_store(data: str) -> SqliteStore:
@@ -60,7 +60,7 @@ def test_it_is_opened_once_however_many_ask_first(folder: Path, monkeypatch: pyt
     handles[0].close()
 
 
-def test_of_many_memories_those_used_last_stay_open_and_nothing_is_lost(
+def test_the_most_recently_used_memories_stay_open_and_nothing_is_lost(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "MAX_OPEN", 3)
@@ -87,7 +87,7 @@ def test_of_many_memories_those_used_last_stay_open_and_nothing_is_lost(
     assert not loop._memories and not loop._stores
 
 
-async def test_a_store_of_a_tenant_is_that_tenants(folder: Path) -> None:
+async def test_a_tenant_store_is_kept_apart(folder: Path) -> None:
     async with SqliteStore(folder, tenant="acme") as acme, SqliteStore(folder, tenant="globex") as globex:
         await Handle(acme, "ann").do(lambda memory: memory.retain("the acme plan", "note"))
         found = await Handle(globex, "ann").do(lambda memory: memory.latest("note", 9))
@@ -105,7 +105,7 @@ def test_a_memory_that_cannot_be_opened_raises_each_time(folder: Path) -> None:
             texts(handle)
 
 
-def test_waiting_within_its_own_work_is_refused(folder: Path) -> None:
+def test_a_blocking_wait_inside_the_loop_is_refused(folder: Path) -> None:
     handle = Handle(folder, "ann")
 
     async def within() -> None:
@@ -116,7 +116,7 @@ def test_waiting_within_its_own_work_is_refused(folder: Path) -> None:
     handle.close()
 
 
-async def test_a_caller_that_gives_up_cancels_the_work(folder: Path) -> None:
+async def test_a_cancelled_caller_cancels_the_work(folder: Path) -> None:
     begun, ended = threading.Event(), threading.Event()
 
     async def long(_: Memory) -> None:
@@ -150,7 +150,7 @@ print(os.waitpid(child, 0)[1], sorted(each.text for each in handle.wait(lambda m
     assert run_python(code, tmp_path) == "0 ['from the child', 'from the parent']\n"
 
 
-def test_what_a_recall_touched_is_written_at_the_end_of_the_program(tmp_path: Path) -> None:
+def test_recall_counts_are_written_at_exit(tmp_path: Path) -> None:
     code = """
 from mindstream.adapters.loop import Handle
 handle = Handle("data", "ann")
@@ -164,7 +164,7 @@ print(len(handle.wait(lambda memory: memory.recall("key"))))
     handle.close()
 
 
-def test_the_package_imports_no_adapter_and_no_adapter_its_framework_for_others() -> None:
+def test_importing_the_package_imports_no_adapter() -> None:
     code = (
         "import sys, mindstream, mindstream.adapters;"
         "print([name for name in sys.modules if name.startswith('mindstream.adapters.')])"

@@ -1,4 +1,4 @@
-"""Once a model has answered, nothing that memory does with it costs the run its result."""
+"""After a model has answered, failures of the memory do not lose the answer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ RUNS = [by_pydantic_ai, by_openai_agents, by_langchain]
 
 
 @pytest.mark.parametrize("run", RUNS)
-async def test_what_is_long_or_odd_is_kept_and_the_answer_returned(
+async def test_long_and_unusual_texts_are_kept_and_the_answer_is_returned(
     run: Callable[..., Awaitable[Any]], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = [
@@ -78,12 +78,12 @@ async def test_what_is_long_or_odd_is_kept_and_the_answer_returned(
         found: list[Record] = list(await memory.latest("chat", 1_000))
     words = "\n".join(each.text for each in found)
     assert all(each in words for each in ("tide turned", "Noon.", "When?", "潮が", "正午"))
-    if run is by_pydantic_ai:  # words alone are kept of it, so that none are cut off
+    if run is by_pydantic_ai:  # only text is stored, so that none is cut off
         assert words.count("turned") == 2 * LONG.count("turned")
 
 
 @pytest.mark.parametrize("run", RUNS)
-async def test_a_memory_that_cannot_be_opened_costs_no_answer(
+async def test_the_answer_is_returned_when_the_memory_cannot_be_opened(
     run: Callable[..., Awaitable[Any]], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     there = tmp_path / "a file"
@@ -94,7 +94,7 @@ async def test_a_memory_that_cannot_be_opened_costs_no_answer(
     assert "could not be stored in memory" in warned.getMessage()
 
 
-def test_any_value_is_made_to_fit() -> None:
+def test_any_value_is_made_storable() -> None:
     assert split_text(None) == split_text(" \x00\ud800") == []
     parts = split_text(LONG)
     assert "".join(each.replace(" ", "") for each in parts) == LONG.replace(" ", "")

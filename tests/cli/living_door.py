@@ -1,4 +1,4 @@
-"""A scripted M2, M1 and M0 behind the fake endpoint: what M2 does follows from its turn and step."""
+"""A scripted M2, M1 and M0 behind the fake endpoint: M2's calls depend on turn and step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def finish(task: int = 1) -> list[Behaviour]:
 
 
 def lives(m2: Script, m1: Sequence[Behaviour] = (Says(FOUND),)) -> Callable[[Asked], Behaviour]:
-    """Answer as M2, M1 or M0, by the tools that are offered; a turn without a script rests."""
+    """Answer as M2, M1 or M0, according to the offered tools; a turn without a script rests."""
 
     def behave(asked: Asked) -> Behaviour:
         messages = asked.body["messages"]

@@ -1,4 +1,4 @@
-"""Run the real command: as a process with pipes, or in a terminal of its own."""
+"""Run the real command as a process with pipes or in a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>78]|[
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -49,7 +49,7 @@ class Done:
 
 
 def run_process(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Done:
-    """Run a command to its end in a process of its own; `said` is its standard input."""
+    """Run a command to its end in a separate process; `said` is its standard input."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)],
         input=said.encode() if isinstance(said, str) else said,
@@ -61,7 +61,7 @@ def run_process(*arguments: str | Path, said: str | bytes = "", **variables: str
 
 
 def run(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Done:
-    """Run a command to its end in this process, which is quicker."""
+    """Run a command to its end in this process, which is faster."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     before = dict(os.environ)
     os.environ.update(variables)
@@ -79,7 +79,7 @@ run_here = run
 
 @contextmanager
 def _says(said: str | bytes) -> Iterator[None]:
-    """Put words on the standard input of this process."""
+    """Set the standard input of this process."""
     before, stdin = os.dup(0), sys.stdin
     with tempfile.TemporaryFile() as file:
         file.write(said.encode() if isinstance(said, str) else said)
@@ -95,7 +95,7 @@ def _says(said: str | bytes) -> Iterator[None]:
 
 
 def mistaken(done: Done) -> str:
-    """Return the one sentence that a mistake gets."""
+    """Return the single error sentence of a command."""
     assert done.code == 2, (done.code, done.err)
     assert done.out == ""
     assert len(done.err.splitlines()) == 1, done.err
@@ -104,13 +104,13 @@ def mistaken(done: Done) -> str:
 
 
 def interruptible() -> None:
-    """Let signals through: a job in the background, as tests may be, ignores some, and so would its children."""
+    """Reset signal handlers: a background job ignores some signals, and its children would inherit that."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 class Terminal:
-    """A terminal with a command in it; text is read without its control sequences."""
+    """A pseudo-terminal that runs a command; text is read without control sequences."""
 
     def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
         self.process = process
@@ -126,7 +126,7 @@ class Terminal:
     def until(self, wanted: str) -> str:
         """Read until `wanted` arrives, and return the text since the last call."""
         while (at := self._text.find(wanted, self._seen)) < 0:
-            assert self._read(), f"{wanted!r} did not come; this did: {self._text[self._seen :]!r}"
+            assert self._read(), f"{wanted!r} did not appear; the output is: {self._text[self._seen :]!r}"
         before = self._text[self._seen : at]
         self._seen = at + len(wanted)
         return before
@@ -144,14 +144,14 @@ class Terminal:
         assert self.ended() == 0
 
     def hang_up(self) -> None:
-        """Close the terminal, as when its window is closed."""
+        """Close the terminal, as if its window was closed."""
         if self._master >= 0:
             os.close(self._master)
             self._master = -1
 
     @property
     def rest(self) -> str:
-        """What has come since the last `until`."""
+        """The output since the last `until`."""
         return self._text[self._seen :]
 
     def _read(self) -> bool:
@@ -167,7 +167,7 @@ class Terminal:
 
 @contextmanager
 def terminal(*arguments: str | Path, **variables: str) -> Iterator[Terminal]:
-    """Run a command in a terminal of 100 x 40; it is ended with the block."""
+    """Run a command in a terminal of 100 x 40 characters; it ends with the block."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     settings: Mapping[str, str] = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **variables}

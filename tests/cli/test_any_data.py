@@ -1,4 +1,4 @@
-"""What everyone does first, over a folder and over a database: the same commands say the same."""
+"""First commands give the same output with a folder and with a database."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def ann(data: str) -> tuple[str, ...]:
 
 @pytest.fixture(autouse=True)
 def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A state folder of the test's own."""
+    """A separate state folder for the test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state"
 
 
 def done(*arguments: str | Path, said: str = "") -> Done:
-    """Run a command that works, and tells no password."""
+    """Run a command that succeeds and prints no password."""
     found = run(*arguments, said=said)
     assert found.code == 0, (found.out, found.err)
     assert ":secret@" not in found.out + found.err
     return found
 
 
-def test_a_talk_is_remembered_by_the_next_process(ann: tuple[str, ...]) -> None:
+def test_a_conversation_is_remembered_by_the_next_process(ann: tuple[str, ...]) -> None:
     told = run_process("chat", *ann, "--json", said=f"{SECRET}\n")
     assert told.code == 0 and told.events("said") and "secret" not in told.out + told.err, told.err
     found = done("memory", "recall", "what keeps me awake?", *ann, "--json").rows
@@ -49,7 +49,7 @@ def test_a_talk_is_remembered_by_the_next_process(ann: tuple[str, ...]) -> None:
     assert "user" in done("memory", "sessions", *ann).out or done("memory", "sessions", *ann).out
 
 
-def test_what_is_typed_is_kept_on_this_machine_and_forgotten_with_the_rest(
+def test_typed_history_is_local_and_forgotten_with_the_memory(
     ann: tuple[str, ...], data: str, state: Path, folder: Path
 ) -> None:
     with terminal("chat", *ann) as screen:
@@ -63,7 +63,9 @@ def test_what_is_typed_is_kept_on_this_machine_and_forgotten_with_the_rest(
     assert "Zorro" not in done("memory", "export", *ann).out and "Zorro" not in typed.read_text()
 
 
-def test_a_memory_is_exported_imported_forgotten_and_erased(ann: tuple[str, ...], data: str, tmp_path: Path) -> None:
+def test_a_memory_can_be_exported_imported_forgotten_and_erased(
+    ann: tuple[str, ...], data: str, tmp_path: Path
+) -> None:
     done("memory", "retain", SECRET, *ann)
     (tea,) = done("memory", "retain", "The tea is in the shed.", *ann, "--json").rows
     file, mind = tmp_path / "ann.jsonl", tmp_path / "ann.mind"
@@ -81,7 +83,7 @@ def test_a_memory_is_exported_imported_forgotten_and_erased(ann: tuple[str, ...]
     assert "0 broken" in (told := done("doctor", *bob).out) or "nothing is broken" in told
 
 
-def test_an_erased_user_is_in_no_row_of_the_database_or_a_pool(data: str, tmp_path: Path) -> None:
+def test_an_erased_user_is_in_no_row_of_database_or_pool(data: str, tmp_path: Path) -> None:
     olga, ann = ("--data", data, "--user", "olga"), ("--data", data, "--user", "ann")
     _pool(olga, tmp_path)
     done("pool", "add", "verse", "--query", SECRET, "--answer", "Rain on the pane.", "--writer", "ann", *olga)
@@ -93,7 +95,7 @@ def test_an_erased_user_is_in_no_row_of_the_database_or_a_pool(data: str, tmp_pa
 
 
 def _all_of(data: str) -> str:
-    """Return all that the tables hold, as one text."""
+    """Return the content of all tables as one text."""
     from mindstream.memory.opening import open_store
 
     tables = ("log", "records", "work", "kept", "uniques", "streams")
@@ -111,7 +113,7 @@ def _all_of(data: str) -> str:
     return asyncio.run(read())
 
 
-def test_a_task_is_solved_and_a_run_that_was_broken_off_goes_on(door: FakeEndpoint, ann: tuple[str, ...]) -> None:
+def test_a_task_is_solved_and_an_interrupted_run_resumes(door: FakeEndpoint, ann: tuple[str, ...]) -> None:
     flags = ("--model", f"{door.url}#m", *ann)
     door.will(Says("#E1 = calculator[6 * 7]\n"), Fails(400, "out of order"))
     failed = run("solve", "How many?", *flags, "--run", "monday")
@@ -119,7 +121,7 @@ def test_a_task_is_solved_and_a_run_that_was_broken_off_goes_on(door: FakeEndpoi
     assert [row["state"] for row in done("solve", "--list", *ann, "--json").rows] == ["broken off"]
     door.will(Says("Forty-two."))
     assert done("solve", "--resume", "monday", *flags).out == "Forty-two.\n"
-    assert len(door.chats) == 3, "nothing is asked twice"
+    assert len(door.chats) == 3, "no call is repeated"
 
 
 def _pool(olga: tuple[str, ...], tmp_path: Path) -> None:
@@ -129,7 +131,7 @@ def _pool(olga: tuple[str, ...], tmp_path: Path) -> None:
     done("pool", "rubric", "verse", "--freeze", rubric, *olga)
 
 
-def test_a_pool_is_filled_and_recalled_from(data: str, tmp_path: Path) -> None:
+def test_a_pool_can_be_filled_and_recalled(data: str, tmp_path: Path) -> None:
     olga = ("--data", data, "--user", "olga")
     assert "there is no pool" in run("pool", "recall", "verse", "rain", *olga).err
     _pool(olga, tmp_path)
@@ -139,7 +141,7 @@ def test_a_pool_is_filled_and_recalled_from(data: str, tmp_path: Path) -> None:
     assert len(done("pool", "export", "verse", *olga).out.splitlines()) == 1
 
 
-def test_a_town_lives_beside_what_people_say_in_a_database_and_alone_in_a_folder(data: str, tmp_path: Path) -> None:
+def test_a_town_shares_a_database_with_memories_but_not_a_folder(data: str, tmp_path: Path) -> None:
     where, file, journal = ("--data", data), tmp_path / "hamlet.toml", tmp_path / "journal.jsonl"
     file.write_text(HAMLET)
     done("town", "new", file, "--seed", "3", *where)
@@ -158,7 +160,7 @@ def test_a_town_lives_beside_what_people_say_in_a_database_and_alone_in_a_folder
     assert (talk.code == 0) == data.startswith("postgresql://")
 
 
-def test_a_database_in_the_environment_or_a_settings_file_is_the_same(data: str, tmp_path: Path) -> None:
+def test_a_database_can_be_set_by_environment_or_settings_file(data: str, tmp_path: Path) -> None:
     done("memory", "retain", SECRET, "--data", data)
     file = tmp_path / "my.toml"
     file.write_text(f"data = {json.dumps(data)}\n")
@@ -167,7 +169,7 @@ def test_a_database_in_the_environment_or_a_settings_file_is_the_same(data: str,
         assert found.code == 0 and SECRET in found.out
 
 
-def test_tokens_are_made_listed_and_revoked(data: str) -> None:
+def test_tokens_can_be_created_listed_and_revoked(data: str) -> None:
     where = ("--data", data)
     (made,) = done("token", "new", "--tenant", "acme", "--scope", "read", "--json", *where).rows
     assert [row["id"] for row in done("token", "list", "--json", *where).rows] == [made["id"]]
@@ -175,7 +177,7 @@ def test_tokens_are_made_listed_and_revoked(data: str) -> None:
     assert done("token", "list", "--json", *where).rows == []
 
 
-def test_all_of_it_is_carried_over_and_back(data: str, tmp_path: Path) -> None:
+def test_data_copy_copies_memories_and_tokens_both_ways(data: str, tmp_path: Path) -> None:
     done("memory", "retain", SECRET, "--data", data)
     (made,) = done("token", "new", "--tenant", "acme", "--json", "--data", data).rows
     other = str(tmp_path / "copy") if data.startswith("postgresql://") else postgres_server.fresh_url()
@@ -185,7 +187,7 @@ def test_all_of_it_is_carried_over_and_back(data: str, tmp_path: Path) -> None:
     assert [row["id"] for row in done("token", "list", "--json", "--data", other).rows] == [made["id"]]
 
 
-def test_a_town_that_is_carried_over_lives_on(data: str, tmp_path: Path) -> None:
+def test_a_copied_town_can_be_continued(data: str, tmp_path: Path) -> None:
     file = tmp_path / "hamlet.toml"
     file.write_text(HAMLET)
     done("town", "new", file, "--seed", "3", "--data", data)
@@ -197,7 +199,7 @@ def test_a_town_that_is_carried_over_lives_on(data: str, tmp_path: Path) -> None
     assert "lives in" in mistaken(run("town", "new", file, "--data", other))
 
 
-def test_the_doctor_says_what_a_database_lacks(tmp_path: Path) -> None:
+def test_the_doctor_reports_missing_parts_of_a_database(tmp_path: Path) -> None:
     url = postgres_server.fresh_url()
     told = done("doctor", "--data", url).out
     for words in ("PostgreSQL 18", "'mind' is suitable", "no memory yet", "pgvector", "connections"):
@@ -212,7 +214,7 @@ def test_the_doctor_says_what_a_database_lacks(tmp_path: Path) -> None:
     assert mend.code == 2 and "is a database" in mend.err
 
 
-def test_no_process_title_of_ours_and_no_file_holds_a_password(state: Path) -> None:
+def test_passwords_are_in_no_process_title_or_file(state: Path) -> None:
     url = postgres_server.fresh_url()
     with terminal("chat", MINDSTREAM_DATA=url) as screen:
         screen.until("you: ")

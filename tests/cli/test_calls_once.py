@@ -1,4 +1,4 @@
-"""One call of a model, one row of the log."""
+"""Each model call is one row of the log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mindstream.service.opening import open_mind
 from mindstream.settings import Settings
 
 
-async def test_each_call_is_logged_once(folder: Path) -> None:
+async def test_each_model_call_is_logged_once(folder: Path) -> None:
     async with open_mind(Settings(data=folder, user="ann")) as mind:
         async for _ in mind.hear("I lie awake for hours."):
             pass

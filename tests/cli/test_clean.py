@@ -44,7 +44,7 @@ def test_control_characters_and_direction_marks_are_removed(text: str, seen: str
 
 
 @pytest.mark.parametrize("text", NEEDED)
-def test_characters_that_scripts_need_stay(text: str) -> None:
+def test_characters_needed_by_scripts_are_kept(text: str) -> None:
     assert clean(text) == text
     assert flowed(list(text)) == text
 
@@ -59,11 +59,11 @@ def flowed(pieces: list[str], width: int = 0) -> str:
 
 
 @pytest.mark.parametrize("text", [text for text, _ in HOSTILE.values() if "\x1b" not in text])
-def test_a_text_in_pieces_is_as_clean_as_in_one(text: str) -> None:
+def test_streamed_text_is_cleaned_like_the_whole(text: str) -> None:
     assert flowed(list(text)) == clean(text)
 
 
-def test_a_sequence_in_pieces_is_cut_out_and_one_without_an_end_is_shown_at_the_end() -> None:
+def test_split_escape_sequences_are_removed_and_unterminated_ones_shown() -> None:
     assert flowed(["a\x1b", "]0;ev", "il", "\x07b"]) == "ab"
     assert flowed(["a\x1b]0;I will", " hurt you"]) == "a0;I will hurt you"
 
@@ -71,12 +71,12 @@ def test_a_sequence_in_pieces_is_cut_out_and_one_without_an_end_is_shown_at_the_
 @pytest.mark.parametrize(
     "atom", ["\u200b", "\u202e", "\u200d", "क\u200d", "\ufe0f", "a\u0301", "\x1b[", "\x1b]0", "\x9b0"]
 )
-def test_long_texts_take_no_longer_than_their_length(atom: str) -> None:
-    text = atom * (400_000 // len(atom))  # what grows with the square would take minutes
+def test_cleaning_takes_linear_time(atom: str) -> None:
+    text = atom * (400_000 // len(atom))  # quadratic time would take minutes
     assert len(flowed([text], 80)) <= 2 * len(text)
 
 
-def test_json_stays_the_same_json_without_such_characters() -> None:
+def test_escaped_json_is_equal_json_without_control_characters() -> None:
     row: dict[str, Any] = {name: text for name, (text, _) in HOSTILE.items()} | {"needed": NEEDED, "\x7f": 1}
     line = escape_json(json.dumps(row, ensure_ascii=False))
     assert json.loads(line) == row
@@ -84,7 +84,7 @@ def test_json_stays_the_same_json_without_such_characters() -> None:
     assert "می‌خواهم" in line
 
 
-def test_errors_are_said_without_control_and_in_measure(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_cleaned_and_limited_in_length(capsys: pytest.CaptureFixture[str]) -> None:
     complain("a\x1b]0;evil\x07b\u202e " + "x" * 100_000)
     say("\x9b31mred")
     told = capsys.readouterr()
@@ -93,7 +93,7 @@ def test_errors_are_said_without_control_and_in_measure(capsys: pytest.CaptureFi
     assert short("a\u200b\n\x1b[31mb", 10) == "a b"
 
 
-def test_a_slow_model_is_reported_once_an_utterance(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_slow_model_is_reported_once_per_utterance(capsys: pytest.CaptureFixture[str]) -> None:
     from mindstream.cli.screens.talk import TextScreen
     from mindstream.log.events import Logged, Piece, Reading
 
@@ -105,7 +105,7 @@ def test_a_slow_model_is_reported_once_an_utterance(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.splitlines() == ["coach: … ollama:m is reading", "coach: Hello."]
 
 
-def test_events_of_kinds_that_nobody_knows_are_shown_by_their_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_events_of_unknown_kinds_are_shown_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     from mindstream.cli.screens.talk import JsonScreen, TextScreen
     from mindstream.log.events import Event, Logged, Waiting
 

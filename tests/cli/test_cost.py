@@ -37,7 +37,7 @@ async def spent(folder: Path) -> Path:
     return folder
 
 
-def test_calls_are_added_up_by_day_user_role_and_model(spent: Path) -> None:
+def test_costs_are_summed_by_day_user_role_and_model(spent: Path) -> None:
     rows = {(row["by"], row["name"]): row for row in run("cost", "--data", spent, "--json").rows}
     assert {by for by, _ in rows} == {"day", "user", "role", "model", "all"}
     assert rows["all", "all"] == {
@@ -51,13 +51,13 @@ def test_calls_are_added_up_by_day_user_role_and_model(spent: Path) -> None:
     assert rows["model", "rules"]["cost_usd"] == 0
 
 
-def test_a_price_that_is_not_known_is_said_to_be_so(spent: Path) -> None:
+def test_an_unknown_price_is_reported(spent: Path) -> None:
     told = run("cost", "--data", spent, "--by", "model").out
     assert "not known" in told and "0.7500 + ?" in told
     assert "2 of 6 calls have no known price" in told and "1 were cancelled" in told
 
 
-def test_one_user_s_cost(spent: Path) -> None:
+def test_cost_can_be_limited_to_one_user(spent: Path) -> None:
     rows = run("cost", "--data", spent, "--user", "ann", "--by", "user", "--json").rows
     assert [row["name"] for row in rows] == ["ann", "all"] and rows[-1]["calls"] == 3
     assert "'carol'" in mistaken(run("cost", "--data", spent, "--user", "carol"))

@@ -1,4 +1,4 @@
-"""`mindstream data`: how long words are kept, everything of a person, a tenant that goes, and who did it."""
+"""`mindstream data`: retention, archives of a person, deleting a tenant, and the audit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def said(folder: Path) -> Path:
     return folder
 
 
-def test_a_rule_is_kept_shown_tried_applied_and_dropped(said: Path) -> None:
+def test_a_retention_rule_can_be_set_shown_tried_applied_and_removed(said: Path) -> None:
     (made,) = run("data", "retain", "--after", "12w", "--kinds", "note", "--data", said, "--json").rows
     assert made["days"] == 84 and made["kinds"] == ["note"]
     with closing(sqlite3.connect(said / "mindstream.db")) as connection, connection:
@@ -56,7 +56,7 @@ def test_a_personal_archive_is_complete_and_audited_after_the_erasure(said: Path
                 connection.execute(change)
 
 
-def test_a_tenant_goes_with_its_tokens(said: Path) -> None:
+def test_deleting_a_tenant_deletes_its_tokens(said: Path) -> None:
     (token,) = run("token", "new", "--tenant", "acme", "--data", said, "--json").rows
     gone = run("data", "delete-tenant", "acme", "--yes", "--data", said)
     assert "acme is deleted: 1 tokens" in gone.out
@@ -67,7 +67,7 @@ def test_a_tenant_goes_with_its_tokens(said: Path) -> None:
     assert SAID in run("memory", "list", "--data", said, "--user", "ann").out
 
 
-def test_a_user_of_a_tenant_is_erased_and_the_namesake_here_is_not(said: Path) -> None:
+def test_erasing_a_user_of_a_tenant_keeps_a_namesake_without_tenant(said: Path) -> None:
     async def retain() -> None:
         async with SqliteStore(said, "acme") as store, Memory(store, "ann", WordLlama(), ManualClock()) as memory:
             await memory.retain("The tapir Quaxon sleeps.", "note")
@@ -81,7 +81,7 @@ def test_a_user_of_a_tenant_is_erased_and_the_namesake_here_is_not(said: Path) -
     assert [row["did"] for row in rows] == ["erased"]
 
 
-def test_this_machines_own_people_are_meant_by_the_name_that_tokens_have_for_them(said: Path, tmp_path: Path) -> None:
+def test_the_tenant_local_means_users_without_a_tenant(said: Path, tmp_path: Path) -> None:
     local = ("--tenant", "local", "--data", said)
     run("data", "retain", "--after", "12w", *local)
     assert run("data", "retain", "--data", said, "--json").rows[0]["days"] == 84
@@ -106,5 +106,5 @@ def test_this_machines_own_people_are_meant_by_the_name_that_tokens_have_for_the
         (["export-person", "carla.zip", "--user", "carla"], "there is no user 'carla'"),
     ],
 )
-def test_mistakes_are_said(words: list[str], said_of_it: str, said: Path) -> None:
+def test_invalid_arguments_are_refused(words: list[str], said_of_it: str, said: Path) -> None:
     assert said_of_it in mistaken(run("data", *words, "--data", said))

@@ -49,7 +49,7 @@ def test_a_fresh_machine_is_healthy_and_reports_that_rules_answer(folder: Path) 
     assert "nothing is broken" in run("doctor", "--data", folder).out
 
 
-def test_it_says_where_each_setting_comes_from(folder: Path, tmp_path: Path) -> None:
+def test_the_doctor_reports_the_source_of_each_setting(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "my.toml"
     file.write_text('gate = "belief"\n')
     done = run(
@@ -61,7 +61,7 @@ def test_it_says_where_each_setting_comes_from(folder: Path, tmp_path: Path) -> 
     assert stray["state"] == "note" and "MINDSTREAM_X" in stray["found"]
 
 
-def test_a_model_is_asked_whether_it_is_there(folder: Path) -> None:
+def test_the_doctor_checks_whether_models_are_available(folder: Path) -> None:
     with endpoint(models=("small", "large")) as url:
         assert run("doctor", "--data", folder, "--model", f"{url}#small").code == 0
         done = run("doctor", "--data", folder, "--role", f"talker={url}#medium", "--json")
@@ -76,24 +76,24 @@ def test_a_model_is_asked_whether_it_is_there(folder: Path) -> None:
         assert run("doctor", "--data", folder, "--model", f"{url}#small").code == 0
 
 
-def test_a_missing_key_is_named(folder: Path) -> None:
+def test_a_missing_api_key_is_named(folder: Path) -> None:
     done = run("doctor", "--data", folder, "--model", "openai:gpt-5")
     assert done.code == 1 and "OPENAI_API_KEY" in done.out
 
 
-def test_a_damaged_memory_is_broken(folder: Path) -> None:
+def test_a_damaged_memory_is_reported(folder: Path) -> None:
     folder.mkdir()
     (folder / "mindstream.db").write_bytes(b"this is no database " * 500)
     done = run("doctor", "--data", folder)
     assert done.code == 1 and "cannot be read" in done.out and "→ move it away" in done.out
 
 
-def test_an_unknown_pack_is_broken(folder: Path) -> None:
+def test_an_unknown_pack_is_reported(folder: Path) -> None:
     done = run("doctor", "--data", folder, "--pack", "nowhere")
     assert done.code == 1 and "no pack 'nowhere'" in done.out
 
 
-def test_it_says_which_prompts_fit_into_a_window(folder: Path) -> None:
+def test_the_doctor_reports_which_prompts_fit_the_context(folder: Path) -> None:
     wide = found(run("doctor", "--data", folder, "--context", "200000", "--json"), "window")
     assert {row["state"] for row in wide} == {"ok"} and any(row["found"].startswith("talk: about") for row in wide)
     some = found(run("doctor", "--data", folder, "--context", "8192", "--json"), "window")
@@ -103,7 +103,7 @@ def test_it_says_which_prompts_fit_into_a_window(folder: Path) -> None:
     assert not found(run("doctor", "--data", folder, "--json"), "window")
 
 
-def test_damaged_rows_are_named_and_mended(folder: Path) -> None:
+def test_damaged_rows_are_reported_and_repaired(folder: Path) -> None:
     assert run("chat", "--data", folder, "--user", "ann", said="I wake at three.\n").code == 0
     assert "not damaged" in run("doctor", "--data", folder).out
     with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as connection:
@@ -131,7 +131,7 @@ def test_damaged_rows_are_named_and_mended(folder: Path) -> None:
     assert not copy.exists()
 
 
-def test_a_pipe_in_place_of_the_memory_is_broken_at_once(folder: Path) -> None:
+def test_a_pipe_instead_of_the_database_is_reported_at_once(folder: Path) -> None:
     folder.mkdir()
     os.mkfifo(folder / "mindstream.db")
     for command in (("doctor",), ("memory", "list"), ("chat",)):

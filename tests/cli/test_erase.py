@@ -35,7 +35,7 @@ def talked(first: Path, folder: Path) -> Path:
     return folder
 
 
-def test_what_is_erased_is_not_in_the_bytes_any_more(talked: Path) -> None:
+def test_erased_text_is_in_no_file(talked: Path) -> None:
     assert b"Zorro" in held(talked) and "吵得我".encode() in held(talked)
     with contextlib.closing(sqlite3.connect(talked / "mindstream.db")) as other:  # so that the -wal stays
         other.execute("SELECT count(*) FROM records").fetchone()
@@ -54,7 +54,7 @@ def test_what_is_erased_is_not_in_the_bytes_any_more(talked: Path) -> None:
     assert "coffee" in run("memory", "recall", "coffee", "--data", talked, "--user", "bob").out
 
 
-def test_the_name_is_asked_for_again(talked: Path) -> None:
+def test_erase_asks_to_type_the_name(talked: Path) -> None:
     assert "needs --yes" in mistaken(run("memory", "erase", "--data", talked, "--user", "ann"))
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
         screen.until("Type ann to confirm: ")

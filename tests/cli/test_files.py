@@ -16,7 +16,7 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-async def test_a_file_is_private_from_its_first_byte_and_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:
+async def test_a_file_is_private_from_the_first_byte_and_renamed_when_complete(tmp_path: Path) -> None:
     file = tmp_path / "ann.jsonl"
     seen: list[tuple[bool, int]] = []
 
@@ -52,7 +52,7 @@ async def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -
 
 @pytest.fixture(params=["link", "dangling", "fifo"])
 def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A path at which there is something else than a file."""
+    """A path that is not a regular file."""
     path = tmp_path / "odd"
     if request.param == "fifo":
         os.mkfifo(path)
@@ -72,17 +72,17 @@ def test_a_device_or_pipe_is_never_overwritten(odd: Path, tmp_path: Path) -> Non
         assert (tmp_path / "target").read_text() == "mine"
 
 
-def test_a_device_or_pipe_is_neither_read_nor_waited_for(tmp_path: Path) -> None:
+def test_a_device_or_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "odd")
     for path in (tmp_path / "odd", Path("/dev/zero"), tmp_path, tmp_path / "nothing"):
         with pytest.raises(InputError, match=r"not a file|cannot be read"):
             next(iter(read_lines(path)))
 
 
-def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (file := tmp_path / "huge").open("wb") as out:
         out.write(b"{}\n")
-        out.truncate(1 << 40)  # a terabyte of zeros that takes no room
+        out.truncate(1 << 40)  # a sparse file of a terabyte
     lines = read_lines(file)
     assert next(lines) == b"{}\n"
     with pytest.raises(InputError, match=rf"huge:2: this line is over {MAX_LINE >> 20} MB"):

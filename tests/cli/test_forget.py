@@ -44,13 +44,13 @@ def left(folder: Path, words: str) -> list[str]:
     return [path.name for path in folder.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
 
 
-def test_it_shows_what_goes_asks_and_leaves_no_byte(kept: Path) -> None:
+def test_forget_previews_asks_and_leaves_no_byte(kept: Path) -> None:
     with terminal("memory", "forget", "said00001", "--data", kept) as screen:
         assert "deleted: 1" in screen.until("deleted, as derived from that alone: 1")
         screen.until("note00001: Bakes on Fridays")
         screen.until("kept without those words: 1")
         screen.until("Forget it permanently? [y/n]: ")
-        screen.type("\r")  # neither is taken for granted
+        screen.type("\r")  # it asks in both cases
         screen.until("[y/n]: ")
         screen.type("n\r")
         screen.until("nothing was forgotten")
@@ -63,7 +63,7 @@ def test_it_shows_what_goes_asks_and_leaves_no_byte(kept: Path) -> None:
     assert "[erased], in a tram" in run("memory", "export", "--data", kept).out
 
 
-def test_a_subject_a_session_and_a_span_can_be_named(kept: Path) -> None:
+def test_forget_accepts_a_subject_a_session_or_a_time_span(kept: Path) -> None:
     told = run("memory", "forget", "--about", "tram", "--until", "2026-09-23", "--data", kept, "--yes")
     assert told.out == "2 records permanently forgotten\n"
     assert "said00002: The tram keeps me awake" in told.err and "note00002: Sleeps badly" in told.err
@@ -87,7 +87,7 @@ def test_similar_records_are_kept_unless_their_number_is_typed(kept: Path) -> No
     assert left(kept, "Otto") == []
 
 
-def test_a_part_of_what_a_message_says_can_be_forgotten(kept: Path) -> None:
+def test_a_part_of_a_message_can_be_forgotten(kept: Path) -> None:
     lines = [
         '{"mindstream": "memory", "format": 1}',
         record("said00009", "I am Ida and keep a goat, Muckl", 4),
@@ -117,7 +117,7 @@ def test_a_part_of_what_a_message_says_can_be_forgotten(kept: Path) -> None:
         (["--about", "tram", "--user", "bob", "--yes"], "there is no user 'bob'"),
     ],
 )
-def test_an_impossible_forget_is_explained_in_a_sentence(flags: list[str], says: str, first: Path) -> None:
+def test_an_invalid_forget_request_is_explained_in_one_sentence(flags: list[str], says: str, first: Path) -> None:
     assert says in mistaken(run("memory", "forget", *flags, "--data", first))
 
 
@@ -131,7 +131,7 @@ def test_sessions_are_listed(first: Path) -> None:
     assert [(row["name"], row["lines"]) for row in rows] == [("monday", 1), ("tuesday", 2)]
 
 
-def test_a_correction_takes_the_place_of_the_old_words(kept: Path) -> None:
+def test_a_correction_replaces_the_old_text(kept: Path) -> None:
     told = run("memory", "correct", "said00002", "The bus keeps me awake", "--data", kept).out
     assert "says now: The bus keeps me awake" in told and "note00002: Sleeps badly" in told
     assert [row["event"] for row in run("log", "--data", kept, "--json").rows][-1] == "corrected"
@@ -140,7 +140,7 @@ def test_a_correction_takes_the_place_of_the_old_words(kept: Path) -> None:
     assert "was superseded by" in mistaken(run("memory", "correct", "note00002", "Sleeps", "--data", kept))
 
 
-def test_in_a_conversation_it_is_shown_asked_and_done(folder: Path) -> None:
+def test_the_forget_command_of_a_conversation_previews_and_asks(folder: Path) -> None:
     with terminal("chat", "--data", folder, "--session", "monday") as screen:
         screen.until("you: ")
         screen.type("My neighbour Otto keeps me awake.\r")

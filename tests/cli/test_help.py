@@ -8,12 +8,12 @@ from running import run
 import mindstream
 
 
-def test_without_a_command_there_is_help_with_examples() -> None:
+def test_without_a_command_help_with_examples_is_shown() -> None:
     done = run()
     assert done.code == 0 and "mindstream chat --model" in done.out and "doctor" in done.out
 
 
-def test_the_version_is_the_package_s() -> None:
+def test_the_version_equals_that_of_the_package() -> None:
     assert run("--version").out == f"mindstream {mindstream.__version__}\n"
 
 
@@ -27,7 +27,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stderr.strip() == "[] 0"
 
 
-def test_commands_stand_in_one_order_whatever_was_imported_first() -> None:
+def test_the_order_of_commands_does_not_depend_on_imports() -> None:
     first = "import mindstream.cli.memory.care, mindstream_town.commands.metrics, mindstream.cli.pool_learning;"
     code = "from mindstream.cli.edge import run; [run([name, '--help']) for name in ('memory', 'town', 'pool')]"
     one, other = (

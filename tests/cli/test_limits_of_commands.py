@@ -29,14 +29,14 @@ def spends(name: str, door: FakeEndpoint, folder: Path, *flags: str) -> Done:
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("allowed", [0, 1])
-def test_calls_are_a_limit_of_every_command(name: str, allowed: int, door: FakeEndpoint, folder: Path) -> None:
+def test_every_command_obeys_the_call_limit(name: str, allowed: int, door: FakeEndpoint, folder: Path) -> None:
     done = spends(name, door, folder, "--max-calls", str(allowed))
     assert len(door.chats) <= allowed, done
     assert f"{allowed} of the {allowed} calls that were allowed are spent" in done.out + done.err or allowed, done
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_tokens_are_a_limit_of_every_command(name: str, door: FakeEndpoint, folder: Path) -> None:
+def test_every_command_obeys_the_token_limit(name: str, door: FakeEndpoint, folder: Path) -> None:
     done = spends(name, door, folder, "--max-tokens", "0")
     assert not door.chats and "0 of the 0 tokens that were allowed are spent" in done.out + done.err, done
 
@@ -48,6 +48,6 @@ def test_a_money_limit_without_a_known_price_is_reported(name: str, door: FakeEn
     assert why in done.out + done.err
 
 
-def test_a_talker_with_a_spent_limit_says_so(door: FakeEndpoint, folder: Path) -> None:
+def test_a_talker_with_a_spent_limit_reports_it(door: FakeEndpoint, folder: Path) -> None:
     done = spends("chat", door, folder, "--max-calls", "0")
     assert "is spent, so I can't answer" in done.out and "don't reach" not in done.out

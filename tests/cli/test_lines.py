@@ -13,7 +13,7 @@ from mindstream.log.events import Failed, Logged
 THREE = "I sleep badly because of the noise.\nAlso the light.\nMake me a plan, step by step.\n"
 
 
-def test_a_line_is_read_after_the_answer_and_all_thinking(folder: Path) -> None:
+def test_the_next_line_is_read_after_the_answer_and_all_reasoning(folder: Path) -> None:
     done = run("chat", "--data", folder, "--json", said=THREE)
     assert done.code == 0 and done.err == ""
     heard = [row["seq"] for row in done.events("heard")]
@@ -25,7 +25,7 @@ def test_a_line_is_read_after_the_answer_and_all_thinking(folder: Path) -> None:
     assert [row["text"] for row in done.events("heard")] == THREE.splitlines()
 
 
-def test_json_lines_are_the_log_in_its_order(folder: Path) -> None:
+def test_json_output_equals_the_log_in_order(folder: Path) -> None:
     done = run_process("chat", "--data", folder, "--json", said=THREE)
     kept = [row["seq"] for row in done.rows if row["seq"] is not None]
     assert kept == sorted(set(kept))
@@ -59,7 +59,7 @@ def test_events_during_opening_are_shown(folder: Path, monkeypatch: pytest.Monke
     assert kept == [row["seq"] for row in run("log", "--data", folder, "--json").rows]
 
 
-def test_people_get_plain_text(folder: Path) -> None:
+def test_without_json_the_output_is_plain_text(folder: Path) -> None:
     done = run("chat", "--data", folder, said="The noise keeps me awake.\n")
     assert "you: The noise keeps me awake.\n" in done.out
     assert "coach: " in done.out and "belief v1" in done.out
@@ -67,14 +67,14 @@ def test_people_get_plain_text(folder: Path) -> None:
     assert "\x1b" not in done.out
 
 
-def test_bytes_that_are_no_text_are_survived_and_json_is_json_where_the_output_is_ascii(folder: Path) -> None:
+def test_invalid_bytes_are_accepted_and_json_works_with_ascii_output(folder: Path) -> None:
     said = b"\xef\xbb\xbfnoise \xff\xfe keeps me awake\r\n\n   \nlight, too"
     done = run_process("chat", "--data", folder, "--json", said=said, PYTHONIOENCODING="ascii")
     assert done.code == 0
     assert [row["text"] for row in done.events("heard")] == ["noise �� keeps me awake", "light, too"]
 
 
-def test_a_line_that_cannot_be_taken_is_named_and_the_conversation_goes_on(folder: Path) -> None:
+def test_an_invalid_line_is_reported_and_the_conversation_continues(folder: Path) -> None:
     done = run("chat", "--data", folder, "--json", said="x" * 1_000_000 + "\n\x01\x02\nThe noise keeps me awake.\n")
     assert done.code == 1 and done.err == ""
     first, second = done.events("error")
@@ -83,7 +83,7 @@ def test_a_line_that_cannot_be_taken_is_named_and_the_conversation_goes_on(folde
     assert len(done.events("said")) == 1
 
 
-def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
+def test_a_closed_output_pipe_is_not_an_error(folder: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "chat", "--data", str(folder), "--json"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -93,7 +93,7 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     process.stdin.flush()
     process.stdout.readline()
     process.stdout.close()
-    with contextlib.suppress(BrokenPipeError):  # it may have noticed already
+    with contextlib.suppress(BrokenPipeError):  # it may have exited already
         process.stdin.write(b"Is anybody there?\n" * 20)
         process.stdin.flush()
     with contextlib.suppress(BrokenPipeError):
@@ -103,7 +103,7 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     process.stderr.close()
 
 
-def test_a_new_process_remembers_and_another_user_knows_nothing_of_it(folder: Path) -> None:
+def test_memory_persists_between_processes_and_is_isolated_by_user(folder: Path) -> None:
     run("chat", "--data", folder, "--user", "ann", said="The noise keeps me awake.\n")
     asked = run("chat", "--data", folder, "--user", "ann", said="What do you remember about me?\n")
     assert "noise" in asked.out.partition("What do you remember")[2], (asked.out, asked.err)
@@ -111,7 +111,7 @@ def test_a_new_process_remembers_and_another_user_knows_nothing_of_it(folder: Pa
     assert "noise" not in other.out
 
 
-def test_a_command_of_the_terminal_is_not_taken_as_talk_unless_it_begins_with_two_slashes(folder: Path) -> None:
+def test_slash_commands_are_refused_in_piped_input_unless_escaped(folder: Path) -> None:
     for more in ([], ["--no-wait"]):
         done = run("chat", "--data", folder, "--json", *more, said="/plan\n/forget the key\n//plan it\n/home is full\n")
         assert done.code == 1

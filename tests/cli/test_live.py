@@ -1,4 +1,4 @@
-"""`mindstream live` and `mindstream life`: in a terminal, without one, two processes on one, killed and gone on."""
+"""`mindstream live` and `mindstream life`: with and without a terminal, in two processes, and after a kill."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def flags(door: FakeEndpoint, folder: Path) -> list[str]:
     return ["--model", f"{door.url}#m", "--data", str(folder)]
 
 
-def test_a_goal_is_reached_and_every_step_is_seen(door: FakeEndpoint, folder: Path) -> None:
+def test_a_goal_is_reached_and_every_step_shown(door: FakeEndpoint, folder: Path) -> None:
     m1: list[Behaviour] = [calls(call("M0", question="Is it plausible?", context="")), Says(FOUND)]
     work = calls(call("M1", task="Read the report", context="it lies there"), text="I begin with the report.")
     door.otherwise = lives({1: [work, Says("The share is found.")], 2: finish()}, m1)
@@ -59,10 +59,10 @@ def test_a_goal_is_reached_and_every_step_is_seen(door: FakeEndpoint, folder: Pa
     assert "turn 1, because of: task" in told and "task 1 is done: Find the share" in told
     asked = len(door.chats)
     again = run("live", *flags(door, folder))
-    assert again.code == 0 and "nothing is left to do" in again.out and len(door.chats) == asked, "it rests"
+    assert again.code == 0 and "nothing is left to do" in again.out and len(door.chats) == asked, "the life rests"
 
 
-def test_json_lines_are_the_rows_of_the_log(door: FakeEndpoint, folder: Path) -> None:
+def test_json_output_equals_the_rows_of_the_log(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({1: finish()})
     done = run("live", "--goal", GOAL, *flags(door, folder), "--json")
     assert done.code == 0 and done.err == ""
@@ -72,7 +72,7 @@ def test_json_lines_are_the_rows_of_the_log(door: FakeEndpoint, folder: Path) ->
     assert [row["seq"] for row in done.rows] == [row["seq"] for row in logged][: len(done.rows)]
 
 
-def test_in_a_terminal_questions_are_answered_and_it_is_steered(door: FakeEndpoint, folder: Path) -> None:
+def test_in_a_terminal_the_user_answers_questions_and_steers(door: FakeEndpoint, folder: Path) -> None:
     asks = calls(call("I", tip="Which year do you mean?", timeout=500))
     door.otherwise = lives({1: [asks, Says("I know the year.")], 2: finish(), 3: [Says("Good day to you.")]})
     with terminal("live", "--goal", GOAL, *flags(door, folder), "--wait-for-input") as screen:
@@ -99,7 +99,7 @@ def test_in_a_terminal_questions_are_answered_and_it_is_steered(door: FakeEndpoi
     assert told["turn"] == 3 and not told["lived"] and told["questions"] == []
 
 
-def test_a_second_process_watches_answers_and_pauses(door: FakeEndpoint, folder: Path) -> None:
+def test_a_second_process_can_watch_answer_and_pause(door: FakeEndpoint, folder: Path) -> None:
     asks = calls(call("I", tip="Which year do you mean?", timeout=500))
     door.otherwise = lives({1: [asks, Says("I know the year.")], 2: finish()})
     with terminal("live", "--goal", GOAL, *flags(door, folder), "--wait-for-input") as first:
@@ -125,10 +125,10 @@ def test_a_second_process_watches_answers_and_pauses(door: FakeEndpoint, folder:
         run("life", "stop", "enough", "--data", folder)
         first.until("stopped: enough; `mindstream life resume` lets it go on")
         assert first.ended() == 0
-    assert len(door.chats) == 4, "who watches asks no model"
+    assert len(door.chats) == 4, "a watching process calls no model"
 
 
-def test_leave_is_given_from_another_process(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+def test_a_call_can_be_approved_from_another_process(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     book, server = tmp_path / "book", tmp_path / "server.py"
     server.write_text(NOTES)
     work = calls(call("M1", task="Write the note", context=""))
@@ -149,7 +149,7 @@ def test_leave_is_given_from_another_process(door: FakeEndpoint, folder: Path, t
     assert "← written" in rest and book.read_text() == "17.5 %\n"
 
 
-def test_files_wake_it_and_nothing_else_does(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+def test_only_changed_files_wake_a_watching_life(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     watched = tmp_path / "in"
     watched.mkdir()
     door.otherwise = lives({1: finish(), 2: [Says("I saw the new file.")]})
@@ -164,7 +164,7 @@ def test_files_wake_it_and_nothing_else_does(door: FakeEndpoint, folder: Path, t
         assert screen.ended() == 0
 
 
-def test_it_rests_where_its_calls_are_spent_across_processes(door: FakeEndpoint, folder: Path) -> None:
+def test_the_call_limit_holds_across_processes(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({})
     limits = ["--max-calls", "3"]
     done = run("live", "--goal", GOAL, *flags(door, folder), *limits)
@@ -186,7 +186,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "says"), MISTAKES, ids=lambda value: " ".join(value)[:40])
-def test_a_mistake_gets_one_sentence(arguments: list[str], says: str, folder: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(arguments: list[str], says: str, folder: Path) -> None:
     done = run(*arguments, "--data", str(folder))
     assert done.code == 2 and says in done.err and len(done.err.splitlines()) == 1, done.err
 
@@ -200,7 +200,7 @@ def test_rules_identify_themselves_and_a_refused_start_leaves_no_goal(folder: Pa
     assert "1 turn, " in done.out and " steps of rules so far" in done.out and "models" not in done.out
 
 
-def test_an_order_of_an_older_log_that_is_not_understood_is_named_and_left_out(folder: Path) -> None:
+def test_an_unreadable_stored_order_is_reported_and_skipped(folder: Path) -> None:
     old = LifeBegan(goal="Keep a diary", language="en", orders=("每天早上八点问我", "every day at 8: ask me"))
 
     async def write() -> None:
@@ -231,7 +231,7 @@ def test_a_ledger_is_edited_without_a_running_process(folder: Path) -> None:
         assert run("life", *words, *data, "--json").rows[0]["text"] == words[1]
 
 
-def test_a_life_may_have_a_goal_in_chinese(folder: Path) -> None:
+def test_a_life_can_have_a_chinese_goal(folder: Path) -> None:
     (folder / "docs").mkdir(parents=True)
     (folder / "docs" / "茶馆.md").write_text("# 茶馆\n\n茶馆由陈守义在1921年开办。\n", "utf-8")
     goal = ("live", "--goal", "查明茶馆是谁开办的", "--docs", folder / "docs", "--data", folder / "data")
@@ -246,7 +246,7 @@ def test_a_life_may_have_a_goal_in_chinese(folder: Path) -> None:
     assert "goal: 查明茶馆" in stands and "paused: 午饭; " in stands and "2. 睡觉" in stands and "turn 1 · " in turn
 
 
-def test_a_goal_that_was_given_up_is_named_where_nothing_is_left_to_do(folder: Path) -> None:
+def test_an_abandoned_goal_is_reported_when_no_task_is_left(folder: Path) -> None:
     goal = "Ask me which supplier I prefer, then write a brief"
     done = run("live", "--goal", goal, "--data", folder)
     told = "not done: task 1 (`mindstream life open NUMBER` tries it again); otherwise nothing is left to do;"

@@ -12,7 +12,7 @@ from running import mistaken, run
 LOOKS = "nothing in your ledger can be done now"
 
 
-def test_it_proposes_and_does_and_the_line_that_goes_on_says_so(door: FakeEndpoint, folder: Path) -> None:
+def test_an_endless_life_proposes_work_and_prints_how_to_continue(door: FakeEndpoint, folder: Path) -> None:
     acts = lives({1: finish(), 2: finish(2)})
 
     def behave(asked: Asked) -> Behaviour:
@@ -30,12 +30,14 @@ def test_it_proposes_and_does_and_the_line_that_goes_on_says_so(door: FakeEndpoi
         "  ✓ task 2 is done: Find the share of this year → 17.5 %",
     )]  # fmt: skip
     assert shown == sorted(shown)
-    assert any("--forever" in line and "--beat 2h" in line for line in lines), "the line that goes on with it"
+    assert any("--forever" in line and "--beat 2h" in line for line in lines), (
+        "the printed command that continues the life"
+    )
     status = run("life", "status", "--data", folder, "--json").rows[0]
     assert 0 < status["spent"]["tokens_today"] == status["spent"]["tokens"]
 
 
-def test_a_beat_wants_forever_and_at_least_a_minute(folder: Path) -> None:
+def test_the_heartbeat_flag_needs_forever_and_at_least_a_minute(folder: Path) -> None:
     mistaken(run("live", "--goal", GOAL, "--beat", "2h", "--data", folder))
     mistaken(run("live", "--goal", GOAL, "--forever", "--beat", "2 s", "--data", folder))
     mistaken(run("live", "--goal", GOAL, "--dream-tools", "R,luck", "--data", folder))

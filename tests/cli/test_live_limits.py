@@ -32,19 +32,19 @@ def dear(m2: Mapping[int, Sequence[Behaviour]]) -> Mapping[int, Sequence[Behavio
 
 
 @pytest.mark.parametrize(("flag", "allowed"), [("--max-usd", "0.6"), ("--usd-per-day", "0.6"), ("--max-usd", "0")])
-def test_money_is_a_limit_over_processes(
+def test_the_money_limit_holds_across_processes(
     door: FakeEndpoint, folder: Path, monkeypatch: pytest.MonkeyPatch, flag: str, allowed: str
 ) -> None:
     data = priced(door, folder, monkeypatch)
     door.otherwise = lives(dear({turn: [Says("So far.")] for turn in range(1, 9)}))
     most = 3 if allowed == "0.6" else 0
     first = run("live", "--goal", GOAL, *data, flag, allowed)
-    assert first.code == 1 and len(door.chats) == most, "the call that goes over it is the last"
+    assert first.code == 1 and len(door.chats) == most, "the call that exceeds the limit is the last"
     assert f"of the {allowed} US dollars{' a day' * (flag == '--usd-per-day')} that were allowed" in first.out
-    assert first.out.splitlines()[-1].endswith(f"{flag} {float(allowed)}"), "how to go on names the limit"
+    assert first.out.splitlines()[-1].endswith(f"{flag} {float(allowed)}"), "the advice for continuing names the limit"
     again = run("live", *data, flag, allowed)
-    assert again.code == 1 and len(door.chats) == most, "another process has the same purse"
-    assert "resume" not in again.out, "a larger limit is what lets it go on"
+    assert again.code == 1 and len(door.chats) == most, "another process has the same budget"
+    assert "resume" not in again.out, "a larger limit continues the life"
     more = run("live", *data, flag, "0.9")
     assert more.code == 1 and len(door.chats) == 4
 
@@ -56,7 +56,7 @@ def test_a_money_limit_without_a_known_price_is_reported_and_ignored(door: FakeE
     assert done.code == 0 and "no price is known for" in done.out, done.out
 
 
-def test_words_that_are_not_shown_are_not_counted(door: FakeEndpoint, folder: Path) -> None:
+def test_only_shown_words_count_for_the_word_limit(door: FakeEndpoint, folder: Path) -> None:
     tips = ["one two three", "four five six seven", "eight nine"]
     asks = [calls(call("I", tip=tip, timeout=0)) for tip in tips]
     door.otherwise = lives({1: [*asks, *finish()]})
@@ -68,14 +68,14 @@ def test_words_that_are_not_shown_are_not_counted(door: FakeEndpoint, folder: Pa
     ]  # fmt: skip
 
 
-def test_chinese_words_are_counted_though_nothing_stands_between_them(door: FakeEndpoint, folder: Path) -> None:
+def test_chinese_words_are_counted_without_spaces(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({1: [calls(call("I", tip="昨天在船上做了什么？", timeout=0)), *finish()]})
     data = ["--model", f"{door.url}#m", "--data", str(folder), "--words-per-day", "4"]
     done = run("live", "--goal", "写航海日记", *data, "--turns", "1")
     assert "asks you (without disturbing you now): 昨天在船上" in done.out, done.out
 
 
-def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_ignores_it(folder: Path) -> None:
+def test_a_life_can_ignore_chat_messages(folder: Path) -> None:
     data = ["--data", str(folder)]
     assert run("live", "--goal", "Collect stamps", *data, "--ignore-chat").code == 0
     assert run("chat", *data, said="The blue album is full.\n").code == 0
@@ -101,13 +101,13 @@ def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoin
     done = run("live", "--goal", GOAL, *data, "--tools", "planner,calculator")
     assert done.code == 0 and "→ solve_task 17.5 * 4" in done.out and "E1 calculator: 70" in done.out, done.out
     told = run("life", "status", *data[2:], "--json").rows[0]["spent"]["calls"]
-    assert told == len(door.chats), "what the planner asks stands on the bill"
+    assert told == len(door.chats), "calls of the planner are charged"
 
 
-def test_it_reads_back_what_it_wrote_and_asks_before_it_deletes(
+def test_files_of_a_life_can_be_read_and_deletion_needs_approval(
     door: FakeEndpoint, folder: Path, tmp_path: Path
 ) -> None:
-    """The tools for that are shown when something was written, not before."""
+    """The tools for written files are offered only after a file was written."""
     work = calls(*(call("M1", task=f"Care for the file {n}", context="") for n in (1, 2)))
     m1: list[Behaviour] = [
         calls(call("write_file", name="share.md", text="17.5 %")), calls(call("read_file", name="share.md")),

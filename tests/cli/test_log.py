@@ -8,7 +8,7 @@ import pytest
 from running import COMMAND, run
 
 
-def test_the_log_can_be_read_from_a_row_on(folder: Path) -> None:
+def test_the_log_can_be_read_from_a_given_row(folder: Path) -> None:
     run("chat", "--data", folder, said="The noise keeps me awake.\n")
     rows = run("log", "--data", folder, "--json").rows
     assert rows[0]["event"] == "opened"
@@ -20,7 +20,7 @@ def test_the_log_can_be_read_from_a_row_on(folder: Path) -> None:
     assert run("log", "--data", folder, "--user", "bob", "--all", "--json").rows[0]["mind"] == "you"
 
 
-def test_a_log_that_is_followed_shows_what_another_process_writes(folder: Path) -> None:
+def test_log_follow_shows_rows_of_other_processes(folder: Path) -> None:
     run("chat", "--data", folder, said="hello\n")
     following = subprocess.Popen(
         [*COMMAND, "log", "--follow", "--json", "--data", str(folder)], stdout=subprocess.PIPE, text=True
@@ -38,7 +38,7 @@ def test_a_log_that_is_followed_shows_what_another_process_writes(folder: Path) 
         following.stdout.close()
 
 
-def test_a_log_is_sent_to_a_collector_as_spans(folder: Path) -> None:
+def test_a_log_can_be_sent_to_a_collector_as_spans(folder: Path) -> None:
     pytest.importorskip(
         "opentelemetry.exporter.otlp.proto.http.trace_exporter", reason="the extra otlp is not installed"
     )

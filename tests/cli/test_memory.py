@@ -11,7 +11,7 @@ TALK = "The noise keeps me awake, and my bedroom is too bright.\nMake me a plan,
 
 @pytest.fixture(scope="module")
 def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder in which ann has talked; only to be read."""
+    """A data folder with a conversation of ann, for reading only."""
     folder = tmp_path_factory.mktemp("talked")
     assert run("chat", "--data", folder, "--user", "ann", said=TALK).code == 0
     return folder
@@ -22,7 +22,7 @@ def exported(talked: Path) -> str:
     return run("memory", "export", "--data", talked, "--user", "ann").out
 
 
-def test_recall_shows_what_a_score_is_made_of_and_writes_nothing(talked: Path, exported: str) -> None:
+def test_recall_shows_the_parts_of_a_score_and_writes_nothing(talked: Path, exported: str) -> None:
     before = run("log", "--data", talked, "--all", "--json").out
     found = run("memory", "recall", "what", "disturbs", "the", "sleep", "--data", talked, "--user", "ann", "--json")
     assert found.code == 0
@@ -36,7 +36,7 @@ def test_recall_shows_what_a_score_is_made_of_and_writes_nothing(talked: Path, e
     assert after.splitlines()[1:] == exported.splitlines()[1:]
 
 
-def test_the_list_has_belief_plan_and_the_newest_of_each_kind(talked: Path) -> None:
+def test_memory_list_shows_belief_plan_and_the_newest_of_each_kind(talked: Path) -> None:
     shown = run("memory", "list", "--data", talked, "--user", "ann").out
     assert "belief sleep, v" in shown and "plan sleep.plan, v" in shown and "→ " in shown
     chats = run("memory", "list", "--kind", "chat", "-n", "2", "--data", talked, "--user", "ann", "--json").rows
@@ -106,7 +106,7 @@ def test_an_import_is_all_or_nothing_and_names_the_line(lines: list[str], told: 
     assert not folder.exists()
 
 
-def test_what_is_retained_is_found_corrected_and_forgotten(folder: Path) -> None:
+def test_a_record_can_be_retained_found_corrected_and_forgotten(folder: Path) -> None:
     ann = ("--data", folder, "--user", "ann")
     (kept,) = run("memory", "retain", "The spare key", "hangs behind the door.", *ann, "--json").rows
     assert kept["kind"] == "note" and kept["text"] == "The spare key hangs behind the door."
@@ -141,7 +141,7 @@ def test_the_command_line_uses_the_recorded_embedder_and_refuses_another(folder:
 
 
 @pytest.mark.parametrize("question", ["wheres my ladder", "who owns a saw?", "梯子在哪里", "Leiter"])
-def test_the_best_match_is_shown_however_little_it_answers(question: str, folder: Path) -> None:
+def test_the_best_match_is_shown_even_with_low_confidence(question: str, folder: Path) -> None:
     at = ["--data", str(folder)]
     assert run("memory", "retain", "The ladder leans behind the shed", *at).code == 0
     [row] = run("memory", "recall", question, "--json", *at).rows

@@ -22,7 +22,7 @@ def record(id_: str, text: str, days_ago: float, kind: str = "note", **more: Any
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A memory with something old, something new, something forgotten, something drawn from something."""
+    """A memory with old, new, forgotten and derived records."""
     folder = tmp_path_factory.mktemp("first")
     lines = [
         HEADER,
@@ -40,7 +40,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kept(first: Path, folder: Path) -> Path:
-    """A copy of it, to be changed."""
+    """A copy that tests may change."""
     shutil.copytree(first, folder)
     return folder
 
@@ -56,7 +56,7 @@ def test_a_sleep_reports_its_steps_and_dream(kept: Path) -> None:
     assert [row["step"] for row in rows] == [steps[0], "dream", *steps[1:]] and "fox" in rows[1]["text"]
 
 
-def test_a_model_dreams_where_one_is_named_and_its_call_is_logged(kept: Path, door: FakeEndpoint) -> None:
+def test_a_named_model_dreams_and_its_call_is_logged(kept: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("I swam with a fox.")
     done = run("memory", "sleep", "--data", kept, "--model", f"{door.url}#one")
     assert "I swam with a fox." in done.out and done.code == 0
@@ -64,7 +64,7 @@ def test_a_model_dreams_where_one_is_named_and_its_call_is_logged(kept: Path, do
     assert {row["name"]: row["calls"] for row in rows}["reasoner"] == 1
 
 
-def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(first: Path, tmp_path: Path) -> None:
+def test_the_curve_is_output_as_text_json_and_svg(first: Path, tmp_path: Path) -> None:
     picture = tmp_path / "curve.svg"
     told = run("memory", "curve", "--data", first, "-n", "1", "--svg", picture).out
     assert told.count("|") == 13 and "100 % |" in told and "90 days" in told
@@ -76,7 +76,7 @@ def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(first: Path
     assert [row["points"][-1]["kept"] for row in rows] == sorted(row["points"][-1]["kept"] for row in rows)
 
 
-def test_an_audit_finds_junk_and_changes_nothing(first: Path) -> None:
+def test_audit_finds_junk_and_changes_nothing(first: Path) -> None:
     before = run("memory", "export", "--data", first).out.splitlines()[1:]
     told = run("memory", "audit", "--data", first).out
     assert "junk: 1" in told and "Is there a fox? (a question)" in told and "1 archived" in told
@@ -85,7 +85,7 @@ def test_an_audit_finds_junk_and_changes_nothing(first: Path) -> None:
     assert run("memory", "export", "--data", first).out.splitlines()[1:] == before
 
 
-def test_a_purge_asks_and_deletes_what_is_forgotten(kept: Path) -> None:
+def test_purge_asks_and_deletes_archived_records(kept: Path) -> None:
     assert "needs --yes" in mistaken(run("memory", "purge", "--data", kept))
     assert run("memory", "purge", "--data", kept, "--older", "20", "--yes").out == "nothing is archived\n"
     with terminal("memory", "purge", "--data", kept) as screen:
@@ -97,7 +97,7 @@ def test_a_purge_asks_and_deletes_what_is_forgotten(kept: Path) -> None:
     assert "bicycle" not in run("memory", "export", "--data", kept).out
 
 
-def test_another_embedder_takes_over_and_only_missing_vectors_are_computed(kept: Path, door: FakeEndpoint) -> None:
+def test_reembed_computes_only_missing_vectors(kept: Path, door: FakeEndpoint) -> None:
     name = f"{door.url}#tiny"
     assert run("memory", "reembed", "--data", kept, "--embedder", name, "--json").rows == [
         {"embedder": name, "embedded": 5}
@@ -106,10 +106,10 @@ def test_another_embedder_takes_over_and_only_missing_vectors_are_computed(kept:
     (row,) = run("memory", "audit", "--data", kept, "--embedder", "wordllama", "--json").rows
     assert row["foreign"] == 5
     (row,) = run("memory", "audit", "--data", kept, "--json").rows
-    assert row["foreign"] == 0, "by its own embedder"
+    assert row["foreign"] == 0, "by the embedder of the memory"
 
 
-def test_evidence_is_a_tree_down_to_what_was_seen(first: Path) -> None:
+def test_evidence_is_a_tree_down_to_observations(first: Path) -> None:
     told = run("memory", "evidence", "note00001", "--data", first).out
     assert "fox near the house" in told and "── " in told and "gone00001 does not exist any more" in told
     (row,) = run("memory", "evidence", "note00001", "--data", first, "--json").rows

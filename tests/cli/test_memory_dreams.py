@@ -1,4 +1,4 @@
-"""`mindstream memory dreams`: drawn sentences, each next to the sources of its dream."""
+"""`mindstream memory dreams`: inferred sentences, each with the sources of its dream."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_each_sentence_is_shown_with_its_sources(folder: Path) -> None:
                for row in rows)  # fmt: skip
     one = run("memory", "dreams", "-n", "1", "--data", folder)
     assert one.out.startswith("1. ") and one.out.count("    - ") == 2 and "2. " not in one.out
-    assert one.out == run("memory", "dreams", "-n", "1", "--data", folder).out, "the same draw"
+    assert one.out == run("memory", "dreams", "-n", "1", "--data", folder).out, "the same random sample"
 
 
-def test_without_dreams_it_says_so(folder: Path) -> None:
+def test_without_dreams_a_message_is_printed(folder: Path) -> None:
     assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
     assert "there is no dream yet" in run("memory", "dreams", "--data", folder).out

@@ -1,4 +1,4 @@
-"""`mindstream memory fit`: a table of settings, replayed from the log; nothing is changed; a thin log says so."""
+"""`mindstream memory fit`: settings are compared by a replay of the log; nothing is changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mindstream.models.embedders.wordllama import shared_embedder
 OWN = ["memory", "policy", f"asleep_s={GENTLE.asleep_s:.0f}", f"passed_over_s={GENTLE.passed_over_s:.0f}"]
 
 
-def test_a_thin_log_says_so(folder: Path) -> None:
+def test_a_log_with_too_little_data_is_reported(folder: Path) -> None:
     assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
     assert "too thin to say" in run("memory", "fit", "--data", folder).out
     assert run("memory", "fit", "--data", folder, "--json").rows[0]["thin"] is True

@@ -34,7 +34,7 @@ def test_an_import_reports_kept_fields_and_is_idempotent(file: Path, tmp_path: P
     assert [each["created"] for each in listed] == [1_714_557_600.0, 1_714_644_000.0]
 
 
-def test_each_user_gets_what_is_theirs_from_standard_input_too(file: Path, tmp_path: Path) -> None:
+def test_each_user_flag_splits_the_import_by_user(file: Path, tmp_path: Path) -> None:
     said = file.read_text("utf-8")
     command: list[str | Path] = [*IMPORT, "-", "--user", "carol", "--each-user", "--data", tmp_path]
     done = run_process(*command, "--json", said=said)
@@ -43,7 +43,7 @@ def test_each_user_gets_what_is_theirs_from_standard_input_too(file: Path, tmp_p
     assert [(each["id"], each["memory"], each["user_id"]) for each in given["results"]] == [("2", "Bob sings", "bob")]
 
 
-def test_a_trial_leaves_nothing_behind(file: Path, tmp_path: Path) -> None:
+def test_a_dry_run_writes_nothing(file: Path, tmp_path: Path) -> None:
     command: list[str | Path] = [*IMPORT, file, "--user", "ann", "--data", tmp_path / "data"]
     assert "2 records would be imported" in run(*command, "--dry-run").out
     assert not (tmp_path / "data").exists()
@@ -52,7 +52,7 @@ def test_a_trial_leaves_nothing_behind(file: Path, tmp_path: Path) -> None:
     assert (row["written"], row["known"]) == (0, 2)
 
 
-def test_mistakes_are_named(file: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(file: Path, tmp_path: Path) -> None:
     data: list[str | Path] = ["--data", tmp_path / "data", "--user", "ann"]
     assert "the formats are mem0, letta" in mistaken(run("memory", "import", "--from", "memo", file, *data))
     assert "go with --from" in mistaken(run("memory", "import", "--trust", file, *data))

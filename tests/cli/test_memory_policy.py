@@ -1,4 +1,4 @@
-"""`mindstream memory policy`: shows each setting with where it is from, sets it for one memory; recall obeys it."""
+"""`mindstream memory policy`: shows each setting with its source, and sets it for one memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def value(folder: Path, name: str, **environment: str) -> tuple[object, object]:
     return next((row["value"], row["from"]) for row in rows if row["name"] == name)
 
 
-def test_settings_are_shown_with_where_they_are_from(folder: Path) -> None:
+def test_settings_are_shown_with_their_source(folder: Path) -> None:
     assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
     assert value(folder, "base") == (2.0, "default")
     done = run("memory", "policy", "base=3", "reranked=7", "--data", folder)
@@ -31,7 +31,7 @@ def test_an_invalid_setting_is_refused_and_changes_nothing(folder: Path) -> None
     assert value(folder, "base") == (2.0, "default")
 
 
-def test_recall_ranks_anew_by_a_model_that_is_named(door: FakeEndpoint, folder: Path) -> None:
+def test_recall_can_be_reranked_by_a_named_model(door: FakeEndpoint, folder: Path) -> None:
     for fact in ("Ann bakes bread.", "The bread lies there."):
         assert run("memory", "retain", fact, "--data", folder).code == 0
     door.otherwise = Says('{"best": [2, 1]}')
@@ -41,7 +41,7 @@ def test_recall_ranks_anew_by_a_model_that_is_named(door: FakeEndpoint, folder: 
     mistaken(run("memory", "recall", "bread", "--reranker", "model", "--data", folder))
 
 
-def test_the_retention_policy_is_shown_and_set(folder: Path) -> None:
+def test_the_retention_policy_can_be_shown_and_set(folder: Path) -> None:
     assert run("memory", "retain", "Otto has a greenhouse.", "--data", folder).code == 0
     assert value(folder, "retention") == ("keep", "default")
     assert "keeps everything" in run("memory", "sleep", "--data", folder).err

@@ -11,7 +11,7 @@ TALK = "The noise keeps me awake, and my bedroom is too bright.\nMake me a plan,
 
 @pytest.fixture(scope="module")
 def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder in which ann and bob have talked, only to be read."""
+    """A data folder with conversations of ann and bob, for reading only."""
     folder = tmp_path_factory.mktemp("talked")
     options = ("--data", folder, "--session", "a monday")
     assert run("chat", *options, "--user", "bob", said="I drink coffee until midnight.\n" + TALK).code == 0
@@ -34,7 +34,7 @@ def test_a_mind_file_is_a_memory_export_with_a_longer_header(talked: Path, expor
     }  # fmt: skip
 
 
-def test_a_mind_goes_on_elsewhere_under_another_name(exported: str, folder: Path) -> None:
+def test_a_mind_can_be_continued_elsewhere_under_another_name(exported: str, folder: Path) -> None:
     options = ("mind", "import", "-", "--data", folder, "--user", "carol")
     (row,) = run(*options, "--json", said=exported).rows
     assert row["written"] == len(exported.splitlines()) - 1
@@ -47,7 +47,7 @@ def test_a_mind_goes_on_elsewhere_under_another_name(exported: str, folder: Path
     assert "noise" in asked.out.partition("What do you remember")[2]
 
 
-def test_without_a_name_it_keeps_its_own(exported: str, folder: Path, tmp_path: Path) -> None:
+def test_without_a_user_flag_the_mind_keeps_its_name(exported: str, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "ann.mind"
     file.write_text(exported.replace('"pack":"sleep"', '"pack":"tea"'), "utf-8")
     told = run("mind", "import", file, "--data", folder).out
@@ -56,7 +56,7 @@ def test_without_a_name_it_keeps_its_own(exported: str, folder: Path, tmp_path: 
 
 
 def settings(**habits: object) -> str:
-    """Return a header that says how a mind was talked to."""
+    """Return a header that describes the conversation with a mind."""
     return json.dumps({"mindstream": "mind", "format": 1, "user": "ann", "settings": habits})
 
 
@@ -69,7 +69,7 @@ def settings(**habits: object) -> str:
         ([settings(gate="\x1b[31mred")], "settings: names of a pack, a gate and models were expected"),
     ],
 )
-def test_a_mind_is_checked_whole_before_anything_is_written(lines: list[str], told: str, folder: Path) -> None:
+def test_a_mind_file_is_checked_completely_before_writing(lines: list[str], told: str, folder: Path) -> None:
     assert told in mistaken(run("mind", "import", "-", "--data", folder, said="\n".join(lines)))
     assert not folder.exists()
 
@@ -77,7 +77,7 @@ def test_a_mind_is_checked_whole_before_anything_is_written(lines: list[str], to
 @pytest.mark.parametrize(
     "name", ["http://evil.example/v1#m", "openai:gpt-5@https://evil.example/v1", "HTTPS://evil.example#x"]
 )
-def test_a_model_at_an_address_is_named_and_not_offered(name: str, folder: Path) -> None:
+def test_a_model_address_of_a_file_is_reported_and_not_used(name: str, folder: Path) -> None:
     text = settings(models={"default": name, "talker": "ollama:tiny", "reasoner": name})
     done = run("mind", "import", "-", "--data", folder, said=text)
     before, _, command = done.out.partition("continue with it:")
@@ -87,7 +87,7 @@ def test_a_model_at_an_address_is_named_and_not_offered(name: str, folder: Path)
     assert row["left_out"] == [name] and "evil" not in row["go_on"]
 
 
-def test_a_mind_is_no_memory(exported: str, folder: Path) -> None:
+def test_a_mind_file_is_not_a_memory_export(exported: str, folder: Path) -> None:
     assert "`mindstream mind import`" in mistaken(run("memory", "import", "--data", folder, said=exported))
 
 

@@ -32,27 +32,29 @@ MISTAKES = [
 @pytest.mark.parametrize(
     ("arguments", "told"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
-def test_a_mistake_gets_one_sentence(arguments: list[str], told: str, folder: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(
+    arguments: list[str], told: str, folder: Path, tmp_path: Path
+) -> None:
     data = [] if "--data" in arguments or arguments[0] in ("whistle",) else ["--data", str(folder)]
     with contextlib.chdir(tmp_path):
         assert told in mistaken(run(*arguments, *data, said="The noise keeps me awake.\n"))
 
 
-def test_a_damaged_database_is_said_to_be_damaged(folder: Path) -> None:
+def test_a_damaged_database_is_reported(folder: Path) -> None:
     folder.mkdir()
     (folder / "mindstream.db").write_bytes(b"this is no database " * 500)
     assert "damaged" in mistaken(run("chat", "--data", folder, said="hello"))
     assert "damaged" in mistaken(run("memory", "list", "--data", folder))
 
 
-def test_a_database_of_another_program_is_left_alone(folder: Path) -> None:
+def test_a_database_of_another_program_is_left_unchanged(folder: Path) -> None:
     folder.mkdir()
     with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as connection:
         connection.execute("CREATE TABLE music (title)")
     assert "another program" in mistaken(run("chat", "--data", folder, said="hello"))
 
 
-def test_a_database_that_another_program_holds_is_said_to_be_held(folder: Path) -> None:
+def test_a_locked_database_is_reported(folder: Path) -> None:
     run("chat", "--data", folder, said="hello")
     with contextlib.closing(sqlite3.connect(folder / "mindstream.db", isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
@@ -71,13 +73,13 @@ def tiny(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", place], check=True)
 
 
-def test_a_disk_that_fills_up_ends_a_piped_conversation_with_a_sentence(tiny: Path) -> None:
+def test_a_full_disk_ends_a_piped_conversation_with_one_sentence(tiny: Path) -> None:
     done = run("chat", "--data", tiny / "data", said="I sleep badly, and the noise keeps me awake.\n" * 300)
     assert done.code == 2
     assert len(done.err.splitlines()) == 1 and "disk is full" in done.err
 
 
-def test_our_own_fault_leaves_its_traceback_in_a_file(folder: Path, tmp_path: Path) -> None:
+def test_an_internal_error_writes_its_traceback_to_a_file(folder: Path, tmp_path: Path) -> None:
     broken = tmp_path / "mindstream_broken"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(
@@ -105,7 +107,7 @@ def test_a_timeout_is_explained_in_a_sentence(
     assert "TimeoutError" not in told and "fault of mindstream" not in told
 
 
-def test_a_reasoner_that_fails_is_no_line_in_a_talk_unless_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
+def test_reasoner_failures_are_shown_only_with_debug(folder: Path, tmp_path: Path) -> None:
     broken = tmp_path / "mindstream_broken"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(

@@ -11,11 +11,11 @@ UTTERANCE = "The noise keeps me awake.\n"
 
 
 def talks(door: FakeEndpoint, name: str = "one") -> list[str]:
-    """The flags of a talk in which stand-ins do all but talk."""
+    """The flags of a conversation in which rules do everything except talk."""
     return ["--model", "rules", "--role", f"talker={door.url}#{name}"]
 
 
-def test_roles_are_given_one_by_one_or_in_a_row(folder: Path, door: FakeEndpoint) -> None:
+def test_role_flags_can_be_repeated_or_combined(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello from the talker.")
     table = (f"talker={door.url}#one", "reasoner=rules")
     for flags in (("--role", *table), [word for each in table for word in ("--role", each)]):
@@ -28,10 +28,10 @@ def test_roles_are_given_one_by_one_or_in_a_row(folder: Path, door: FakeEndpoint
         }  # fmt: skip
 
 
-def test_a_role_without_a_model_is_named_before_anything_is_heard(folder: Path) -> None:
+def test_a_role_without_a_model_is_named_before_any_message_is_read(folder: Path) -> None:
     done = run("chat", "--data", folder, "--role", "talker=http://127.0.0.1:9/v1#m", said=UTTERANCE)
     assert (done.code, done.out) == (2, "") and "no model is named for the role 'reasoner'" in done.err
-    assert "--role reasoner=MODEL" in done.err and " = " not in done.err, "one form: what was typed"
+    assert "--role reasoner=MODEL" in done.err and " = " not in done.err, "only the typed form"
 
 
 def test_a_conversation_needs_one_configured_responder(folder: Path, door: FakeEndpoint) -> None:
@@ -39,18 +39,18 @@ def test_a_conversation_needs_one_configured_responder(folder: Path, door: FakeE
     flags = ["--data", str(folder), "--json", *talks(door)]
     done = run("chat", *flags, said=UTTERANCE * 2)
     assert done.code == 2 and [row["model"] for row in done.events("said")] == ["unavailable"] * 2
-    assert len(done.events("heard")) == 2, "what was said is kept"
+    assert len(done.events("heard")) == 2, "the conversation is stored"
     door.otherwise = Says("Hello.")
     assert run("chat", *flags, said=UTTERANCE).code == 0
 
 
-def test_a_model_may_be_silent_as_long_as_configured(folder: Path, door: FakeEndpoint) -> None:
+def test_the_timeout_of_a_silent_model_can_be_set(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Stalls()
     done = run("chat", "--data", folder, "--json", "--model", f"{door.url}#one", "--patience", ".2", said=UTTERANCE)
     assert "said nothing for 0.2 s" in str(done.events("error")[0]["text"])
 
 
-def test_poured_lines_are_heard_while_an_answer_is_being_written(folder: Path, door: FakeEndpoint) -> None:
+def test_with_no_wait_lines_are_accepted_during_an_answer(folder: Path, door: FakeEndpoint) -> None:
     door.will(Says("Wait for it", step=True))
     process = subprocess.Popen(
         [*COMMAND, "chat", "--data", folder, "--json", "--no-wait", *talks(door, "slow")],
@@ -81,7 +81,7 @@ def test_a_recorded_conversation_plays_back(folder: Path, tmp_path: Path, door: 
     assert done.events("said")[0]["text"] == "Words that no rule would find."
 
 
-def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpoint) -> None:
+def test_a_model_failure_is_explained_in_full_once(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Fails(401, "Incorrect API key provided")
     done = run("chat", "--data", folder, "--model", f"{door.url}#one", said=UTTERANCE * 3)
     assert done.code == 2
@@ -89,7 +89,7 @@ def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpo
     assert done.out.count("\ncoach: ") == 3
 
 
-def test_a_budget_that_is_spent_leaves_the_answers_to_a_fallback_alone(folder: Path, door: FakeEndpoint) -> None:
+def test_after_a_spent_budget_only_a_fallback_answers(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("Many words.", usage=(7_000, 2_000))
     for fallback, answers in (((), "unavailable"), (("--fallback", "rules"), "rules")):
         model = ("--max-tokens", "9000", *talks(door), *fallback)
@@ -99,7 +99,7 @@ def test_a_budget_that_is_spent_leaves_the_answers_to_a_fallback_alone(folder: P
         assert fallback or "9000 tokens that were allowed" in done.events("error")[0]["text"]
 
 
-def test_a_person_s_own_words_are_put_to_the_model(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:
+def test_custom_prompts_are_sent_to_the_model(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:
     (tmp_path / "talk.md").write_text("# user\nSay it in rhyme: {{ utterance }}")
     run("chat", "--data", folder, *talks(door), "--prompts", tmp_path, said=UTTERANCE)
     (asked,) = door.chats

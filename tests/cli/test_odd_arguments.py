@@ -27,7 +27,7 @@ ODD = [
 
 
 @pytest.mark.parametrize(("arguments", "told"), ODD, ids=[" ".join(arguments)[:40] for arguments, _ in ODD])
-def test_an_odd_argument_gets_one_sentence(
+def test_unusual_arguments_are_refused_in_one_sentence(
     arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -38,19 +38,19 @@ def test_an_odd_argument_gets_one_sentence(
 
 
 @pytest.mark.parametrize("name", ["auth0|1234", format_iso(1e9), "a:b|c", "urn:uuid:1", "é:1", "10:30"])
-def test_names_as_others_give_them_and_sessions_as_we_do_are_taken(name: str) -> None:
+def test_names_of_other_systems_and_generated_sessions_are_accepted(name: str) -> None:
     assert checked_name(name) == name
 
 
 @pytest.mark.parametrize(
     "name", ["", " ", ":a", "|a", "../a", "a\nb", "a\x00b", "a\u202eb", "a;b", "a$b", "a!b", "a" * 101]
 )
-def test_other_names_are_not_taken(name: str) -> None:
+def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="letters, digits, spaces"):
         checked_name(name)
 
 
-def test_a_session_is_gone_on_with_under_the_name_that_was_printed(folder: Path) -> None:
+def test_a_session_can_be_continued_by_its_printed_name(folder: Path) -> None:
     user = "auth0|12:34"
     opened, *_ = run_process(
         "chat", "--data", folder, "--user", user, "--json", said="The noise keeps me awake.\n"

@@ -1,4 +1,4 @@
-"""What an earlier version has written opens in every room: it goes on, or is refused in a sentence (tests/folders)."""
+"""Data of an earlier version (tests/folders) works with every command, or is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def unpacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def written(unpacked: Path, tmp_path: Path) -> Path:
-    """Two folders of an earlier version: `people`, where users talk, solve, live and share, and `town`."""
+    """Two data folders of an earlier version: `people` (chat, plans, lives, pools) and `town`."""
     return shutil.copytree(unpacked, tmp_path / "written")
 
 
 def on(folder: Path, *words: str) -> Done:
-    """Run a command on a folder; every problem is reported in a sentence."""
+    """Run a command on a folder; check that a problem is reported in a sentence."""
     done = run(*words, "--data", folder)
     assert done.code in (0, 1, 2), done.err
     assert "Traceback" not in done.err and (done.code != 2 or len(done.err.splitlines()) == 1), done.err
@@ -43,7 +43,7 @@ def on(folder: Path, *words: str) -> Done:
 
 
 @pytest.mark.parametrize("place", ["people", "town"])
-async def test_every_row_is_read_and_those_of_kinds_that_are_no_more_are_kept(written: Path, place: str) -> None:
+async def test_every_row_is_read_and_rows_of_removed_kinds_are_kept(written: Path, place: str) -> None:
     with sqlite3.connect(written / place / "mindstream.db") as connection:
         before = connection.execute("SELECT seq, kind, payload FROM log ORDER BY seq").fetchall()
     store = SqliteStore(written / place)
@@ -53,13 +53,13 @@ async def test_every_row_is_read_and_those_of_kinds_that_are_no_more_are_kept(wr
         (seq, kind) for seq, kind, _ in before
     ]
     unread = Counter(row.event.named for row in rows if isinstance(row.event, Unknown))
-    assert not set(unread) & every_kind().keys(), "rows of kinds that there are still, and that cannot be read"
+    assert not set(unread) & every_kind().keys(), "unreadable rows of kinds that still exist"
     for row, (_, kind, payload) in zip(rows, before, strict=True):
         if isinstance(row.event, Unknown):
-            assert row.event.entry() == (kind, payload), "it is written again as it stands"
+            assert row.event.entry() == (kind, payload), "it is written unchanged"
 
 
-def test_the_doctor_finds_it_whole_and_a_log_is_printed(written: Path) -> None:
+def test_the_doctor_finds_no_damage_and_the_log_is_printed(written: Path) -> None:
     for place in ("people", "town"):
         found = [row for row in on(written / place, "doctor", "--json").rows if row["topic"] == "data"]
         assert found and all(row["state"] != "broken" for row in found), found
@@ -67,7 +67,7 @@ def test_the_doctor_finds_it_whole_and_a_log_is_printed(written: Path) -> None:
         assert on(written / place, "log", "--all", "--json").rows
 
 
-async def test_a_talk_goes_on_from_what_was_believed_and_planned(written: Path) -> None:
+async def test_a_conversation_continues_with_its_belief_and_plan(written: Path) -> None:
     async with Mind.open(written / "people", user="ann", session="later", responder=Coach.using()) as mind:
         belief, plan = Coach.of(mind).belief, Coach.of(mind).plan
         assert belief.version > 5 and belief.value.phase == "planning" and plan.now is not None
@@ -77,7 +77,7 @@ async def test_a_talk_goes_on_from_what_was_believed_and_planned(written: Path) 
         assert Coach.of(mind).belief.version >= belief.version and Coach.of(mind).plan.steps
 
 
-async def test_an_alarm_of_a_session_is_known_when_it_resumes(written: Path) -> None:
+async def test_alarms_of_a_resumed_session_are_known(written: Path) -> None:
     async with Mind.open(written / "people", user="bob", session="night", responder=Coach.using()) as mind:
         alarms = [row.event for row in await mind.memory.store.events(key_of("bob"), kinds=["alarmed"])]
         assert [event.strength for event in alarms if isinstance(event, Alarmed)] == ["hint", "sure"]
@@ -97,13 +97,13 @@ ROOMS = {
 }
 
 
-def test_each_room_shows_what_it_holds(written: Path) -> None:
+def test_every_command_group_shows_its_stored_data(written: Path) -> None:
     for words, shown in ROOMS.items():
         done = on(written / ("town" if words.startswith("town") else "people"), *words.split())
         assert done.code == 0 and shown in done.out, words
 
 
-def test_a_life_says_how_it_stands_and_lets_itself_be_steered(written: Path) -> None:
+def test_a_stored_life_can_be_shown_and_controlled(written: Path) -> None:
     emil = ("--user", "emil")
     stands = on(written / "people", "life", "status", *emil)
     assert "ferry Marta" in stands.out and "lunch" in stands.out
@@ -114,7 +114,7 @@ def test_a_life_says_how_it_stands_and_lets_itself_be_steered(written: Path) -> 
     assert "ferry Marta" in on(written / "people", "life", "status", *emil).out
 
 
-def test_a_town_lives_on(written: Path) -> None:
+def test_a_stored_town_can_be_continued(written: Path) -> None:
     done = on(written / "town", "town", "resume", "--hours", "1")
     assert done.code == 0 and "12:30" in done.out
     assert "12:30" in on(written / "town", "town", "status").out

@@ -11,7 +11,7 @@ def test_shipped_packs_are_listed() -> None:
     assert "sleep" in [row["name"] for row in run("packs", "--json").rows]
 
 
-def test_a_new_pack_can_be_talked_to_and_checked(tmp_path: Path, folder: Path) -> None:
+def test_a_new_pack_can_be_used_and_checked(tmp_path: Path, folder: Path) -> None:
     mine = tmp_path / "mine"
     assert "pack check" in run("pack", "new", mine).out
     assert "is there already" in mistaken(run("pack", "new", mine))
@@ -21,7 +21,7 @@ def test_a_new_pack_can_be_talked_to_and_checked(tmp_path: Path, folder: Path) -
 
 
 @pytest.mark.parametrize("path", ["./mine", "mine/", "~/here/mine"])
-def test_a_new_pack_is_talked_to_by_whatever_path_it_is_named(
+def test_a_pack_is_found_by_any_form_of_its_path(
     path: str, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = tmp_path / "here"
@@ -34,7 +34,7 @@ def test_a_new_pack_is_talked_to_by_whatever_path_it_is_named(
     assert [row["pack"] for row in done.events("opened")] == ["mine"]
 
 
-def test_a_pack_that_is_broken_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_a_broken_pack_is_refused_with_its_line(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     run("pack", "new", mine)
     pack = mine / "pack.yaml"

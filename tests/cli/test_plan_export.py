@@ -1,4 +1,4 @@
-"""`mindstream plan export --solved`: the runs of a log that a planner solved by itself, in the words of its prompt."""
+"""`mindstream plan export --solved`: runs of a log solved by the planner itself, in its prompt format."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def test_only_runs_solved_by_their_original_plan_are_exported(door: FakeEndpoint
     solve("How long is the osk in miles?", PLAN.format("Osk"), "52 miles")
     lacks = "MISSING E1: it"
     solve("How deep is it?", PLAN.format("deep"), lacks, PLAN.format("depth"), lacks)
-    solve("How wide is it?", PLAN.format("wide"), lacks, PLAN.format("width"), "12 m")  # replanned
+    solve("How wide is it?", PLAN.format("wide"), lacks, PLAN.format("width"), "12 m")  # planned again
     solve("Who knows?", "Nobody.")  # no plan
     solve("Which is it?", "The Osk.", flags=("--how", "react"))
     solve("Where is it?", "There.", flags=("--how", "direct"))
-    solve("How long is the Osk?", "84 km")  # remembered
+    solve("How long is the Osk?", "84 km")  # a reused plan
     given = tmp_path / "given.txt"
     given.write_text("Question: How far?\n#E1 = search_documents[far]\n")
     door.will(Says("84 km"))
     run("plan", "run", given, *tools, "--data", folder, "--model", f"{door.url}#m")
-    run("solve", "How is the Osk?", *tools, "--data", folder)  # no model: a quotation
+    run("solve", "How is the Osk?", *tools, "--data", folder)  # without a model: a quotation
     left = len(door.chats)
-    assert left == 2 + 2 + 4 + 4 + 1 + 1 + 1 + 1 + 1, "each was asked as this test takes it to be"
+    assert left == 2 + 2 + 4 + 4 + 1 + 1 + 1 + 1 + 1, "the runs are the expected ones"
 
     done = run("plan", "export", "--solved", *tools, "--data", folder)
     tasks = [row["messages"][1]["content"] for row in done.rows]

@@ -58,7 +58,7 @@ def test_a_plan_runs_exactly_when_the_check_finds_nothing(
     assert began == (checked.code == 0), (checked.out, checked.err, done.err)
 
 
-def test_what_solve_saves_checks_and_runs_with_the_flags_it_was_made_with(tmp_path: Path) -> None:
+def test_a_saved_plan_passes_the_check_and_runs_with_the_same_flags(tmp_path: Path) -> None:
     (tmp_path / "shelf").mkdir()
     (tmp_path / "shelf" / "tea.txt").write_text("Tea is in the cup.")
     where, saved = ("--docs", tmp_path / "shelf", "--data", tmp_path / "d"), tmp_path / "saved.json"
@@ -82,7 +82,7 @@ def test_a_plan_is_drawn_as_mermaid_or_as_lines(file: Path) -> None:
     assert "   E2 calculator[#E1 + 12]  ← E1" in run("plan", "draw", file, "--as", "text").out
 
 
-def test_a_step_is_changed_added_and_taken_away_in_the_file_s_own_form(file: Path, tmp_path: Path) -> None:
+def test_steps_are_edited_in_the_format_of_the_file(file: Path, tmp_path: Path) -> None:
     done = run("plan", "edit", file, "--step", "E2", "--input", "#E1 + 13")
     assert done.code == 0 and "~ E2: arguments" in done.out
     assert file.read_text() == TEXT.replace("12", "13")
@@ -97,7 +97,7 @@ def test_a_step_is_changed_added_and_taken_away_in_the_file_s_own_form(file: Pat
     assert [step.id for step in Plan.load(kept.read_text()).steps] == ["E2"]
 
 
-def test_an_edit_that_cannot_be_made_leaves_the_file_as_it_is(file: Path, tmp_path: Path) -> None:
+def test_an_impossible_edit_leaves_the_file_unchanged(file: Path, tmp_path: Path) -> None:
     assert "there is no step 'E7'" in mistaken(run("plan", "edit", file, "--step", "E7", "--input", "x"))
     assert "name the step to change" in mistaken(run("plan", "edit", file, "--input", "x"))
     assert "without a terminal name the change" in mistaken(run("plan", "edit", file))

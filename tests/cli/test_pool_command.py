@@ -8,7 +8,7 @@ from pathlib import Path
 from running import mistaken, run
 
 
-def test_from_a_draft_to_an_export(folder: Path, tmp_path: Path) -> None:
+def test_a_pool_can_be_used_from_draft_rubric_to_export(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     rubric, pairs = tmp_path / "rubric.toml", tmp_path / "pairs.jsonl"
     assert run("pool", "create", "verse", "--open", "--domain", "couplets", *where).code == 0
@@ -36,7 +36,7 @@ def test_from_a_draft_to_an_export(folder: Path, tmp_path: Path) -> None:
     assert run("pool", "withdraw", "verse", "--writer", "ann", *where).code == 0
 
 
-def test_a_rejected_pair_is_told_by_the_exit_code(folder: Path, tmp_path: Path) -> None:
+def test_a_rejected_pair_gives_exit_code_1(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", *where)
     run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
@@ -45,7 +45,7 @@ def test_a_rejected_pair_is_told_by_the_exit_code(folder: Path, tmp_path: Path) 
     assert done.code == 1 and "only repeats the query" in done.out
 
 
-def test_adding_says_of_each_pair_whether_it_is_served_or_why_not(folder: Path, tmp_path: Path) -> None:
+def test_adding_a_pair_reports_whether_it_is_served(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", *where)
     run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
@@ -75,7 +75,7 @@ def test_the_owner_adds_and_removes_members_and_sees_them(folder: Path) -> None:
     assert run("pool", "members", "open", "--remove", "*", "--add", "ann", *where).out == "olga (owner)\nann\n"
 
 
-def test_mistakes_are_one_sentence(folder: Path, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder)
     assert "pool create nix" in mistaken(run("pool", "recall", "nix", "x", *where))
     run("pool", "create", "verse", "--open", *where)

@@ -1,4 +1,4 @@
-"""`--pool NAME` of chat, solve and live: a pool that the user is a member of, or a clear word why not."""
+"""`--pool NAME` of chat, solve and live: a pool of which the user is a member, or a clear error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_an_unknown_pool_and_a_non_member_are_refused(where: tuple[str, ...], co
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_a_member_talks_solves_and_lives_with_it(where: tuple[str, ...], command: tuple[str, ...]) -> None:
+def test_a_member_can_use_a_pool_in_chat_solve_and_live(where: tuple[str, ...], command: tuple[str, ...]) -> None:
     done = run(*command, "--pool", "verse", "--user", "ann", *where, said="hello\n")
     assert done.code == 0, done.err
 

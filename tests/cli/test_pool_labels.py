@@ -1,4 +1,4 @@
-"""A model says which exemplars make an answer likely (Gao 2024, eq. 1), and `mindstream pool train` teaches that."""
+"""A model labels which exemplars make an answer likely (Gao 2024, eq. 1), for `mindstream pool train`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NO_COMPLETIONS = Fails(404, "This is a chat model")
 
 
 def named(asked: Asked) -> str:
-    """Return the name of the prompt that a request is of, as the schema of its reply has it."""
+    """Return the name of the prompt of a request, from its reply schema."""
     return str(asked.body.get("response_format", {}).get("json_schema", {}).get("name", ""))
 
 
 def states(alike: Callable[[tuple[str, str], tuple[str, str]], bool]) -> Callable[[Asked], Behaviour]:
-    """Answer `does_it_help`: 90 for examples that are alike, else 10; an endpoint for chat alone."""
+    """Answer `does_it_help` with 90 for similar examples and 10 for others, as a chat-only endpoint."""
 
     def answer(asked: Asked) -> Behaviour:
         if named(asked) != "does_it_help":
@@ -67,7 +67,7 @@ def weights(folder: Path) -> Any:
     return json.loads(asyncio.run(read()))["matrix"]
 
 
-def test_what_a_model_states_reaches_training_and_another_labeller_gives_another_version(
+def test_stated_labels_are_used_for_training_and_each_labeller_gives_a_version(
     door: FakeEndpoint, tmp_path: Path
 ) -> None:
     made = []
@@ -106,7 +106,7 @@ def test_a_failing_labeller_is_an_error_and_its_labels_are_kept(door: FakeEndpoi
     assert SIZE - 20 <= left <= SIZE - 16 and "version 2, after version 1" in done.out
 
 
-def test_prose_instead_of_numbers_teaches_nothing(door: FakeEndpoint, tmp_path: Path) -> None:
+def test_labels_without_numbers_train_nothing(door: FakeEndpoint, tmp_path: Path) -> None:
     where = filled(tmp_path / "data", tmp_path)
     door.otherwise = lambda asked: Says("They all help.") if named(asked) else NO_COMPLETIONS
     failed = train(door, where)
@@ -115,7 +115,7 @@ def test_prose_instead_of_numbers_teaches_nothing(door: FakeEndpoint, tmp_path: 
 
 
 def echoed(asked: Asked) -> Behaviour:
-    """Speak as vLLM does: the prompt comes back with the log-probabilities of its tokens, each word one."""
+    """Answer like vLLM: the prompt is returned with the log-probabilities of its tokens, one per word."""
     if not asked.path.endswith("/v1/completions"):
         return Fails(500, "only completions")
     text = asked.body["prompt"]
@@ -126,13 +126,11 @@ def echoed(asked: Asked) -> Behaviour:
     return Sends(json.dumps({"choices": [{"text": text, "logprobs": told}]}))
 
 
-def test_log_probabilities_of_an_endpoint_reach_training_and_their_calls_are_limited(
-    door: FakeEndpoint, tmp_path: Path
-) -> None:
+def test_log_probabilities_are_used_for_training_within_the_call_limit(door: FakeEndpoint, tmp_path: Path) -> None:
     where = filled(tmp_path / "data", tmp_path)
     door.otherwise = echoed
     limited = train(door, where, "--max-calls", "100")
     assert limited.code == 2 and "100 of the 100 calls" in limited.err
     row = train(door, where, "--json").rows[0]
     assert (row["basis"], row["held"]) == ("logprobs", True)
-    assert SIZE * 16 + 2 <= len(door.asked) < SIZE * 17 + 2, "of the pairs that were broken off in the middle"
+    assert SIZE * 16 + 2 <= len(door.asked) < SIZE * 17 + 2, "only the pairs of the interrupted batch"

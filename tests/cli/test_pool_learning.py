@@ -1,4 +1,4 @@
-"""`mindstream pool train`, `curve` and `trim`: what a pool has learned, and how large it does best."""
+"""`mindstream pool train`, `curve` and `trim`: what a pool has learned, and its best size."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def where(folder: Path, tmp_path: Path) -> tuple[str | Path, ...]:
     return where
 
 
-def test_recall_and_why_name_the_version_and_train_says_what_the_check_did(where: tuple[str | Path, ...]) -> None:
+def test_recall_names_the_version_and_train_reports_the_check(where: tuple[str | Path, ...]) -> None:
     found = run("pool", "recall", "verse", "Write a toast to sand", "-k", "1", *where)
     assert found.out.startswith("Question: ") and "ranked by version 1 of the retriever" in found.err
     row = run("pool", "recall", "verse", "Write a toast to sand", "-k", "1", "--json", *where).rows[0]
@@ -52,9 +52,7 @@ def test_recall_and_why_name_the_version_and_train_says_what_the_check_did(where
     assert f"were made by {EMBEDDER}, and it was opened with {OTHER}" in other.err
 
 
-def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(
-    where: tuple[str | Path, ...], tmp_path: Path
-) -> None:
+def test_the_curve_is_output_as_text_json_and_svg(where: tuple[str | Path, ...], tmp_path: Path) -> None:
     picture = tmp_path / "c.svg"
     told = run("pool", "curve", "verse", "--svg", picture, *where).out
     assert f"best size: {SIZE} ({SIZE} were added by hand, and stay)" in told and "t: trained" in told
@@ -67,7 +65,7 @@ def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(
     assert [each["number"] for each in versions["points"]] == [1]
 
 
-def test_a_pool_is_trimmed_to_its_best_size(where: tuple[str | Path, ...], tmp_path: Path) -> None:
+def test_a_pool_can_be_trimmed_to_its_best_size(where: tuple[str | Path, ...], tmp_path: Path) -> None:
     more = write_pairs(tmp_path / "more.jsonl", 10, SIZE)
     run("pool", "import", "verse", more, "--writer", "ann", *where)
     best = run("pool", "curve", "verse", "--json", *where).rows[0]["best"]
@@ -80,7 +78,7 @@ def test_a_pool_is_trimmed_to_its_best_size(where: tuple[str | Path, ...], tmp_p
     )
 
 
-def test_a_pool_that_is_too_small_says_so(folder: Path) -> None:
+def test_a_pool_that_is_too_small_is_reported(folder: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", *where)
     assert f"0 exemplars to learn from, and {LEAST} are wanted" in mistaken(run("pool", "train", "verse", *where))

@@ -1,4 +1,4 @@
-"""`chat --offer`, `solve --offer`, `pool share` and `pool helped`: what a person lets others learn from."""
+"""`chat --offer`, `solve --offer`, `pool share` and `pool helped`: exemplars offered to others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_answer_is_offered_with_permission_and_private_until_shared(
     assert ANSWER in shown(where, "ann") and ANSWER not in shown(where, "ben") and ANSWER not in shown(where, "olga")
     assert "no exemplar that you may read" in mistaken(run("pool", "why", "verse", id_, "--user", "olga", *where))
     told = run("pool", "why", "verse", id_, "--json", "--user", "ann", *where).rows[0]
-    assert len(told["examples"]) == 1, "what stood before it is part of it"
+    assert len(told["examples"]) == 1, "the preceding message is part of the pair"
     assert "has offered no pair" in mistaken(run("pool", "share", "verse", id_, "--user", "ben", *where))
     assert run("pool", "share", "verse", id_, "--user", "ann", *where).code == 0
     assert ANSWER in shown(where, "ben")
@@ -53,7 +53,7 @@ def test_exemplars_of_one_pool_are_not_offered_to_another(where: tuple[str | Pat
         assert "can be offered only to 'verse'" in mistaken(refused)
 
 
-def test_a_plan_that_solved_its_task_is_shown_and_offered(where: tuple[str | Path, ...]) -> None:
+def test_a_successful_plan_is_shown_and_offered(where: tuple[str | Path, ...]) -> None:
     done = run("solve", "17.5% of 2480 + 12", "--offer", "verse", "--user", "ann", *where)
     assert "for the pool verse: 17.5% of 2480 + 12" in done.err and "alculator" in done.err
     assert ID.search(done.err) or "verse rejected" in done.err
@@ -61,7 +61,7 @@ def test_a_plan_that_solved_its_task_is_shown_and_offered(where: tuple[str | Pat
     assert "no plan is offered: " in quoted.err
 
 
-def test_feedback_from_the_command_line_is_counted_and_a_stranger_gives_none(where: tuple[str | Path, ...]) -> None:
+def test_feedback_is_counted_and_refused_from_non_members(where: tuple[str | Path, ...]) -> None:
     (row,) = run("pool", "recall", "verse", ASKED, "--json", "--user", "ann", *where).rows
     run("pool", "helped", "verse", row["id"], "yes", "--user", "ann", *where)
     told = run("pool", "helped", "verse", row["id"], "no", "--query", ASKED, "--user", "ben", *where)

@@ -16,7 +16,7 @@ def test_every_prompt_is_listed_with_its_role() -> None:
     assert rows["talk"]["role"] == "talker" and rows["talk"]["own"] is None
 
 
-def test_copied_words_are_used_and_never_written_over(tmp_path: Path) -> None:
+def test_copied_prompts_are_used_and_never_overwritten(tmp_path: Path) -> None:
     words = tmp_path / "words"
     words.mkdir()
     (words / "talk.md").write_text("# user\nSay {{ text }}.\n")
@@ -33,7 +33,7 @@ def test_copied_words_are_used_and_never_written_over(tmp_path: Path) -> None:
     assert "(not changed yet)" in told and str(words / "talk.md") in told
 
 
-def test_a_folder_that_cannot_hold_words_is_told(tmp_path: Path) -> None:
+def test_an_invalid_prompts_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "cannot be written" in mistaken(run("prompts", "copy", tmp_path / "file"))
     assert "does not exist" in mistaken(run("prompts", "--prompts", tmp_path / "nowhere"))

@@ -32,7 +32,7 @@ def said(folder: Path) -> list[str]:
 
 
 async def owners(folder: Path) -> set[tuple[bool, float]]:
-    """Who holds open work: (running, lease)."""
+    """Return the holder of open work as (running, lease)."""
     store = SqliteStore(folder)
     try:
         return {(work.running, work.lease) for work in await store.open_work(key_of("you"))}
@@ -41,7 +41,7 @@ async def owners(folder: Path) -> set[tuple[bool, float]]:
 
 
 def talking(folder: Path, door: FakeEndpoint, *more: str) -> subprocess.Popen[bytes]:
-    """Begin a conversation on pipes, and return in the middle of an answer."""
+    """Start a conversation on pipes and return in the middle of an answer."""
     process = subprocess.Popen(
         [*COMMAND, "chat", "--data", folder, "--json", *more, "--role", f"talker={door.url}#slow", "reasoner=rules"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=interruptible,
@@ -65,7 +65,7 @@ def talking(folder: Path, door: FakeEndpoint, *more: str) -> subprocess.Popen[by
     ],
     ids=["SIGTERM", "SIGHUP", "Ctrl-C twice"],
 )
-def test_the_text_so_far_is_kept(
+def test_a_signal_keeps_the_text_so_far(
     signals: list[signal.Signals], code: int, more: list[str], folder: Path, door: FakeEndpoint
 ) -> None:
     process = talking(folder, door, *more)
@@ -80,7 +80,9 @@ def test_the_text_so_far_is_kept(
 
 
 @pytest.mark.parametrize(("hang_up", "code"), [(False, 143), (True, 129)], ids=["SIGTERM", "the window is closed"])
-def test_the_text_so_far_in_a_terminal_is_kept(hang_up: bool, code: int, folder: Path, door: FakeEndpoint) -> None:
+def test_a_signal_in_a_terminal_keeps_the_text_so_far(
+    hang_up: bool, code: int, folder: Path, door: FakeEndpoint
+) -> None:
     with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow", "reasoner=rules") as screen:
         screen.until("you: ")
         screen.type("The noise keeps me awake.\r")

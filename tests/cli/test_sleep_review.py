@@ -38,7 +38,7 @@ def forgotten(folder: Path) -> set[str]:
     return {row["id"] for row in rows if row.get("forgotten")}
 
 
-def test_a_sleep_is_answered_without_a_terminal(kept: Path, tmp_path: Path) -> None:
+def test_a_sleep_can_be_reviewed_without_a_terminal(kept: Path, tmp_path: Path) -> None:
     shown = run("memory", "sleep", "--review", "--data", kept)
     assert "would be archived: 2" in shown.out and "fox000001 A fox on the wall" in shown.out
     assert "would be merged" in shown.out and "I dreamt: " in shown.out
@@ -61,7 +61,7 @@ def test_a_sleep_is_answered_without_a_terminal(kept: Path, tmp_path: Path) -> N
     assert "--review or --accept" in mistaken(run("memory", "sleep", "--keep", "fox000001", "--data", kept))
 
 
-def test_a_sleep_is_answered_in_a_terminal(kept: Path) -> None:
+def test_a_sleep_can_be_reviewed_in_a_terminal(kept: Path) -> None:
     with terminal("memory", "sleep", "--review", "--data", kept) as screen:
         screen.until("ids to keep")
         screen.type("perhaps\n")

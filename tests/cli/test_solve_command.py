@@ -1,4 +1,4 @@
-"""`mindstream solve`: in a terminal and without one, with a model behind a real endpoint, stopped and gone on with."""
+"""`mindstream solve`: with and without a terminal, with a model behind an endpoint, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def model(door: FakeEndpoint) -> list[str]:
     return ["--model", f"{door.url}#m"]
 
 
-def test_a_task_is_planned_solved_and_paid_for(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+def test_a_task_is_planned_solved_and_billed(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     door.will(Says(PLAN, usage=(300, 40)), Says("It is 434."), Says("434", usage=(100, 5)))
     kept = tmp_path / "plan.json"
     done = run("solve", "How much is it?", *model(door), "--data", folder, "--save", kept)
-    assert done.code == 0 and done.out == "434\n", "the answer, and nothing else, is on standard output"
+    assert done.code == 0 and done.out == "434\n", "standard output holds only the answer"
     told = done.err.splitlines()
     assert told[0].startswith("about 3 calls of models, ") and told[0].endswith("price not known")
     assert "E1 calculator: 17.5% of 2480" in told and "E2 LLM: Write that 434" in told
@@ -67,7 +67,7 @@ def test_a_tool_allowed_by_name_is_not_called_with_untrusted_text(door: FakeEndp
     assert refused.code == 2 and "accept it with --trust" in refused.err
 
 
-def test_in_a_terminal_steps_are_seen_and_what_changes_things_is_asked_about(door: FakeEndpoint, folder: Path) -> None:
+def test_in_a_terminal_steps_are_shown_and_side_effects_need_approval(door: FakeEndpoint, folder: Path) -> None:
     door.will(Says('#E1 = add[{"a": 2, "b": 3}]\n#E2 = variable[{"name": "#E1"}]\n'), Says("Done."))
     with terminal("solve", "Which?", *model(door), "--data", folder, "--mcp", SERVER) as screen:
         shown = screen.until("Accept these tools? [y/N]")
@@ -84,7 +84,7 @@ def test_in_a_terminal_steps_are_seen_and_what_changes_things_is_asked_about(doo
         assert "2 model calls, 2 tool calls" in screen.rest
 
 
-def test_a_plan_is_shown_edited_and_approved(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+def test_a_plan_can_be_shown_edited_and_approved(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nsed -i s/2480/1000/ "$1"\n')
     editor.chmod(0o755)
@@ -96,7 +96,7 @@ def test_a_plan_is_shown_edited_and_approved(door: FakeEndpoint, folder: Path, t
         screen.type("e\r")
         screen.until("E1 calculator[17.5% of 1000]")
         screen.until("Run it?")
-        assert len(door.chats) == 1, "nothing has run"
+        assert len(door.chats) == 1, "no step has run"
         screen.type("y\r")
         screen.until("~ E1: arguments")
         screen.until("Continue with the changed plan? [y/N]")
@@ -121,10 +121,10 @@ def test_ctrl_c_keeps_the_evidence_and_the_run_resumes(door: FakeEndpoint, folde
     door.will(Says("It is 434."), Says("434"))
     done = run("solve", "--resume", "monday", *model(door), "--data", folder, "--json")
     assert done.rows[0]["answer"] == "434" and done.rows[0]["spent"]["tool_calls"] == 3, "E1, and E2 twice"
-    assert len(door.chats) == 4, "and nobody plans again"
+    assert len(door.chats) == 4, "and no planner is called again"
 
 
-def test_a_failed_model_is_not_replaced_and_the_run_resumes_when_it_is_back(door: FakeEndpoint, folder: Path) -> None:
+def test_after_a_model_failure_the_run_can_be_resumed(door: FakeEndpoint, folder: Path) -> None:
     door.will(Says("#E1 = calculator[6 * 7]\n"), Fails(400, "out of order"))
     done = run("solve", "How many?", *model(door), "--data", folder, "--run", "monday")
     assert done.code != 0 and done.out == "" and "out of order" in done.err
@@ -136,7 +136,7 @@ def test_a_failed_model_is_not_replaced_and_the_run_resumes_when_it_is_back(door
     assert (done.code, done.out) == (0, "Forty-two.\n") and len(door.chats) == 3
 
 
-def test_without_a_model_documents_are_quoted_and_a_model_answers_from_what_was_quoted(
+def test_without_a_model_documents_are_quoted_and_a_model_can_resume(
     door: FakeEndpoint, folder: Path, tmp_path: Path
 ) -> None:
     towns = tmp_path / "towns.txt"
@@ -186,5 +186,5 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "says"), MISTAKES, ids=lambda value: " ".join(value)[:40])
-def test_a_mistake_gets_one_sentence(arguments: list[str], says: str, folder: Path) -> None:
+def test_invalid_arguments_are_refused_in_one_sentence(arguments: list[str], says: str, folder: Path) -> None:
     assert says in mistaken(run(*arguments, "--data", folder))

@@ -24,7 +24,7 @@ def thinks(thought: dict[str, Any]) -> Says:
     return Says(json.dumps(thought))
 
 
-def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
+def test_a_terminal_conversation_with_all_commands(folder: Path) -> None:
     with terminal("chat", "--data", folder) as screen:
         assert screen.until(PROMPT).startswith("no model is configured: rules answer")
         screen.type("The noise keeps me awake.\r")
@@ -53,7 +53,7 @@ def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
     assert len(said(folder)) == 1
 
 
-def test_the_name_of_a_session_is_whole_however_narrow_the_terminal(folder: Path) -> None:
+def test_session_names_are_not_cut_in_narrow_terminals(folder: Path) -> None:
     name = "x" * 100  # as long as a line
     run("chat", "--data", folder, "--session", name, said="The noise keeps me awake.\n")
     with terminal("chat", "--data", folder, "--session", name) as screen:
@@ -65,14 +65,14 @@ def test_the_name_of_a_session_is_whole_however_narrow_the_terminal(folder: Path
         assert screen.ended() == 0
 
 
-def test_a_conversation_can_be_gone_on_with(folder: Path) -> None:
+def test_a_conversation_can_be_continued(folder: Path) -> None:
     run("chat", "--data", folder, "--session", "monday", said="The noise keeps me awake.\n")
     with terminal("chat", "--data", folder, "--session", "monday") as screen:
         assert "you: The noise keeps me awake." in screen.until("coach: ")
         screen.leave()
 
 
-def test_ctrl_c_stops_an_answer_and_keeps_what_was_said_so_far(folder: Path, door: FakeEndpoint) -> None:
+def test_ctrl_c_stops_an_answer_and_keeps_the_text_so_far(folder: Path, door: FakeEndpoint) -> None:
     door.will(Says("This goes on and on and on", step=True))
     with terminal("chat", "--data", folder, "--model", "rules", "--role", f"talker={door.url}#slow") as screen:
         screen.until(PROMPT)
@@ -99,7 +99,7 @@ def test_control_sequences_of_a_model_do_not_reach_the_terminal(folder: Path, do
         assert b"\x1b]0;evil" not in screen.raw and b"\x1b[31m" not in screen.raw
 
 
-def test_a_follow_up_comes_above_what_is_being_typed(folder: Path, door: FakeEndpoint) -> None:
+def test_a_follow_up_is_printed_above_the_input_line(folder: Path, door: FakeEndpoint) -> None:
     more = "One thing more: earplugs may help tonight."
     thought = {"thought": "enough", "patch": {}, "follow_up": more}
 
@@ -132,7 +132,7 @@ def test_a_follow_up_comes_above_what_is_being_typed(folder: Path, door: FakeEnd
 
 
 @pytest.mark.parametrize("command", ["memory", "mind"])
-def test_an_export_to_the_terminal_is_escaped_and_through_a_pipe_is_not(command: str, folder: Path) -> None:
+def test_an_export_is_escaped_in_a_terminal_but_not_in_a_pipe(command: str, folder: Path) -> None:
     odd = "turned \u202ecod.exe\u202c \x9b31m and \u200bhidden"
     run("chat", "--data", folder, said=f"The neighbour's dog keeps me awake: {odd}\n")
     piped = run(command, "export", "-", "--data", folder).out
@@ -146,7 +146,7 @@ def test_an_export_to_the_terminal_is_escaped_and_through_a_pipe_is_not(command:
 
 
 @pytest.mark.parametrize("odd", ["fifo", "link to nothing", "no folder"])
-def test_typed_history_is_kept_in_a_plain_file_or_not_at_all(odd: str, tmp_path: Path) -> None:
+def test_typed_history_is_stored_only_in_a_regular_file(odd: str, tmp_path: Path) -> None:
     path = tmp_path / "history" / "you.txt"
     assert isinstance(_history(path), FileHistory) and path.stat().st_mode & 0o777 == 0o600
     path.unlink()

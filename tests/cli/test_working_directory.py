@@ -19,7 +19,7 @@ NOTE = "mindstream: mindstream.toml in this directory is not read unless it is n
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that would like to decide who answers, in whose words, by which rules, and what code runs."""
+    """A working directory with files that could change the model, prompts, rules and imported code."""
     here = tmp_path / "hostile"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -39,7 +39,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
-def test_a_conversation_takes_nothing_from_the_working_directory(hostile: Path, folder: Path) -> None:
+def test_a_conversation_ignores_files_in_the_working_directory(hostile: Path, folder: Path) -> None:
     before = sorted(hostile.rglob("*"))
     done = run_process("chat", "--pack", "sleep", "--data", folder, "--json", said="The noise keeps me awake.\n")
     assert done.code == 0 and done.err == NOTE
@@ -49,7 +49,7 @@ def test_a_conversation_takes_nothing_from_the_working_directory(hostile: Path, 
     assert sorted(hostile.rglob("*")) == before
 
 
-def test_a_file_that_is_named_is_read_wherever_the_flag_stands(hostile: Path, folder: Path) -> None:
+def test_a_named_settings_file_is_read_at_any_flag_position(hostile: Path, folder: Path) -> None:
     Path("mine.toml").write_text('gate = "learned"\n')
     for words in (
         ["--settings", "mine.toml", "doctor"], ["doctor", "--settings", "mine.toml"], ["doctor", "--settings=mine.toml"]
@@ -61,7 +61,7 @@ def test_a_file_that_is_named_is_read_wherever_the_flag_stands(hostile: Path, fo
     assert "--settings" in mistaken(run("doctor", "--settings"))
 
 
-def test_a_pack_by_name_is_a_shipped_one_and_a_folder_has_a_path(hostile: Path, folder: Path) -> None:
+def test_a_plain_pack_name_is_a_shipped_pack_and_folders_need_a_path(hostile: Path, folder: Path) -> None:
     assert load("sleep").title != "Mine now"
     (hostile / "sleep").rename("mine")
     assert "named by its path, as ./mine" in mistaken(run("pack", "check", "mine"))
@@ -71,7 +71,7 @@ def test_a_pack_by_name_is_a_shipped_one_and_a_folder_has_a_path(hostile: Path, 
         assert load(path).title == "Mine now"
 
 
-def test_a_model_on_the_hub_is_not_a_folder_that_happens_to_lie_here(hostile: Path) -> None:
+def test_a_hub_model_name_is_not_a_local_folder(hostile: Path) -> None:
     Path("all-MiniLM-L6-v2").mkdir()
     with pytest.raises(SettingsError, match=r"name it by its path, st:\./all-MiniLM-L6-v2"):
         SentenceTransformers("all-MiniLM-L6-v2")

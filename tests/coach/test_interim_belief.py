@@ -103,7 +103,7 @@ async def test_a_resumed_run_repeats_no_call(folder: Path) -> None:
         return f"{what} is on its way" + "." * 3_000
 
     def broken(_: Request) -> str:
-        raise KeyError("no model's error: no rule stands in, the run fails")
+        raise KeyError("not a model error: no rule replaces it and the run fails")
 
     think = [[Call("order", '{"what": "earplugs"}')], believe({"sleep_concern": ["noise"]})]
     final = json.dumps({"thought": "ordered"})

@@ -23,7 +23,7 @@ ENGINES = pytest.mark.parametrize("ray", [False, pytest.param(True, marks=needs_
 
 
 def begin_ray() -> None:
-    """Begin Ray in this process, where that is not done."""
+    """Start Ray in this process unless it is running."""
     import ray
 
     if not ray.is_initialized():
@@ -34,7 +34,7 @@ def begin_ray() -> None:
 
 @asynccontextmanager
 async def opened(ray: bool, workers: int = 2) -> AsyncIterator[Engine]:
-    """Open an engine; Ray is begun once for all tests of a process, with workers that find tests' modules."""
+    """Open an engine; Ray is started once per process, with workers that can import the test modules."""
     if ray:
         begin_ray()
     async with open_engine(ray, workers) as engine:
@@ -50,7 +50,7 @@ async def whereabouts() -> str:
 
 
 async def meet(folder: Path, name: str, other: str) -> str:
-    """Wait for another task that is there at the same time."""
+    """Wait for another task that runs at the same time."""
     with (folder / name).open("a") as file:
         file.write("begun\n")
     await asyncio.to_thread(wait_for, folder / other)
@@ -58,7 +58,7 @@ async def meet(folder: Path, name: str, other: str) -> str:
 
 
 def wait_for(path: Path) -> None:
-    """Wait until a file is there."""
+    """Wait until a file exists."""
     while not path.exists():
         time.sleep(0.01)
 
@@ -68,7 +68,7 @@ async def refuse() -> None:
 
 
 async def die_once(mark: Path) -> int:
-    """Die as by `kill -9` the first time."""
+    """Die by SIGKILL the first time."""
     if await asyncio.to_thread(_is_first, mark):
         os.kill(os.getpid(), signal.SIGKILL)
     return os.getpid()
@@ -89,7 +89,7 @@ async def leave() -> None:
 
 
 async def work_until_stopped(folder: Path) -> None:
-    """Work on; say so when it is stopped."""
+    """Run until cancelled, and record the cancellation."""
     (folder / "begun").write_text(str(os.getpid()))
     try:
         await asyncio.sleep(3600)

@@ -1,4 +1,4 @@
-"""Tasks are done elsewhere, several at a time; one whose worker dies is done again; one that is stopped saves."""
+"""Tasks run in worker processes, are repeated if a worker dies, and save when cancelled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from mindstream.errors import RateLimited, SettingsError, WorkerLost
 
 
 @ENGINES
-async def test_tasks_are_done_elsewhere_several_at_a_time(ray: bool, tmp_path: Path) -> None:
+async def test_tasks_run_in_other_processes_concurrently(ray: bool, tmp_path: Path) -> None:
     async with opened(ray) as engine:
         assert engine.workers == 2
         assert await engine.run(where) != os.getpid()
@@ -47,7 +47,7 @@ async def test_tasks_are_done_elsewhere_several_at_a_time(ray: bool, tmp_path: P
 
 
 @ENGINES
-async def test_paths_are_relative_to_the_callers_folder(
+async def test_paths_are_relative_to_the_working_directory_of_the_caller(
     ray: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(ray) as engine:
@@ -56,25 +56,25 @@ async def test_paths_are_relative_to_the_callers_folder(
 
 
 @ENGINES
-async def test_a_task_whose_worker_is_killed_is_done_by_another(ray: bool, tmp_path: Path) -> None:
+async def test_a_task_of_a_killed_worker_is_done_by_another(ray: bool, tmp_path: Path) -> None:
     async with opened(ray) as engine:
         beside = asyncio.ensure_future(engine.run(meet, tmp_path, "a", "b"))
         assert await engine.run(die_once, tmp_path / "died") != os.getpid()
         assert await engine.run(meet, tmp_path, "b", "a") == "b"
         assert await beside == "a"
-        assert (tmp_path / "a").read_text() == "begun\n", "its neighbour is not begun again"
+        assert (tmp_path / "a").read_text() == "begun\n", "the other task is not started again"
 
 
 @ENGINES
-async def test_a_task_at_which_every_worker_dies_is_given_up(ray: bool) -> None:
+async def test_a_task_that_kills_every_worker_is_given_up(ray: bool) -> None:
     async with opened(ray) as engine:
         with pytest.raises(WorkerLost, match="died in succession"):
             await engine.run(die)
-        assert await engine.run(where) != os.getpid(), "the engine lives on"
+        assert await engine.run(where) != os.getpid(), "the engine still works"
 
 
 @ENGINES
-async def test_a_task_that_is_stopped_saves_and_its_worker_does_the_next(ray: bool, tmp_path: Path) -> None:
+async def test_a_cancelled_task_saves_and_its_worker_continues(ray: bool, tmp_path: Path) -> None:
     async with opened(ray, 1) as engine:
         task = asyncio.ensure_future(engine.run(work_until_stopped, tmp_path))
         await asyncio.to_thread(wait_for, tmp_path / "begun")
@@ -97,14 +97,14 @@ async def test_an_untransferable_result_is_an_error_and_the_worker_survives() ->
         assert await engine.run(where) == worker
 
 
-async def test_a_task_that_dies_outside_of_python_s_errors_is_not_waited_for() -> None:
+async def test_a_worker_that_exits_during_a_task_raises_worker_lost() -> None:
     async with opened(False, 1) as engine:
         with pytest.raises(WorkerLost):
             await engine.run(leave)
 
 
 def begin(folder: Path, code: str, *words: str) -> subprocess.Popen[str]:
-    """Begin a program that workers import, too: a file."""
+    """Start a program from a file, which workers import, too."""
     (folder / "main.py").write_text(code)
     paths = os.pathsep.join(each for each in sys.path if each)
     return subprocess.Popen(
@@ -113,7 +113,7 @@ def begin(folder: Path, code: str, *words: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> None:
+def test_workers_save_and_exit_when_their_parent_is_killed(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys; from pathlib import Path\n"
         "from doing import opened, work_until_stopped\n"
@@ -131,7 +131,7 @@ def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> No
         time.sleep(0.02)
 
 
-def test_ctrl_c_does_not_end_a_worker_that_only_begins(tmp_path: Path) -> None:
+def test_ctrl_c_does_not_end_a_starting_worker(tmp_path: Path) -> None:
     code = (
         "import asyncio, os, signal\n"
         "from doing import opened, where\n"
@@ -147,7 +147,7 @@ def test_ctrl_c_does_not_end_a_worker_that_only_begins(tmp_path: Path) -> None:
 
 @needs_ray
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="who began what is known by /proc")
-def test_a_ray_of_its_own_begins_what_is_used_and_no_more(tmp_path: Path) -> None:
+def test_a_private_ray_starts_only_the_processes_it_needs(tmp_path: Path) -> None:
     code = (
         "import asyncio, os; from pathlib import Path\n"
         "from doing import die_once, where\n"
@@ -165,12 +165,12 @@ def test_a_ray_of_its_own_begins_what_is_used_and_no_more(tmp_path: Path) -> Non
     out, err = program.communicate()
     assert program.returncode == 0, err
     assert "raylet" in out and "gcs_server" in out
-    assert "monitor.py" not in out, "neither who scales a cluster nor who reads logs"
-    assert "(raylet)" not in out, "nor does Ray speak among our results, of the worker that died"
+    assert "monitor.py" not in out, "neither the autoscaler nor the log monitor is started"
+    assert "(raylet)" not in out, "Ray prints nothing about the dead worker"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1"])
-async def test_a_cluster_that_is_not_there_is_said_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_cluster_is_reported_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     errors = SimpleNamespace(RayError=RuntimeError)
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, exceptions=errors))
     monkeypatch.setenv("RAY_ADDRESS", address)
@@ -179,7 +179,7 @@ async def test_a_cluster_that_is_not_there_is_said_at_once(address: str, monkeyp
             pass
 
 
-async def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_ray_the_error_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SettingsError, match=r"pip install 'mindstream\[ray\]'"):
         async with open_engine(True):

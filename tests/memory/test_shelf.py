@@ -142,7 +142,7 @@ async def test_records_erased_between_portions_are_not_found(store: CountingStor
     await reached(store, 4)
     erasing = threading.Thread(target=asyncio.run, args=(other.erase(key_of("ann"), [records[1].id, records[-1].id]),))
     erasing.start()
-    erasing.join()  # nothing is read meanwhile
+    erasing.join()  # the fill reads nothing until this has ended
     columns = await filling
     assert records[1].id not in columns.position
     assert records[-1].id not in columns.position
@@ -157,7 +157,7 @@ async def test_columns_of_a_user_erased_during_filling_are_dropped(store: Counti
     await reached(store, PORTIONS // 2)
     erasing = threading.Thread(target=asyncio.run, args=(erase_person(other, "ann", ManualClock()),))
     erasing.start()
-    erasing.join()  # nothing is read meanwhile
+    erasing.join()  # the fill reads nothing until this has ended
     assert len(await filling) == 0
     assert len(await shelf.columns(key_of("ann"))) == 0
     await other.close()

@@ -88,10 +88,10 @@ def in_child(memory):
             assert "before this process was forked: open the memory again" in str(error), error
         else:
             os._exit(2)
-    async def anew():
+    async def open_again():
         async with Memory.open(sys.argv[1], "ann") as own:
             return len(await own.latest("note", 5))
-    os._exit(0 if asyncio.run(anew()) == 1 else 3)
+    os._exit(0 if asyncio.run(open_again()) == 1 else 3)
 
 loop = asyncio.new_event_loop()
 opening = Memory.open(sys.argv[1], "ann")

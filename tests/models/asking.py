@@ -1,4 +1,4 @@
-"""What the tests of models ask, and how they listen."""
+"""Prompts and helpers for tests of models."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def text_of(parts: list[Part]) -> str:
 
 
 class Patient(ManualClock):
-    """A manual clock on which sleeping moves on at once; it keeps how long was slept."""
+    """A manual clock on which sleeping advances the time at once; it records the sleeps."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Pieces of an answer are passed on a few at a time: the first at once, nothing lost, nothing held at the end."""
+"""Pieces of an answer are delivered in groups: the first at once, nothing lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mindstream.models.providers.adapter import MAX_GATHERED, Arrival, Delta, ga
 from mindstream.models.providers.provider import GAP_S
 
 
-async def test_the_first_piece_does_not_wait_for_the_next() -> None:
+async def test_the_first_piece_is_delivered_at_once() -> None:
     going_on = asyncio.Event()
 
     async def stream() -> AsyncGenerator[Arrival]:
@@ -27,7 +27,7 @@ async def test_the_first_piece_does_not_wait_for_the_next() -> None:
         assert await coming.next() == []
 
 
-async def test_what_follows_comes_together_and_in_order() -> None:
+async def test_later_pieces_are_joined_in_order() -> None:
     async def stream() -> AsyncGenerator[Arrival]:
         yield Delta("reply", "x")
         for word in ("a ", "b "):
@@ -44,7 +44,7 @@ async def test_what_follows_comes_together_and_in_order() -> None:
         assert await coming.next() == []
 
 
-async def test_what_a_stream_raises_comes_behind_its_words() -> None:
+async def test_an_error_of_a_stream_follows_its_text() -> None:
     async def stream() -> AsyncGenerator[Arrival]:
         yield Delta("reply", "Good ")
         raise ValueError("broken off")
@@ -55,7 +55,7 @@ async def test_what_a_stream_raises_comes_behind_its_words() -> None:
             await coming.next()
 
 
-async def test_a_stream_is_closed_with_the_block_and_an_endless_one_waits() -> None:
+async def test_a_stream_is_closed_with_the_block_and_read_ahead_is_limited() -> None:
     given = 0
     closed = False
 
@@ -76,6 +76,6 @@ async def test_a_stream_is_closed_with_the_block_and_an_endless_one_waits() -> N
     assert closed
 
 
-def test_only_neighbours_of_a_kind_are_joined() -> None:
+def test_only_adjacent_parts_of_one_kind_are_joined() -> None:
     parts: list[Arrival] = [Delta("reply", "a"), Usage(1, 1), Delta("reply", "b"), Delta("reply", "c")]
     assert joined(parts) == [Delta("reply", "a"), Usage(1, 1), Delta("reply", "bc")]

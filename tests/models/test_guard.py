@@ -1,4 +1,4 @@
-"""Where a reply turns into junk it ends; what only looks like junk is passed on as it is."""
+"""A reply that turns into junk is ended; text that only looks like junk passes unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Fenced(Prompt[str]):
 
 
 class Dribbles:
-    """A model that sends a text in pieces of a fixed length, and records its progress."""
+    """A model that sends a text in pieces of a fixed length and records its progress."""
 
     name = "dribbles"
 
@@ -58,7 +58,7 @@ LEAKS = [
 
 @pytest.mark.parametrize("leak", LEAKS)
 @pytest.mark.parametrize("size", [1, 5, 1_000])
-async def test_the_prompts_own_marks_are_not_passed_on(leak: str, size: int) -> None:
+async def test_tags_of_the_prompt_are_removed_from_replies(leak: str, size: int) -> None:
     assert (await heard(SAID + leak, size)).strip() == SAID
 
 
@@ -79,12 +79,12 @@ HONEST = [
 
 @pytest.mark.parametrize("text", HONEST)
 @pytest.mark.parametrize("size", [1, 4, 10_000])
-async def test_honest_text_is_passed_on_as_it_is(text: str, size: int) -> None:
+async def test_ordinary_text_passes_unchanged(text: str, size: int) -> None:
     assert await heard(text, size) == text
 
 
 @given(st.text(max_size=300), st.integers(1, 50))
-async def test_what_is_passed_on_is_the_beginning_of_what_was_said(text: str, size: int) -> None:
+async def test_passed_text_is_a_prefix_of_the_reply(text: str, size: int) -> None:
     try:
         assert legible(text).startswith(await heard(text, size))
     except ReplyInvalid:
@@ -102,16 +102,16 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-async def test_a_reply_that_goes_in_circles_ends(loop: str) -> None:
+async def test_a_looping_reply_is_ended(loop: str) -> None:
     model = Dribbles(LOOPS[loop], 6)
     pieces = [piece async for piece in speak(Guard(model), Talk())]
     text = "".join(pieces)
     assert LOOPS[loop].startswith(text)
     assert 0 < len(text) < max(1_000, len(LOOPS[loop]) / 3)
-    assert model.said < len(LOOPS[loop]), "the endpoint is hung up on"
+    assert model.said < len(LOOPS[loop]), "the connection to the endpoint is closed"
 
 
-async def test_data_that_goes_in_circles_is_invalid() -> None:
+async def test_looping_data_is_invalid() -> None:
     with pytest.raises(ReplyInvalid):
         await ask(Guard(Dribbles('{"score": ' + "\n" * 3_000 + "1}", 50)), Judge())
     assert (await ask(Guard(Dribbles('{"score": 3}<|im_end|>' + "{" * 900, 5)), Judge())).score == 3

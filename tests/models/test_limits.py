@@ -1,4 +1,4 @@
-"""An endpoint that sends too much, too slowly, or sends us elsewhere: the reply ends, the process stays small."""
+"""An endpoint that sends too much, too slowly, or redirects: the reply ends and the process stays small."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def bomb() -> Iterable[bytes]:
     return [packed.compress(b"a" * 50_000_000), packed.flush()]
 
 
-# What is sent.
+# Sent limits.
 
 
-async def test_the_endpoint_is_told_how_long_a_reply_may_get(door: FakeEndpoint, model: Provider) -> None:
+async def test_the_maximum_reply_length_is_sent_to_the_endpoint(door: FakeEndpoint, model: Provider) -> None:
     await parts_of(model)
     door.will(Says('{"score": 1}'))
     await ask(model, Judge())
@@ -31,9 +31,7 @@ async def test_the_endpoint_is_told_how_long_a_reply_may_get(door: FakeEndpoint,
     assert TEXT_TOKENS < free < data
 
 
-async def test_an_endpoint_that_knows_only_the_new_name_of_the_limit_gets_that(
-    door: FakeEndpoint, model: Provider
-) -> None:
+async def test_max_completion_tokens_is_used_where_max_tokens_is_refused(door: FakeEndpoint, model: Provider) -> None:
     odd = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     door.will(Fails(400, odd), Fails(400, "Unknown field: max_completion_tokens"))
     assert text_of(await parts_of(model)) == "ok"
@@ -42,12 +40,12 @@ async def test_an_endpoint_that_knows_only_the_new_name_of_the_limit_gets_that(
     assert ["max_completion_tokens" in body for body in bodies] == [False, True, False]
 
 
-async def test_no_compressed_answer_is_asked_for(door: FakeEndpoint, model: Provider) -> None:
+async def test_no_compressed_answer_is_requested(door: FakeEndpoint, model: Provider) -> None:
     await parts_of(model)
     assert door.chats[0].headers["accept-encoding"] == "identity"
 
 
-# What comes without an end.
+# Endless replies.
 
 ENDLESS: dict[str, tuple[Behaviour, type[Exception], str]] = {
     "thoughts": (Floods(forever(delta(reasoning_content="hm " * 200))), ReplyInvalid, "thought on and on"),
@@ -64,7 +62,7 @@ ENDLESS: dict[str, tuple[Behaviour, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("what", ENDLESS)
-async def test_what_has_no_end_is_not_taken(door: FakeEndpoint, model: Provider, what: str) -> None:
+async def test_an_endless_answer_is_refused(door: FakeEndpoint, model: Provider, what: str) -> None:
     behaviour, kind, words = ENDLESS[what]
     door.will(behaviour)
     with pytest.raises(kind, match=words):
@@ -73,13 +71,13 @@ async def test_what_has_no_end_is_not_taken(door: FakeEndpoint, model: Provider,
     assert text_of(await parts_of(model)) == "ok", "the next request is as good as any"
 
 
-async def test_words_without_an_end_are_an_answer_up_to_the_limit(door: FakeEndpoint, model: Provider) -> None:
+async def test_endless_text_is_an_answer_up_to_the_limit(door: FakeEndpoint, model: Provider) -> None:
     door.will(Floods(forever(delta(content="and on, é ") * 50)))
     text = text_of(await parts_of(model))
     assert 0.9 * TEXT_TOKENS * BYTES_PER_TOKEN < len(text.encode()) <= TEXT_TOKENS * BYTES_PER_TOKEN
 
 
-async def test_arguments_without_an_end_are_invalid(door: FakeEndpoint, model: Provider) -> None:
+async def test_endless_arguments_are_invalid(door: FakeEndpoint, model: Provider) -> None:
     head = {"index": 0, "id": "c", "type": "function", "function": {"name": "add", "arguments": "1"}}
     more = {"index": 0, "function": {"arguments": "1" * 1_000}}
     door.will(Floods(lambda: [delta(tool_calls=[head]), *[delta(tool_calls=[more])] * 2_000]))
@@ -87,7 +85,7 @@ async def test_arguments_without_an_end_are_invalid(door: FakeEndpoint, model: P
         await parts_of(model, talk(tools=(ADD,)))
 
 
-# What comes too slowly.
+# Slow replies.
 
 
 @pytest.mark.parametrize(
@@ -99,7 +97,7 @@ async def test_arguments_without_an_end_are_invalid(door: FakeEndpoint, model: P
     ],
     ids=["pings", "empty pieces", "pings after a word"],
 )
-async def test_signs_of_life_are_no_words(door: FakeEndpoint, behaviour: Behaviour) -> None:
+async def test_keep_alives_do_not_extend_the_silence_timeout(door: FakeEndpoint, behaviour: Behaviour) -> None:
     model = provider(f"{door.url}#any", patience_s=0.4)
     door.will(behaviour)
     with pytest.raises(ModelSilent, match=r"said nothing for 0\.4 s"):
@@ -107,10 +105,10 @@ async def test_signs_of_life_are_no_words(door: FakeEndpoint, behaviour: Behavio
     await model.aclose()
 
 
-async def test_a_reply_has_a_time_in_which_it_must_be_whole(door: FakeEndpoint, model: Provider) -> None:
+async def test_a_reply_has_a_total_time_limit(door: FakeEndpoint, model: Provider) -> None:
     model.waits = Waits(5.0, 5.0, 0.5)
     door.will(*[Floods(forever(delta(content="word ")), pause_s=0.05)] * 2)
-    assert text_of(await parts_of(model)).startswith("word "), "free text: what was said so far is the answer"
+    assert text_of(await parts_of(model)).startswith("word "), "free text: the text received so far is the answer"
     with pytest.raises(ModelSilent, match=r"took longer than 0\.5 s"):
         await ask(model, Judge())
 
@@ -126,16 +124,16 @@ async def test_a_reply_has_a_time_in_which_it_must_be_whole(door: FakeEndpoint, 
         ("http://8.8.8.8/v1#any", False),
     ],
 )
-def test_a_machine_in_the_house_may_read_for_minutes(name: str, is_slow: bool) -> None:
+def test_a_model_on_the_local_network_gets_longer_timeouts(name: str, is_slow: bool) -> None:
     found = provider(name).waits
     assert found == (LOCAL if is_slow else Waits())
     assert provider(name, patience_s=7.0).waits == Waits(7.0, 7.0, found.whole_s)
 
 
-# Who sends elsewhere.
+# Redirects.
 
 
-async def test_a_redirect_takes_neither_words_nor_key_along(door: FakeEndpoint, model: Provider) -> None:
+async def test_a_redirect_receives_neither_prompt_nor_key(door: FakeEndpoint, model: Provider) -> None:
     with FakeEndpoint() as other:
         door.will(redirects(f"{other.url}/chat/completions"))
         with pytest.raises(ModelUnavailable):
@@ -143,7 +141,7 @@ async def test_a_redirect_takes_neither_words_nor_key_along(door: FakeEndpoint, 
         assert other.asked == []
 
 
-async def test_half_a_character_is_replaced(door: FakeEndpoint, model: Provider) -> None:
+async def test_unpaired_surrogates_are_replaced(door: FakeEndpoint, model: Provider) -> None:
     broken = b'data: {"choices": [{"index": 0, "delta": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}\n\n'
     door.will(Floods(lambda: [broken, b"data: [DONE]\n\n"]))
     assert text_of(await parts_of(model)) == "a?b"

@@ -1,4 +1,4 @@
-"""The last resort for a structured reply: read by a grammar, never guessed, never long, and marked."""
+"""The last resort for a structured reply: parsed by a grammar, without guessing, in bounded time, and marked."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def judged_by(*replies: str, times: int = 2) -> tuple[WithListener, FakeModel, l
         ("Here it is:\n```json\n{score: 7,}\n```\nGood luck!", 7),
     ],
 )
-async def test_json_but_for_its_punctuation_is_read_when_all_tries_are_used_up(written: str, score: int) -> None:
+async def test_json_with_wrong_punctuation_is_mended_after_the_last_try(written: str, score: int) -> None:
     model, scripted, told = judged_by("seven", "no", written)
     assert await ask(model, Judge()) == Grade(score=score)
     assert len(scripted.asked) == 3
     assert [call.mended for call in told] == [False, False, True]
 
 
-async def test_a_model_that_mends_its_reply_itself_is_not_mended() -> None:
+async def test_a_reply_repaired_by_the_model_is_not_mended() -> None:
     model, _, told = judged_by("{score: 7,}", '{"score": 6}')
     assert (await ask(model, Judge())).score == 6
     assert [call.mended for call in told] == [False, False]
@@ -59,7 +59,7 @@ async def test_a_model_that_mends_its_reply_itself_is_not_mended() -> None:
         "{score: 7,} or {score: 8,}", "{'points': 7,}", "{'score': 'high',}", '["score", 7', "no JSON at all", "",
     ],
 )  # fmt: skip
-async def test_nothing_is_made_up_and_what_does_not_fit_stays_an_error(written: str) -> None:
+async def test_mending_invents_nothing_and_invalid_values_stay_errors(written: str) -> None:
     model, _, told = judged_by(written, times=0)
     with pytest.raises(ReplyInvalid, match="'judge' 1 times"):
         await ask(model, Judge())
@@ -89,14 +89,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_text_makes_it_fail_or_last(name: str) -> None:
-    began = time.thread_time()  # which other programs do not use up
+def test_mending_is_fast_and_safe_for_any_text(name: str) -> None:
+    began = time.thread_time()  # CPU time, unaffected by other programs
     found = mend_json(HOSTILE[name])
     assert time.thread_time() - began < 1
     assert found is None or mend_json(found) is None
 
 
 @given(st.text(alphabet="{}[]:,'\"\\/*#ab1.e+-xN \n"))
-def test_any_text_is_mended_to_json_or_not_at_all(text: str) -> None:
+def test_mended_text_is_valid_json(text: str) -> None:
     found = mend_json(text)
     assert found is None or mend_json(found) is None

@@ -1,4 +1,4 @@
-"""The provider against a real HTTP endpoint that behaves, and misbehaves, as told."""
+"""The provider against a real HTTP endpoint with scripted behaviour."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-# What it says.
+# Replies.
 
 
-async def test_an_answer_comes_in_pieces_with_its_usage(door: FakeEndpoint, model: Provider) -> None:
-    await parts_of(model)  # the first text of an endpoint is held back for a moment
+async def test_an_answer_is_streamed_with_its_usage(door: FakeEndpoint, model: Provider) -> None:
+    await parts_of(model)  # the first text of an endpoint is held back briefly
     door.will(Says("Hello to you.", usage=(11, 4), pause_s=0.2))
     assert await parts_of(model) == [Piece("Hello "), Piece("to "), Piece("you."), Usage(11, 4, None)]
 
 
-async def test_no_task_is_begun_for_a_reply(door: FakeEndpoint, model: Provider) -> None:
+async def test_no_task_is_created_for_a_reply(door: FakeEndpoint, model: Provider) -> None:
     await parts_of(model)
     door.will(Says("Good morning to you, and to all who sleep.", pause_s=0.02))
     before = asyncio.all_tasks()
@@ -78,8 +78,8 @@ SAID = ("Good morning. ", "How ", "did ", "you sleep?")
 
 
 @pytest.mark.parametrize("done", [True, False])
-async def test_what_came_before_a_break_is_passed_on(door: FakeEndpoint, model: Provider, done: bool) -> None:
-    """The connection breaks while nothing is read from its socket, before the chunk that ends the body."""
+async def test_text_before_a_broken_connection_is_delivered(door: FakeEndpoint, model: Provider, done: bool) -> None:
+    """The connection breaks while its socket is not read, before the final chunk."""
 
     def chunks() -> Iterator[bytes]:
         events = [*(delta(content=each) for each in SAID), *([b"data: [DONE]\n\n"] if done else [])]
@@ -94,7 +94,7 @@ async def test_what_came_before_a_break_is_passed_on(door: FakeEndpoint, model: 
     assert said == "".join(SAID)
 
 
-async def test_a_proxy_of_the_environment_is_asked(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_from_the_environment_is_used(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", door.url.removesuffix("/v1"))
     monkeypatch.setenv("no_proxy", "quiet.invalid")
     for host, asked in (("far.invalid", ["http://far.invalid/v1/chat/completions"]), ("quiet.invalid", [])):
@@ -106,7 +106,9 @@ async def test_a_proxy_of_the_environment_is_asked(door: FakeEndpoint, monkeypat
         await far.aclose()
 
 
-async def test_the_environments_headers_go_to_openai_alone(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_headers_from_the_environment_go_only_to_openai(
+    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for variable, value in (("ORG_ID", "org-1"), ("PROJECT_ID", "proj-1"), ("CUSTOM_HEADERS", "x-team: sleep\nnone")):
         monkeypatch.setenv(f"OPENAI_{variable}", value)
     for name, sent in ((f"openai:any@{door.url}", ["org-1", "proj-1", "sleep"]), (f"{door.url}#any", ["", "", ""])):
@@ -117,7 +119,7 @@ async def test_the_environments_headers_go_to_openai_alone(door: FakeEndpoint, m
         await model.aclose()
 
 
-async def test_the_messages_arrive_as_they_were_written(door: FakeEndpoint, model: Provider) -> None:
+async def test_messages_and_tools_are_sent_in_openai_format(door: FakeEndpoint, model: Provider) -> None:
     turns = (
         Message("assistant", "Let me add.", (Call("add", '{"a":1,"b":2}', "c7"),)),
         Message("tool", "3", call_id="c7", tool="add"),
@@ -135,7 +137,7 @@ async def test_the_messages_arrive_as_they_were_written(door: FakeEndpoint, mode
     assert body["tools"][0]["function"]["parameters"]["required"] == ["a", "b"]
 
 
-async def test_a_call_goes_out_and_its_result_back(door: FakeEndpoint, model: Provider) -> None:
+async def test_a_tool_call_and_its_result_are_exchanged(door: FakeEndpoint, model: Provider) -> None:
     door.will(Calls((("add", '{"a": 1, "b": 2}'), ("add", '{"a": 3, "b": 4}')), text="Adding."), Says("3 and 7"))
     request = talk("1 + 2? 3 + 4?", tools=(ADD,))
     first = await parts_of(model, request)
@@ -147,7 +149,7 @@ async def test_a_call_goes_out_and_its_result_back(door: FakeEndpoint, model: Pr
     assert [message["role"] for message in door.chats[1].body["messages"][2:]] == ["assistant", "tool", "tool"]
 
 
-async def test_thoughts_are_not_said(door: FakeEndpoint, model: Provider) -> None:
+async def test_thoughts_are_not_part_of_the_answer(door: FakeEndpoint, model: Provider) -> None:
     deltas = ({"reasoning_content": "Let me see."}, {"content": "<think>"}, {"content": "hm"}, {"content": "</think>"})
     chunks = [{"choices": [{"delta": delta}]} for delta in (*deltas, {"content": "Yes."})]
     end = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
@@ -156,7 +158,7 @@ async def test_thoughts_are_not_said(door: FakeEndpoint, model: Provider) -> Non
 
 
 def chunks(*deltas: dict[str, Any], finish: str = "tool_calls", **more: Any) -> Streams:
-    """A stream of these deltas."""
+    """Return a stream of these deltas."""
     choices = [{"delta": delta} for delta in deltas] + [{"delta": {}, "finish_reason": finish}]
     return Streams(tuple(f"data: {json.dumps({'choices': [choice]} | more)}" for choice in choices))
 
@@ -179,14 +181,14 @@ ADDED = [Call("add", '{"a": 1}', "x"), Call("add", '{"b": 2}', "y")]
     ],
     ids=["by index", "all at index 0", "as objects, no index", "in turns", "a name in two"],
 )
-async def test_calls_are_read_however_they_are_streamed(
+async def test_calls_are_read_in_every_streaming_form(
     door: FakeEndpoint, model: Provider, deltas: tuple[dict[str, Any], ...]
 ) -> None:
     door.will(chunks(*deltas))
     assert await parts_of(model, talk("?", tools=(ADD,))) == ADDED
 
 
-async def test_a_call_without_an_id_gets_one(door: FakeEndpoint, model: Provider) -> None:
+async def test_a_call_without_an_id_is_given_one(door: FakeEndpoint, model: Provider) -> None:
     door.will(chunks(call(None, "add", "{}")))
     (only,) = await parts_of(model, talk("?", tools=(ADD,)))
     assert isinstance(only, Call)
@@ -200,7 +202,7 @@ async def test_content_may_come_as_a_list_of_parts(door: FakeEndpoint, model: Pr
 
 
 @pytest.mark.parametrize("count", ["many", -1, None])
-async def test_a_count_that_cannot_be_is_none(door: FakeEndpoint, model: Provider, count: Any) -> None:
+async def test_impossible_token_counts_are_ignored(door: FakeEndpoint, model: Provider, count: Any) -> None:
     usage = {"prompt_tokens": count, "completion_tokens": 5}
     door.will(chunks({"content": "Hi"}, finish="stop", usage=usage), Says("Hi", usage=(1, 2)))
     assert [part for part in await parts_of(model) if isinstance(part, Usage)] == [Usage(0, 5)]
@@ -216,7 +218,7 @@ async def test_a_count_that_cannot_be_is_none(door: FakeEndpoint, model: Provide
         ({"message": "boom"}, ModelUnavailable),
     ],
 )
-async def test_an_error_within_the_stream_means_what_it_says(
+async def test_an_error_in_the_stream_is_raised_by_its_kind(
     door: FakeEndpoint, model: Provider, error: dict[str, Any], kind: type[Exception]
 ) -> None:
     door.will(Streams((f"data: {json.dumps({'error': error})}",)))
@@ -235,7 +237,7 @@ async def test_a_cancelled_listener_closes_the_connection(door: FakeEndpoint, mo
     assert await asyncio.to_thread(door.hung_up.wait, 10)
 
 
-# What goes wrong.
+# Faults.
 
 FAULTS: list[tuple[Behaviour, type[Exception], str]] = [
     (NO_SUCH_MODEL, ModelDenied, "not there"),
@@ -254,7 +256,7 @@ FAULTS: list[tuple[Behaviour, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("behaviour", "kind", "words"), FAULTS, ids=lambda value: str(value)[:40])
-async def test_every_fault_has_its_error(
+async def test_every_http_fault_has_its_error_class(
     door: FakeEndpoint, model: Provider, behaviour: Behaviour, kind: type[Exception], words: str
 ) -> None:
     door.will(behaviour)
@@ -265,7 +267,7 @@ async def test_every_fault_has_its_error(
     assert text_of(await parts_of(model)) == "ok", "the next request is as good as any"
 
 
-async def test_no_words_are_no_answer(door: FakeEndpoint, model: Provider) -> None:
+async def test_an_empty_answer_is_an_error(door: FakeEndpoint, model: Provider) -> None:
     door.will(EMPTY, EMPTY)
     with pytest.raises(ReplyInvalid):
         await ask(model, Judge())
@@ -273,7 +275,7 @@ async def test_no_words_are_no_answer(door: FakeEndpoint, model: Provider) -> No
         [piece async for piece in speak(model, talk().prompt)]
 
 
-async def test_a_refusal_is_refused_with_its_words(door: FakeEndpoint, model: Provider) -> None:
+async def test_a_refusal_raises_with_its_text(door: FakeEndpoint, model: Provider) -> None:
     door.will(Streams(('data: {"choices": [{"delta": {"refusal": "I will not."}, "finish_reason": "stop"}]}',)))
     with pytest.raises(ModelRefused, match="I will not"):
         await parts_of(model)
@@ -294,9 +296,9 @@ async def test_retry_after_is_read_in_seconds_and_as_a_date(door: FakeEndpoint, 
 
 
 @pytest.mark.parametrize("after", ["", "a word"])
-async def test_silence_is_unavailable(door: FakeEndpoint, after: str) -> None:
+async def test_a_silent_endpoint_is_unavailable(door: FakeEndpoint, after: str) -> None:
     model = provider(f"{door.url}#any", patience_s=0.2)
-    await parts_of(model)  # the adapter is imported
+    await parts_of(model)  # the adapter is importable
     door.will(Stalls(after))
     with pytest.raises(ModelSilent, match=r"said nothing for 0\.2 s"):
         await parts_of(model)
@@ -304,7 +306,7 @@ async def test_silence_is_unavailable(door: FakeEndpoint, after: str) -> None:
     await model.aclose()
 
 
-async def test_a_slow_answer_may_take_longer_than_the_silence(door: FakeEndpoint) -> None:
+async def test_a_slow_stream_may_exceed_the_silence_timeout(door: FakeEndpoint) -> None:
     model = provider(f"{door.url}#any", patience_s=1.0)
     await parts_of(model)
     door.will(Says("a b c d e f", pause_s=0.25))
@@ -333,12 +335,12 @@ async def test_a_refused_connection_is_unavailable() -> None:
         ("ollama:llama3.2:1b", "ollama", "llama3.2:1b", "http://127.0.0.1:11434/v1"),
     ],
 )
-def test_a_name_says_where_it_leads(name: str, vendor: str, model: str, url: str) -> None:
+def test_a_model_name_gives_its_vendor_and_url(name: str, vendor: str, model: str, url: str) -> None:
     at = address(name)
     assert (at.vendor, at.model, at.url, at.name) == (vendor, model, url, name)
 
 
-def test_openais_key_is_not_sent_to_strangers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_openai_key_is_not_sent_to_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert address("http://stranger/v1#m").key != KEY
     assert address("ollama:m").key != KEY
@@ -348,7 +350,7 @@ def test_openais_key_is_not_sent_to_strangers(monkeypatch: pytest.MonkeyPatch) -
     assert address("http://home:1/v1#m").key != KEY
 
 
-async def test_a_key_is_sent(door: FakeEndpoint, model: Provider) -> None:
+async def test_the_key_is_sent(door: FakeEndpoint, model: Provider) -> None:
     await parts_of(model)
     assert door.chats[0].headers["authorization"] == f"Bearer {KEY}"
 
@@ -363,13 +365,13 @@ async def test_a_key_is_sent(door: FakeEndpoint, model: Provider) -> None:
         ("http://me:secret@h/v1#m", "password"),
     ],
 )
-def test_a_name_that_cannot_be_used_says_what_to_do(name: str, words: str) -> None:
+def test_an_unusable_name_gives_instructions(name: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         provider(name)
 
 
 @pytest.mark.parametrize(("kind", "package"), [("anthropic", "anthropic"), ("google", "google.genai")])
-async def test_vendors_of_their_own_are_built_or_say_what_to_install(
+async def test_other_vendors_are_opened_or_name_their_package(
     kind: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try:

@@ -1,4 +1,4 @@
-"""What was recorded is played again."""
+"""Recorded runs are replayed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def recorded(path: Path, *lines: Line) -> Recorder:
     return Recorder(FakeModel({"talk": lines, "judge": ['{"score": 3}']}), path)
 
 
-async def test_a_recorded_run_is_played_again(tmp_path: Path) -> None:
+async def test_a_recorded_run_is_replayed(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     model = await recorded(path, "Hello.", [Call("add", '{"a": 1}', "c1")])
     first = [await parts_of(model, talk("a")), await parts_of(model, talk("b", tools=(ADD,)))]
@@ -33,7 +33,7 @@ async def test_a_recorded_run_is_played_again(tmp_path: Path) -> None:
         assert await ask(again, Judge()) == grade
 
 
-async def test_errors_are_played_again(tmp_path: Path) -> None:
+async def test_errors_are_replayed(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     model = await recorded(path, RateLimited("busy", 7.0), "Hello.")
     for said in (lambda: model, lambda: Playback(path)):
@@ -42,7 +42,7 @@ async def test_errors_are_played_again(tmp_path: Path) -> None:
         assert caught.value.retry_after_s == 7.0
 
 
-async def test_a_run_that_differs_a_little_is_played_by_order(tmp_path: Path) -> None:
+async def test_a_slightly_different_run_is_replayed_in_order(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     model = await recorded(path, "first", "second")
     await parts_of(model, talk("a"))
@@ -51,7 +51,7 @@ async def test_a_run_that_differs_a_little_is_played_by_order(tmp_path: Path) ->
     assert [text_of(await parts_of(again, talk(text))) for text in ("x", "y")] == ["first", "second"]
 
 
-async def test_what_differs_a_little_gets_the_answer_of_what_is_most_alike_whatever_the_order(tmp_path: Path) -> None:
+async def test_a_similar_request_gets_the_answer_of_the_closest_one(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     model = await recorded(path, "to Ann", "to Ben")
     await parts_of(model, talk("I am Ann.\nIt is nine."))
@@ -61,7 +61,7 @@ async def test_what_differs_a_little_gets_the_answer_of_what_is_most_alike_whate
     assert [text_of(await parts_of(again, each)) for each in later] == ["to Ben", "to Ann"]
 
 
-async def test_the_very_same_request_gets_its_own_answer_whatever_the_order(tmp_path: Path) -> None:
+async def test_an_identical_request_gets_its_own_answer_in_any_order(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     model = await recorded(path, "to a", "to b")
     await parts_of(model, talk("a"))
@@ -70,14 +70,14 @@ async def test_the_very_same_request_gets_its_own_answer_whatever_the_order(tmp_
     assert [text_of(await parts_of(again, talk(text))) for text in ("b", "a")] == ["to b", "to a"]
 
 
-async def test_strict_playback_says_where_the_run_diverges(tmp_path: Path) -> None:
+async def test_strict_playback_reports_where_the_run_diverges(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     await parts_of(await recorded(path, "Hello."), talk("good morning"))
     with pytest.raises(ModelRefused, match=r"'talk'.*message 2 is 'good night', recorded was 'good morning'"):
         await parts_of(Playback(path, strict=True), talk("good night"))
 
 
-async def test_a_played_out_recording_says_so(tmp_path: Path) -> None:
+async def test_an_exhausted_recording_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     await parts_of(await recorded(path, "Hello."))
     again = Playback(path)
@@ -101,7 +101,7 @@ async def test_a_recording_holds_no_key(tmp_path: Path) -> None:
     assert "Bearer" not in text
 
 
-def test_a_file_that_is_no_recording_says_which_line(tmp_path: Path) -> None:
+def test_an_invalid_recording_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with pytest.raises(SettingsError, match="cannot be read"):
         Playback(path)
@@ -110,7 +110,7 @@ def test_a_file_that_is_no_recording_says_which_line(tmp_path: Path) -> None:
         Playback(path)
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_special_files_are_refused_as_recordings(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path):
         with pytest.raises(SettingsError, match="is not a regular file"):

@@ -1,4 +1,4 @@
-"""What a model wrote is read whole or not at all, in linear time, and whatever is wrong is a ReplyInvalid."""
+"""A reply is parsed completely or raises ReplyInvalid, in linear time."""
 
 from __future__ import annotations
 
@@ -89,14 +89,14 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_the_json_is_found_with_words_around_it(name: str) -> None:
+def test_json_is_found_inside_other_text(name: str) -> None:
     (fact,) = FACTS.parse(READ[name]).facts
     assert "coffee" in fact.text.replace("\n", "")
     fact.text.encode()
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_nearly_right_is_not_taken_for_right(name: str) -> None:
+def test_nearly_valid_json_is_refused(name: str) -> None:
     with pytest.raises(ReplyInvalid) as refused:
         FACTS.parse(REFUSED[name])
     assert len(str(refused.value)) < 1_000
@@ -114,14 +114,14 @@ def test_what_is_nearly_right_is_not_taken_for_right(name: str) -> None:
         ("a kind that does not fit", "facts: "),
     ],
 )
-def test_the_model_is_told_what_is_wrong(name: str, told: str) -> None:
+def test_the_model_is_shown_the_faults(name: str, told: str) -> None:
     with pytest.raises(ReplyInvalid, match=told):
         FACTS.parse(REFUSED[name])
 
 
 @pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.label())
 @pytest.mark.parametrize("name", HUGE)
-def test_a_huge_reply_is_read_at_once_or_refused(name: str, prompt: Prompt[Any]) -> None:
+def test_a_huge_reply_is_parsed_quickly_or_refused(name: str, prompt: Prompt[Any]) -> None:
     try:
         prompt.parse(HUGE[name])
     except ReplyInvalid as refused:
@@ -141,7 +141,7 @@ NASTY = st.sampled_from(
 
 @given(text=st.lists(st.one_of(NASTY, st.text(max_size=8)), max_size=8).map("".join))
 @settings(max_examples=2 * settings().max_examples, deadline=None)
-def test_no_text_at_all_raises_anything_else(text: str) -> None:
+def test_any_text_is_parsed_or_raises_reply_invalid(text: str) -> None:
     for prompt in PROMPTS:
         try:
             found = prompt.parse(text)
@@ -165,7 +165,7 @@ JSON = st.recursive(
     value=st.dictionaries(st.just("a"), JSON, min_size=1), before=st.text("words .,'\n"), after=st.text("words .,'\n")
 )
 @settings(max_examples=2 * settings().max_examples, deadline=None)
-def test_whatever_is_json_is_read_as_it_is(value: dict[str, Any], before: str, after: str) -> None:
+def test_any_valid_json_is_read_unchanged(value: dict[str, Any], before: str, after: str) -> None:
     for dumped in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
         assert whole_json(f"{before}{dumped}{after}", dict) == [value]
 
@@ -197,7 +197,7 @@ class Write(Prompt[Essay]):
         (["better"], "better", 1),
     ],
 )
-async def test_what_nothing_gave_is_sent_back_once(answers: list[str], kept: str, calls: int) -> None:
+async def test_unsupported_text_is_sent_back_once(answers: list[str], kept: str, calls: int) -> None:
     lines = [line if line == "{" else Essay(words=line) for line in answers]
     model = FakeModel({"write": lines})
     assert (await ask(Repair(model), Write())).words == kept
@@ -221,12 +221,12 @@ async def test_what_nothing_gave_is_sent_back_once(answers: list[str], kept: str
         ("睡眠", "睡眠"),
     ],
 )
-def test_a_text_is_cleaned_of_what_no_file_takes(text: str, clean: str) -> None:
+def test_a_text_is_cleaned_of_unencodable_characters(text: str, clean: str) -> None:
     assert legible(text) == clean
     legible(text).encode()
 
 
-def test_what_is_kept_or_shown_to_a_model_steers_no_terminal() -> None:
+def test_terminal_control_sequences_are_removed() -> None:
     assert without_controls("I am \x1b]0;evil\x07not \x1b[31mred\x1b[0m\x07\r\n.") == "I am not red\n."
     value = {"facts": [{"text": "not \x1b[31mred \ud83d\x00\x9b"}]}
     assert FACTS.parse(json.dumps(value)).facts[0].text == "not red "
@@ -234,7 +234,7 @@ def test_what_is_kept_or_shown_to_a_model_steers_no_terminal() -> None:
 
 
 class Says:
-    """A model that says these parts."""
+    """A model that sends these parts."""
 
     name = "says"
 
@@ -246,7 +246,7 @@ class Says:
             yield part
 
 
-async def test_half_a_character_waits_for_the_other_half() -> None:
+async def test_a_split_surrogate_pair_is_joined() -> None:
     says = Says(Piece("a"), Piece("b\ud83d"), Piece("\ude00c"), Piece("\ud83d"), Piece("d"), Piece("\ud83d"))
     parts = [part async for part in legible_parts(says.reply(talk()))]
     assert parts == [Piece("a"), Piece("b"), Piece("😀c"), Piece("d")]

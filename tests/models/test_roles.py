@@ -1,4 +1,4 @@
-"""The table of roles, and everything wrapped around a real endpoint."""
+"""The models of roles, with all wrappers around a real endpoint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def graded_by_rule() -> Iterator[None]:
     del RULES[Judge]
 
 
-async def test_without_a_table_rules_answer(graded_by_rule: None) -> None:
+async def test_without_configured_models_the_rules_answer(graded_by_rule: None) -> None:
     calls = list[Metered]()
     async with Models.named({}, on_call=calls.append) as models:
         assert models.only_rules
@@ -40,7 +40,7 @@ async def test_without_a_table_rules_answer(graded_by_rule: None) -> None:
     assert [(call.model, call.prompt, call.error) for call in calls] == [("rules", "judge", None)]
 
 
-def test_a_role_without_a_model_is_named() -> None:
+def test_a_role_without_a_model_is_reported() -> None:
     models = Models.named({"talker": "http://127.0.0.1:9/v1#m"})
     assert models.of("facts", "talker").name == "http://127.0.0.1:9/v1#m" and not models.only_rules
     with pytest.raises(SettingsError, match=r"no model is named for the role 'reasoner': .*--role reasoner=MODEL"):
@@ -48,7 +48,7 @@ def test_a_role_without_a_model_is_named() -> None:
     assert models.waits("reasoner") == Waits()
 
 
-async def test_each_model_is_waited_for_as_long_as_is_said_of_it() -> None:
+async def test_each_model_has_its_own_patience() -> None:
     slow, quick = "ollama:slow", "https://models.example.org/v1#quick"
     async with Models.named({"default": slow, "talker": quick}, patience_s={slow: 900}) as models:
         assert models.waits("reasoner").first_s == 900 and models.waits("talker") == Waits()
@@ -56,9 +56,7 @@ async def test_each_model_is_waited_for_as_long_as_is_said_of_it() -> None:
         assert shared.waits("reasoner") == models.waits("reasoner") and shared.names == models.names
 
 
-async def test_only_a_fallback_that_was_named_answers_for_a_model_that_fails(
-    door: FakeEndpoint, graded_by_rule: None
-) -> None:
+async def test_only_a_configured_fallback_replaces_a_failing_model(door: FakeEndpoint, graded_by_rule: None) -> None:
     door.otherwise = Fails(400, "no")
     name = f"{door.url}#any"
     for fallback in ("", "rules"):
@@ -74,7 +72,7 @@ async def test_only_a_fallback_that_was_named_answers_for_a_model_that_fails(
             assert [call.model for call in calls] == [name, "rules"] and model.name == "rules"
 
 
-async def test_each_attempt_is_measured(door: FakeEndpoint) -> None:
+async def test_each_attempt_is_metered(door: FakeEndpoint) -> None:
     calls = list[Metered]()
     door.will(Fails(429, "slow", {"Retry-After": "5"}), Fails(503), Says("not JSON"), Says('{"score": 4}'))
     clock = Patient()
@@ -92,7 +90,7 @@ async def test_each_attempt_is_measured(door: FakeEndpoint) -> None:
     assert [message["role"] for message in door.chats[3].body["messages"]] == ["user", "assistant", "user"]
 
 
-async def test_words_still_come_piece_by_piece_through_all_wrappers(door: FakeEndpoint, tmp_path: Path) -> None:
+async def test_text_is_streamed_through_all_wrappers(door: FakeEndpoint, tmp_path: Path) -> None:
     door.will(Says("one two", step=True))
     async with Models.named(
         {"default": f"{door.url}#any"},
@@ -108,7 +106,7 @@ async def test_words_still_come_piece_by_piece_through_all_wrappers(door: FakeEn
         assert [piece async for piece in pieces] == ["two"]
 
 
-async def test_all_models_draw_on_one_budget(door: FakeEndpoint) -> None:
+async def test_all_models_share_one_budget(door: FakeEndpoint) -> None:
     table = {"talker": f"{door.url}#small", "planner": f"{door.url}#large"}
     async with Models.named(table, budget=Budget(calls=1)) as models:
         await parts_of(models.of("talker"))
@@ -127,7 +125,7 @@ async def test_a_recorded_run_needs_no_endpoint(door: FakeEndpoint, tmp_path: Pa
     assert len(door.asked) == 4
 
 
-async def test_models_are_taken_however_they_are_named(tmp_path: Path) -> None:
+async def test_models_are_accepted_in_every_form(tmp_path: Path) -> None:
     mine = FakeModel({})
     cases: list[tuple[AnyModels, dict[str, str]]] = [
         (mine, {"default": "scripted"}),

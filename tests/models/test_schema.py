@@ -47,11 +47,11 @@ SCHEMA: dict[str, Any] = {
         ({"one": 4}, ["one: 4 does not fit oneOf"]),
     ],
 )
-def test_references_and_alternatives_are_followed_and_told_in_short_words(value: Any, faults: list[str]) -> None:
+def test_references_and_alternatives_are_checked_with_short_messages(value: Any, faults: list[str]) -> None:
     assert find_faults(value, SCHEMA) == faults
 
 
-def test_much_that_is_wrong_is_told_in_few_words() -> None:
+def test_many_faults_give_a_short_message() -> None:
     value = {"k": "x" * 10_000, "where": {"room": ["y"] * 10_000}, "day": "z" * 10_000}
     assert len("; ".join(find_faults(value, SCHEMA))) < 600
     assert len(find_faults([1] * 100, {"items": {"type": "string"}})) == 5
@@ -62,7 +62,7 @@ def nested(depth: int, inner: Any, name: str = "a") -> Any:
 
 
 def doubling(keyword: str, steps: int) -> dict[str, Any]:
-    """Return a schema that holds one value to its last part 2 ** steps times."""
+    """Return a schema that checks one value 2 ** steps times."""
     parts = {f"a{n}": {keyword: [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(steps)}
     return {"$defs": parts | {f"a{steps}": {"type": "string"}}, "$ref": "#/$defs/a0"}
 
@@ -86,18 +86,18 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_schema_and_no_value_makes_a_check_fail_or_last(name: str) -> None:
+def test_checks_are_fast_and_safe_for_any_schema_and_value(name: str) -> None:
     schema, value = HOSTILE[name]
     began = time.process_time()
     faults = find_faults(value, schema)
-    assert time.process_time() - began < 20, "some of them would take for ever"
+    assert time.process_time() - began < 20, "some checks would take forever"
     assert all(isinstance(fault, str) and len(fault) < 400 for fault in faults)
 
 
 @pytest.mark.parametrize(
     "arguments", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "9" * 5_000 + "}", '{"a": "\\ud800"}']
 )
-def test_whatever_a_model_writes_as_arguments_is_told_or_passes(arguments: str) -> None:
+def test_any_arguments_are_accepted_or_reported(arguments: str) -> None:
     tool = ToolSpec("add", "Add.", {"type": "object", "properties": {"a": {"type": "string"}}})
     found = complaint(Call("add", arguments), (tool,))
     assert found is None or len(found) < 400
@@ -111,5 +111,5 @@ JSON = st.recursive(
 
 
 @given(value=JSON, schema=JSON)
-def test_any_value_and_any_schema_can_be_put_together(value: Any, schema: Any) -> None:
+def test_any_value_is_fitted_to_any_schema_without_errors(value: Any, schema: Any) -> None:
     assert isinstance(find_faults(value, schema), list)

@@ -1,4 +1,4 @@
-"""Keys are never shown, however an endpoint writes them; files are readable by their owner only."""
+"""Keys are never shown, in any spelling; files are readable only by their owner."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("key", [KEY, OTHER], ids=["handed in", "of another vendor"])
-def test_a_key_is_masked_however_it_is_written(way: str, key: str) -> None:
+def test_a_key_is_masked_in_every_spelling(way: str, key: str) -> None:
     written = WAYS[way](key)
     shown = mask(f"the key {written} is wrong")
     assert written not in shown and "***" in shown
     assert shown.startswith("the key ") and shown.endswith(" is wrong")
 
 
-def test_the_keys_of_tools_are_masked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_tools_are_masked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-0123456789")
     monkeypatch.setenv("WOLFRAM_APP_ID", "ABCDEF-0123456789")
     assert mask("with tvly-0123456789 and ABCDEF-0123456789") == "with *** and ***"
 
 
 @given(st.text())
-def test_words_without_a_key_stay_as_they_are(text: str) -> None:
+def test_text_without_a_key_is_unchanged(text: str) -> None:
     assert mask(text) == text
 
 
@@ -90,10 +90,10 @@ async def test_an_embedder_shows_no_key(door: FakeEndpoint) -> None:
     assert KEY not in str(caught.value) and OTHER not in str(caught.value)
 
 
-# The doctor's question.
+# The probe of doctor.
 
 
-async def test_the_doctors_question_is_not_carried_elsewhere(door: FakeEndpoint) -> None:
+async def test_the_probe_of_doctor_follows_no_redirect(door: FakeEndpoint) -> None:
     with FakeEndpoint() as other:
         door.listing = redirects(f"{other.url}/models")
         with pytest.raises(ModelUnavailable, match="HTTP 307: redirects to") as caught:
@@ -105,7 +105,7 @@ async def test_the_doctors_question_is_not_carried_elsewhere(door: FakeEndpoint)
     ("vendor", "listing"),
     [("anthropic", '{"data": [{"id": "small"}]}'), ("google", '{"models": [{"name": "models/small"}]}')],
 )
-async def test_each_vendor_is_asked_in_its_own_way(
+async def test_each_vendor_is_probed_in_its_protocol(
     door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, vendor: str, listing: str
 ) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", OTHER)
@@ -120,14 +120,14 @@ async def test_each_vendor_is_asked_in_its_own_way(
         await probe.probe(f"{vendor}:small")
 
 
-# What is kept.
+# Stored files.
 
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-async def test_recordings_and_answers_are_their_owners(tmp_path: Path) -> None:
+async def test_recordings_and_cached_answers_are_private(tmp_path: Path) -> None:
     scripted = FakeModel({"judge": ['{"score": 1}', '{"score": 2}']})
     recording = tmp_path / "new" / "run.jsonl"
     await parts_of(Recorder(scripted, recording), Request(Judge()))
@@ -137,7 +137,7 @@ async def test_recordings_and_answers_are_their_owners(tmp_path: Path) -> None:
     assert (mode(answer), mode(answer.parent), mode(tmp_path / "cache")) == (0o600, 0o700, 0o700)
 
 
-async def test_a_models_table_masks_what_all_roles_are_told(door: FakeEndpoint) -> None:
+async def test_keys_of_all_roles_are_masked_in_errors_and_logs(door: FakeEndpoint) -> None:
     door.otherwise = Fails(500, f"the keys are {KEY} and {OTHER}")
     calls: list[str] = []
     async with Models.named(

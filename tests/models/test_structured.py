@@ -23,7 +23,7 @@ def holds_to_schemas(asked: Asked) -> Behaviour:
     return Says('{"score": 3}' if "response_format" in asked.body else "Three points, I would say.")
 
 
-async def test_a_reply_is_held_to_its_schema_by_the_endpoint(door: FakeEndpoint) -> None:
+async def test_the_schema_is_sent_to_the_endpoint(door: FakeEndpoint) -> None:
     door.otherwise = holds_to_schemas
     async with Models.named({"default": f"{door.url}#any"}) as models:
         assert await ask(models.of(""), Judge()) == Grade(score=3)
@@ -35,7 +35,7 @@ async def test_a_reply_is_held_to_its_schema_by_the_endpoint(door: FakeEndpoint)
     assert '"score"' in asked["messages"][0]["content"], "small models need the schema in words, too"
 
 
-async def test_free_text_and_calls_are_not_held_to_anything(door: FakeEndpoint, model: Provider) -> None:
+async def test_free_text_and_calls_send_no_schema(door: FakeEndpoint, model: Provider) -> None:
     await parts_of(model, Request(Talk()))
     await parts_of(model, Request(Judge(), tools=(ADD,)))
     assert not any("response_format" in each.body for each in door.chats)
@@ -51,9 +51,7 @@ async def test_free_text_and_calls_are_not_held_to_anything(door: FakeEndpoint, 
         "failed to parse grammar",
     ],
 )
-async def test_an_endpoint_that_does_not_know_schemas_is_asked_in_words_from_then_on(
-    door: FakeEndpoint, words: str
-) -> None:
+async def test_an_endpoint_without_schema_support_is_asked_in_text_afterwards(door: FakeEndpoint, words: str) -> None:
     door.refuses["response_format"] = words
     door.otherwise = Says('{"score": 3}')
     async with Models.named({"default": f"{door.url}#any"}) as models:
@@ -65,7 +63,7 @@ async def test_an_endpoint_that_does_not_know_schemas_is_asked_in_words_from_the
 # Tokens that were kept.
 
 
-async def test_cached_tokens_are_told_and_metered(door: FakeEndpoint) -> None:
+async def test_cached_tokens_are_reported_and_metered(door: FakeEndpoint) -> None:
     calls: list[Any] = []
     door.otherwise = Says("hi", usage=(100, 3), cached=80)
     async with Models.named({"default": f"{door.url}#any"}, on_call=calls.append) as models:

@@ -65,7 +65,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_text_does_not_need_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_template_syntax_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SettingsError, match="the text of the prompt 'talk'") as refused:
         templates(f"# user\n{REFUSED[name]}", "talk")[1](FIELDS)
@@ -96,7 +96,7 @@ RENDERED = {
 
 
 @pytest.mark.parametrize("words", RENDERED)
-def test_what_a_text_needs_is_rendered(words: str) -> None:
+def test_supported_template_syntax_is_rendered(words: str) -> None:
     system, user = templates(f"# system\nstatic\n# user\n{words}", "talk")
     expected = RENDERED[words]
     if "phases" in words:
@@ -104,7 +104,7 @@ def test_what_a_text_needs_is_rendered(words: str) -> None:
     assert (system({}), user(FIELDS)) == ("static", expected)
 
 
-def test_the_line_is_told() -> None:
+def test_template_errors_name_the_line() -> None:
     words = "# system\nBe kind.\n\n# user\nHello\n{{ text.__class__ }}"
     with pytest.raises(SettingsError, match=r"'talk', line 6: '__class__' cannot be used: it begins with _"):
         templates(words, "talk")
@@ -115,15 +115,15 @@ def test_the_line_is_told() -> None:
 
 
 @pytest.mark.parametrize("words", prompts(), ids=lambda words: words.name)
-def test_the_shipped_words_are_templates(words: Any) -> None:
+def test_the_shipped_prompts_are_valid_templates(words: Any) -> None:
     assert templates(words.shipped.read_text("utf-8"), words.name)
 
 
-# One's own words.
+# Prompts in files.
 
 
 @pytest.mark.parametrize("words", ["{{ cycler.__init__ }}", "{{ text"])
-def test_a_folder_of_words_that_are_no_template_is_not_used(words: str, tmp_path: Path) -> None:
+def test_a_prompt_folder_with_an_invalid_template_is_refused(words: str, tmp_path: Path) -> None:
     path = tmp_path / "talk.md"
     path.write_text(f"# user\n{words}")
     (tmp_path / "README.md").write_text("{{ just a note }}")
@@ -133,7 +133,7 @@ def test_a_folder_of_words_that_are_no_template_is_not_used(words: str, tmp_path
         prompts(tmp_path)
 
 
-def test_words_that_are_no_file_are_not_waited_for(tmp_path: Path) -> None:
+def test_special_files_are_refused_as_prompts(tmp_path: Path) -> None:
     os.mkfifo(path := tmp_path / "talk.md")
     for use in (lambda: PromptOverride(FakeModel({}), tmp_path), lambda: prompts(tmp_path)):
         with pytest.raises(SettingsError, match=f"{path}: is not a regular file"):

@@ -1,4 +1,4 @@
-"""How likely a model finds a given text: by an endpoint that echoes, by vLLM's own way, by a file in this process."""
+"""Log-probabilities of a given text: from an echoing endpoint, from vLLM, and from a local model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_COMPLETIONS = Fails(404, "This is a chat model")
 
 
 def echoed(asked: Asked) -> Behaviour:
-    """Speak as vLLM does: the prompt comes back with the log-probabilities of its tokens, and one token more."""
+    """Answer like vLLM: the prompt is returned with the log-probabilities of its tokens and one more token."""
     if "echo" not in asked.body:
         return Fails(400, "nothing else")
     tokens = re.findall(r"\s*\S+", asked.body["prompt"])
@@ -34,7 +34,7 @@ def echoed(asked: Asked) -> Behaviour:
 
 
 def prompt_logprobs(asked: Asked) -> Behaviour:
-    """Speak as vLLM does where nothing is echoed."""
+    """Answer like vLLM without echo."""
     if "echo" in asked.body:
         return Fails(400, "echo is not supported")
     tokens = re.findall(r"\s*\S+", asked.body["prompt"])
@@ -43,7 +43,7 @@ def prompt_logprobs(asked: Asked) -> Behaviour:
 
 
 @pytest.mark.parametrize(("speaks", "told"), [(echoed, -2.0), (prompt_logprobs, -0.5)])
-async def test_an_endpoint_tells_how_likely_a_given_text_is(
+async def test_an_endpoint_gives_logprobs_of_a_given_text(
     door: FakeEndpoint, speaks: Callable[[Asked], Behaviour], told: float
 ) -> None:
     door.otherwise = speaks
@@ -53,7 +53,7 @@ async def test_an_endpoint_tells_how_likely_a_given_text_is(
     await model.aclose()
 
 
-async def test_an_endpoint_for_chat_alone_does_not_tell(door: FakeEndpoint) -> None:
+async def test_a_chat_only_endpoint_gives_no_logprobs(door: FakeEndpoint) -> None:
     plain = Sends(json.dumps({"choices": [{"text": "x", "logprobs": {"tokens": ["x"], "token_logprobs": [-1.0]}}]}))
     model = provider(f"{door.url}#any")
     for behaviour in (NO_COMPLETIONS, plain):
@@ -66,7 +66,7 @@ async def test_an_endpoint_for_chat_alone_does_not_tell(door: FakeEndpoint) -> N
 
 @pytest.mark.slow
 @needs_model
-async def test_a_model_in_the_process_finds_an_answer_likelier_after_one_of_its_kind() -> None:
+async def test_a_local_model_rates_an_answer_higher_after_a_similar_one() -> None:
     model = provider("local")
     weighed = [
         sum(await text_logprobs(model, after(*before, "What is the capital of France?"), "\n<answer>\nIt is Paris."))

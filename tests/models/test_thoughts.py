@@ -46,7 +46,7 @@ def parted(pieces: list[str], *, holds: bool = False) -> tuple[str, str]:
 
 @pytest.mark.parametrize(("reply", "thought", "answer"), REPLIES)
 @given(cuts=st.sets(st.integers(0, 40)))
-def test_thoughts_are_told_wherever_a_reply_is_cut(reply: str, thought: str, answer: str, cuts: set[int]) -> None:
+def test_thoughts_are_recognised_at_any_piece_boundary(reply: str, thought: str, answer: str, cuts: set[int]) -> None:
     edges = [0, *sorted(cut for cut in cuts if cut < len(reply)), len(reply)]
     pieces = [reply[start:end] for start, end in pairwise(edges)]
     assert parted(pieces) == (thought, answer)
@@ -57,7 +57,7 @@ UNOPENED = ["Tired.\n</think>\n\nHi.", "a</thinking>b", "a [x] <b> ◁/think▷c
 
 @pytest.mark.parametrize("reply", UNOPENED)
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_a_closing_mark_alone_makes_thoughts_of_all_text_before_it(reply: str, size: int) -> None:
+def test_text_before_a_lone_closing_tag_is_a_thought(reply: str, size: int) -> None:
     pieces = [reply[start : start + size] for start in range(0, len(reply), size)]
     thinking = Thinking(holds=True)
     parts = [thinking.part(piece) for piece in pieces]
@@ -69,10 +69,12 @@ def test_a_closing_mark_alone_makes_thoughts_of_all_text_before_it(reply: str, s
     passing = Thinking()
     passed = "".join(passing.part(piece)[1] for piece in pieces) + passing.rest()
     assert passing.leaked == (size < 100)
-    assert without_thoughts(passed) == without_thoughts(reply), "what is gathered is read without them all the same"
+    assert without_thoughts(passed) == without_thoughts(reply), (
+        "the complete reply is read without thoughts in any case"
+    )
 
 
-def test_held_text_of_a_reply_that_was_cut_off_is_an_unfinished_thought() -> None:
+def test_held_text_of_a_truncated_reply_is_an_unfinished_thought() -> None:
     for truncated, answer in ((True, ""), (False, "I wonder")):
         thinking = Thinking(holds=True)
         assert thinking.part("I wonder") == ("", "")
@@ -83,6 +85,6 @@ MARKS = ["<", ">", "/", "think", "<think>", "</think>", " ", "\n", "a", "{"]
 
 
 @given(st.lists(st.sampled_from(MARKS), max_size=12))
-def test_piece_by_piece_is_as_a_whole(marks: list[str]) -> None:
+def test_reading_in_pieces_equals_reading_the_whole(marks: list[str]) -> None:
     reply = "".join(marks)
     assert without_thoughts(parted(list(reply), holds=True)[1]) == without_thoughts(reply)

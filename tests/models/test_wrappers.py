@@ -40,7 +40,7 @@ def talks(*lines: Line) -> FakeModel:
 
 
 class Says:
-    """A model that says these parts, then fails perhaps; it knows whether it was closed early."""
+    """A model that sends these parts and may then fail; it records whether it was closed early."""
 
     name = "says"
 
@@ -73,7 +73,7 @@ WRAPPERS: list[tuple[str, Callable[[Model, Path], Model]]] = [
 
 
 @pytest.mark.parametrize(("name", "wrap"), WRAPPERS, ids=[name for name, _ in WRAPPERS])
-async def test_every_wrapper_passes_pieces_on_and_closes_what_it_wraps(
+async def test_every_wrapper_streams_and_closes_its_model(
     name: str, wrap: Callable[[Model, Path], Model], tmp_path: Path
 ) -> None:
     inner = Says(Piece("one "), Piece("two"), Usage(1, 2, 0.5))
@@ -88,7 +88,7 @@ async def test_every_wrapper_passes_pieces_on_and_closes_what_it_wraps(
 # Retry.
 
 
-async def test_retry_waits_as_long_as_the_endpoint_wishes() -> None:
+async def test_retry_waits_for_retry_after() -> None:
     clock = Patient()
     assert text_of(await parts_of(Retry(talks(RateLimited("busy", 12.0), "here"), clock=clock))) == "here"
     assert clock.slept == [12.0]
@@ -101,14 +101,14 @@ async def test_retry_does_not_wait_for_an_hour() -> None:
     assert clock.slept == []
 
 
-async def test_retry_does_not_repeat_what_cannot_help() -> None:
+async def test_retry_does_not_repeat_permanent_errors() -> None:
     scripted = talks(ModelRefused("no key"), "here")
     with pytest.raises(ModelRefused):
         await parts_of(Retry(scripted, clock=Patient()))
     assert len(scripted.asked) == 1
 
 
-async def test_retry_never_says_a_piece_twice() -> None:
+async def test_retry_never_repeats_a_piece() -> None:
     model = Retry(Says(Piece("half"), error=ModelUnavailable("cut")), clock=Patient())
     heard: list[Part] = []
     with pytest.raises(ModelUnavailable):
@@ -118,7 +118,7 @@ async def test_retry_never_says_a_piece_twice() -> None:
 
 
 @given(attempts=st.integers(1, 12), base_s=st.floats(0.01, 5), seed=st.integers())
-async def test_retry_never_sleeps_longer_than_the_longest(attempts: int, base_s: float, seed: int) -> None:
+async def test_retry_sleeps_at_most_the_maximum(attempts: int, base_s: float, seed: int) -> None:
     clock = Patient()
     lines = [ModelUnavailable("down")] * (attempts - 1)
     model = Retry(talks(*lines, "here"), attempts, clock=clock, base_s=base_s, longest_s=20.0, seed=seed)
@@ -140,14 +140,14 @@ async def test_repair_shows_the_model_its_mistake() -> None:
     assert "score" in turns[3].text
 
 
-async def test_repair_gives_up_and_says_what_was_wrong() -> None:
+async def test_repair_gives_up_and_reports_the_faults() -> None:
     scripted = talks(*['{"score": "high"}'] * 5)
     with pytest.raises(ReplyInvalid, match=r"'judge' 3 times.*score"):
         await ask(Repair(scripted, times=2), Judge())
     assert len(scripted.asked) == 3
 
 
-async def test_repair_adds_up_what_all_its_answers_took() -> None:
+async def test_repair_adds_up_the_usage_of_all_answers() -> None:
     model = Repair(talks("no", '{"score": 1}'))
     used = [part for part in await parts_of(model, Request(Judge())) if isinstance(part, Usage)]
     assert len(used) == 1
@@ -167,7 +167,7 @@ async def test_repair_answers_every_call_when_one_is_wrong() -> None:
     assert "There is no tool 'sub'. There are: add." in answers[2].text
 
 
-async def test_a_call_without_arguments_is_a_call_with_none() -> None:
+async def test_a_call_without_arguments_is_accepted() -> None:
     tool = ToolSpec("now", "Tell the time.", {"type": "object", "properties": {}})
     assert await act(Repair(talks([Call("now", "", "c1")])), Talk(), (tool,)) == ("", (Call("now", "{}", "c1"),))
 
@@ -175,14 +175,14 @@ async def test_a_call_without_arguments_is_a_call_with_none() -> None:
 # Meter.
 
 
-async def test_meter_tells_seconds_tokens_and_cost() -> None:
+async def test_meter_reports_seconds_tokens_and_cost() -> None:
     clock, calls = ManualClock(100.0), list[Metered]()
     inner = Says(Piece("a"), Piece("b"), Usage(5, 2, 0.25), clock=clock)
     await parts_of(Meter(inner, calls.append, clock))
     assert calls == [Metered("says", "talker", "talk", 100.0, 1.0, 3.0, Usage(5, 2, 0.25))]
 
 
-async def test_meter_tells_of_a_call_that_was_broken_off() -> None:
+async def test_meter_reports_an_interrupted_call() -> None:
     calls = list[Metered]()
     model = Meter(Says(Piece("a"), Piece("b")), calls.append, ManualClock())
     async with aclosing(model.reply(talk())) as parts:
@@ -202,7 +202,7 @@ async def test_a_budget_of_tokens_or_money_stops_the_next_call(budget: Budget) -
     assert (budget.spent_calls, budget.spent_tokens, budget.spent_usd) == (1, 120, 0.5)
 
 
-async def test_calls_side_by_side_keep_to_a_budget() -> None:
+async def test_concurrent_calls_respect_the_budget() -> None:
     class Slow:
         name = "slow"
 
@@ -218,7 +218,7 @@ async def test_calls_side_by_side_keep_to_a_budget() -> None:
         assert allowed.spent_calls >= 7
 
 
-async def test_a_call_may_write_what_is_left_and_is_not_made_where_that_is_next_to_nothing() -> None:
+async def test_the_reply_limit_is_the_remaining_budget_and_tiny_budgets_stop_calls() -> None:
     asked: list[int] = []
 
     class Keeps:
@@ -243,7 +243,7 @@ def kept_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_the_cache_answers_the_same_question_again_for_nothing(tmp_path: Path) -> None:
+async def test_the_cache_repeats_an_answer_without_a_call(tmp_path: Path) -> None:
     scripted = talks("first", "second")
     assert text_of(await parts_of(Cache(scripted, tmp_path), talk("a"))) == "first"
     again = await parts_of(Cache(scripted, tmp_path), talk("a"))
@@ -251,14 +251,14 @@ async def test_the_cache_answers_the_same_question_again_for_nothing(tmp_path: P
     assert text_of(await parts_of(Cache(scripted, tmp_path), talk("b"))) == "second"
 
 
-async def test_the_cache_tells_models_and_tools_apart(tmp_path: Path) -> None:
+async def test_the_cache_key_includes_model_and_tools(tmp_path: Path) -> None:
     one, other = FakeModel({"talk": ["one", "with tools"]}, "one"), FakeModel({"talk": ["other"]}, "other")
     assert text_of(await parts_of(Cache(one, tmp_path))) == "one"
     assert text_of(await parts_of(Cache(other, tmp_path))) == "other"
     assert text_of(await parts_of(Cache(one, tmp_path), talk(tools=(ADD,)))) == "with tools"
 
 
-async def test_half_an_answer_is_not_cached(tmp_path: Path) -> None:
+async def test_incomplete_answers_are_not_cached(tmp_path: Path) -> None:
     broken = Cache(Says(Piece("half"), error=ModelUnavailable("cut")), tmp_path)
     for _ in range(2):
         with pytest.raises(ModelUnavailable):
@@ -266,7 +266,7 @@ async def test_half_an_answer_is_not_cached(tmp_path: Path) -> None:
     assert kept_in(tmp_path) == []
 
 
-async def test_what_is_erased_is_in_no_cached_answer(tmp_path: Path) -> None:
+async def test_erased_text_is_removed_from_cached_answers(tmp_path: Path) -> None:
     (tmp_path / "ab").mkdir()
     (tmp_path / "ab" / "notes.json").write_text("a file of somebody's own")
     model = Cache(talks("Ann has a parrot", "Nobody is known"), tmp_path)
@@ -279,7 +279,7 @@ async def test_what_is_erased_is_in_no_cached_answer(tmp_path: Path) -> None:
 # Limit.
 
 
-async def test_no_more_than_so_many_run_at_once() -> None:
+async def test_concurrent_calls_are_limited() -> None:
     running, most = 0, 0
 
     class Busy:
@@ -301,7 +301,7 @@ async def test_no_more_than_so_many_run_at_once() -> None:
 # Fallback.
 
 
-async def test_the_next_model_answers_where_one_fails() -> None:
+async def test_the_next_model_answers_when_one_fails() -> None:
     first = FakeModel({"talk": [ModelUnavailable("down"), "there again"]}, "first")
     model = Fallback([first, FakeModel({"talk": ["here"]}, "second")])
     assert model.name == "first"
@@ -321,20 +321,20 @@ async def test_a_concurrent_caller_learns_which_model_answered() -> None:
     assert {*await asyncio.gather(asked(), asked())} == {("here", "second"), ("there again", "first")}
 
 
-async def test_a_model_that_has_begun_is_not_replaced() -> None:
+async def test_a_model_that_started_answering_is_not_replaced() -> None:
     model = Fallback([Says(Piece("half"), error=ModelUnavailable("cut")), talks("other")])
     with pytest.raises(ModelUnavailable, match="cut"):
         await parts_of(model)
 
 
-# Reworded.
+# Changed requests.
 
 
-# What a request costs before it is sent.
+# Token counts of requests.
 
 
 class Counted(dict[str, object]):
-    """A tool's parameters that count how often they are written out."""
+    """Tool parameters that count how often they are rendered."""
 
     written = 0
 
@@ -343,7 +343,7 @@ class Counted(dict[str, object]):
         return super().__str__()
 
 
-async def test_a_request_is_rendered_counted_and_read_once(door: FakeEndpoint) -> None:
+async def test_a_request_is_rendered_and_counted_once(door: FakeEndpoint) -> None:
     rendered: list[str] = []
     read: list[str] = []
 
@@ -361,7 +361,7 @@ async def test_a_request_is_rendered_counted_and_read_once(door: FakeEndpoint) -
     async with models.with_listener(lambda _: None) as heard, models:
         assert (await ask(heard.of(""), Once())).score == 4
     assert len(rendered) == 1, "the wrappers share its messages"
-    assert len(read) == 2, "once where it is checked, and once by whoever asked"
+    assert len(read) == 2, "once where it is checked and once by the caller"
     parameters = Counted()
     request = talk(tools=(ToolSpec("add", "Add.", parameters),))
     tokens = request.tokens

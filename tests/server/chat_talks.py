@@ -1,4 +1,4 @@
-"""A talk as a chat page keeps it, through OpenAI's client; and a model for it."""
+"""A conversation as a chat page keeps it, through OpenAI's client, and a model for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from served import Served
 
 
 def talker(words: str, notes: Mapping[str, str] | None = None, pause_s: float = 0.0) -> Callable[[Asked], Behaviour]:
-    """Answer a talk with these words, and note a fact where the newest words hold its key."""
+    """Answer with a text, and note a fact if the newest message contains its key."""
 
     def answer(asked: Asked) -> Behaviour:
         messages = asked.body["messages"]
@@ -29,7 +29,7 @@ def talker(words: str, notes: Mapping[str, str] | None = None, pause_s: float = 
 
 
 class Talk:
-    """A talk that a page keeps: it sends all of it each time."""
+    """A conversation kept by a page, which sends all of it with each request."""
 
     def __init__(self, client: OpenAI, model: str, user: str = "", chat: str = "", system: str = "") -> None:
         self._client, self._model, self._user = client, model, user
@@ -38,12 +38,12 @@ class Talk:
         self.messages: list[dict[str, str]] = []
 
     def say(self, text: str) -> str:
-        """Say something and return the answer."""
+        """Send a message and return the answer."""
         self.messages.append({"role": "user", "content": text})
         return self._ask()
 
     def regenerate(self) -> str:
-        """Have the last message answered again."""
+        """Request another answer to the last message."""
         if self.messages[-1]["role"] == "assistant":
             self.messages.pop()
         return self._ask()
@@ -62,7 +62,7 @@ class Talk:
     def rows(
         served: Served, user: str, kind: str, headers: Mapping[str, str] | None = None
     ) -> Iterator[dict[str, Any]]:  # fmt: skip
-        """Give the rows of a kind in a user's log."""
+        """Return the rows of a kind in a user's log."""
         with served.client(headers=dict(headers or {})) as plain:
             found = plain.get(f"/api/v1/users/{user}/log", params={"kinds": kind, "limit": 200})
             assert found.status_code == 200, found.text
@@ -79,10 +79,10 @@ def wait_for(served: Served, user: str, kind: str) -> dict[str, Any]:
 
 
 def heard(served: Served, user: str) -> list[str]:
-    """Return what a user was heard to say."""
+    """Return the stored messages of a user."""
     return [row["text"] for row in Talk.rows(served, user, "heard")]
 
 
 def said(served: Served, user: str) -> list[str]:
-    """Return what a user was answered."""
+    """Return the stored answers to a user."""
     return [row["text"] for row in Talk.rows(served, user, "said")]

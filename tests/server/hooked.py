@@ -1,4 +1,4 @@
-"""A receiver of a webhook on this machine; it answers as scripted, and checks its requests."""
+"""A local webhook receiver with scripted responses; it checks the signatures of its requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LocalReceiver:
         self.url = f"http://127.0.0.1:{self._server.server_port}/told"
 
     def next(self) -> dict[str, Any]:
-        """Return the next post when it is there."""
+        """Wait for the next post and return it."""
         return self.posts.get(timeout=100)
 
     def take_anything(self) -> None:
@@ -84,7 +84,7 @@ def checked(headers: dict[str, str], body: bytes) -> dict[str, Any]:
 
 
 async def add(data: str | Path, text: str, tenant: str = "", user: str = "ann", *, is_said: bool = True) -> int:
-    """Write that a mind added something, as another process does; return its seq."""
+    """Write a follow-up of a mind, as another process does; return its seq."""
     event = FollowUp(text=text, answers=1) if is_said else LeftUnsaid(text=text, answers=1)
     async with open_store(data, tenant) as store:
         mind = store.key(StreamName("user", user))
@@ -93,6 +93,6 @@ async def add(data: str | Path, text: str, tenant: str = "", user: str = "ann", 
 
 
 async def forget_all(folder: Path, user: str = "ann") -> None:
-    """Erase all that is kept of a user, as another process does."""
+    """Erase all data of a user, as another process does."""
     async with SqliteStore(folder) as store:
         await store.erase(store.key(StreamName("user", user)))

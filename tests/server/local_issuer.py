@@ -1,4 +1,4 @@
-"""An OIDC issuer on this machine: it signs tokens, and serves its keys over HTTP."""
+"""A local OIDC issuer: it signs tokens and serves its keys over HTTP."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class LocalIssuer:
         self.add_key("rsa")
 
     def answer(self, path: str) -> object:
-        """Return the response at a path; None: nothing."""
+        """Return the response for a path; None if there is none."""
         if path == "/.well-known/openid-configuration":
             return {"issuer": self.named or self.url, "jwks_uri": f"{self.url}/keys"}
         return {"keys": self._public} if path == "/keys" else None
 
     def add_key(self, name: str, *, bits: int = 2_048, is_shown: bool = True) -> None:
-        """Make a key: of a curve where it is called ec, else of RSA."""
+        """Make a key: elliptic curve if it is named ec, otherwise RSA."""
         algorithm: Any
         if name.startswith("ec"):
             key: Any = ec.generate_private_key(ec.SECP256R1())

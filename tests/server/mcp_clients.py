@@ -1,4 +1,4 @@
-"""Official MCP clients for tests, of both eras of the protocol."""
+"""Official MCP clients for tests, for both generations of the protocol."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def on_stdio(data: Path, *flags: str, mode: str = "auto") -> Client:
 
 @contextlib.asynccontextmanager
 async def over_http(url: str, headers: dict[str, str] | None = None, mode: str = "auto") -> AsyncIterator[Client]:
-    """Give a client of the server at an URL."""
+    """Yield a client of the server at a URL."""
     async with (
         create_mcp_http_client(headers) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
@@ -41,7 +41,7 @@ async def called(client: Client, tool: str, **arguments: Any) -> Any:
 
 
 async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    """Call a tool that refuses, and return the message."""
+    """Call a tool that returns an error, and return the message."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error
     return str(getattr(result.content[0], "text", ""))

@@ -1,4 +1,4 @@
-"""A server for tests: the application on a real uvicorn, in a thread of its own, or `mindstream serve` as a process."""
+"""A server for tests: the application on uvicorn in its own thread, or `mindstream serve` as a process."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Served:
     """Serves an application from a thread; a context manager.
 
     Attributes:
-        doors: the application; `doors.house` is what is behind it.
-        url: where it listens, as http://127.0.0.1:1234.
+        api_app: the application; `api_app.runtime` is its runtime.
+        url: its address, for example http://127.0.0.1:1234.
     """
 
     def __init__(self, data: AnyData, host: str = "127.0.0.1", **more: Any) -> None:
@@ -42,22 +42,22 @@ class Served:
         asyncio.run(self._server.serve_app([self._socket]))
 
     def client(self, **more: Any) -> httpx.Client:
-        """Return a client that asks it."""
+        """Return an HTTP client of the server."""
         return httpx.Client(base_url=self.url, timeout=100, **more)
 
     def token(self, tenant: str = "acme", scopes: str = "read,write", **more: Any) -> dict[str, str]:
-        """Make a token and return the header that holds it."""
+        """Create a token and return its Authorization header."""
         token, _ = self.change_tokens(lambda tokens: tokens.new(tenant, scopes, 1, **more))
         return {"Authorization": f"Bearer {token}"}
 
     def change_tokens(self, change: Callable[[Tokens], Coroutine[Any, Any, T]]) -> T:
-        """Do something to the tokens, as another process does."""
+        """Change the tokens as another process does."""
 
         async def do() -> T:
             async with open_store(self.api_app.runtime.settings.data) as store:
                 return await change(Tokens(lambda: store, self.api_app.runtime.clock))
 
-        with ThreadPoolExecutor(1) as thread:  # the caller may run a loop of its own
+        with ThreadPoolExecutor(1) as thread:  # the caller may run its own event loop
             return thread.submit(asyncio.run, do()).result()
 
     def __enter__(self) -> Served:

@@ -1,4 +1,4 @@
-"""A server over a folder and over a database: the same requests are answered the same, before and after a restart."""
+"""A server gives the same answers from a folder and from a database, before and after a restart."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def until_done(client: httpx.Client, id_: str, headers: dict[str, str]) -> dict[
     raise AssertionError(id_)
 
 
-def test_what_is_sent_is_told_as_events_once_and_kept(data: str, door: FakeEndpoint) -> None:
+def test_sent_messages_are_stored_and_appear_once_as_events(data: str, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello, Ann.")
     with Served(data, model=f"{door.url}#any") as served, served.client() as client:
         first = {"Idempotency-Key": "k-1"}
@@ -47,7 +47,7 @@ def test_what_is_sent_is_told_as_events_once_and_kept(data: str, door: FakeEndpo
         assert [row["text"] for row in rows if row["event"] == "heard"] == ["Hello!"]
     with Served(data, model=f"{door.url}#any") as served, served.client() as client:
         kept = client.post(f"{USER}/send", json={"text": "Hello!"}, headers=first)
-        assert kept.json() == sent.json(), "the key is known to the next server"
+        assert kept.json() == sent.json(), "the next server knows the idempotency key"
         refused = client.post(f"{USER}/send", json={"text": "Bye!"}, headers=first)
         assert refused.status_code == 409
         client.post(f"{USER}/send", json={"text": "And again."})
@@ -55,7 +55,7 @@ def test_what_is_sent_is_told_as_events_once_and_kept(data: str, door: FakeEndpo
         assert [row["text"] for row in more] == ["And again."]
 
 
-def test_a_token_is_a_wall_until_it_is_revoked_by_another_process(data: str, door: FakeEndpoint) -> None:
+def test_a_token_opens_one_tenant_until_another_process_revokes_it(data: str, door: FakeEndpoint) -> None:
     with Served(data, model=f"{door.url}#any", require_token=True) as served, served.client() as client:
         acme, other = served.token("acme"), served.token("other")
         assert client.get(f"{USER}/memories").status_code == 401
@@ -73,7 +73,7 @@ def test_a_token_is_a_wall_until_it_is_revoked_by_another_process(data: str, doo
         assert client.get(f"{USER}/memories", headers=holds).status_code == 401
 
 
-def test_what_was_spent_and_what_came_of_operations_outlives_the_server(data: str, door: FakeEndpoint) -> None:
+def test_spending_and_operation_results_survive_a_restart(data: str, door: FakeEndpoint) -> None:
     door.otherwise = Says("It is 42.", usage=(500, 500))
     with Served(data, model=f"{door.url}#any") as served, served.client() as client:
         poor = served.token("acme", tokens=6_000)
@@ -90,14 +90,14 @@ def test_what_was_spent_and_what_came_of_operations_outlives_the_server(data: st
             assert client.get(f"/api/v1/operations/{id_}", headers=other).status_code == 404
         later = client.post(f"{USER}/plans/run", json={"plan": PLAN}, headers=poor).json()["id"]
         assert until_done(client, later, poor)["result"]["stopped"]
-        assert len(door.asked) == asked, "a day's tokens are spent, for the next server too"
+        assert len(door.asked) == asked, "the daily tokens are also spent for the next server"
         made = client.post(f"{USER}/memories", json={"text": "Six times seven."}, headers=poor).json()
         client.delete(f"{USER}/memories/{made['id']}", headers=poor)
         ended = client.get("/api/v1/operations", headers=poor).json()["operations"]
-        assert id_ not in [each["id"] for each in ended], "it goes with words that are forgotten"
+        assert id_ not in [each["id"] for each in ended], "an operation is removed with forgotten text"
 
 
-def test_the_process_serves_and_says_no_password(data: str) -> None:
+def test_the_server_process_prints_no_password(data: str) -> None:
     with ServerProcess(data, "--require-token") as server:
         assert httpx.get(f"{server.url}/healthz").status_code == 200
         assert httpx.get(f"{server.url}/readyz").status_code == 200
@@ -106,9 +106,7 @@ def test_the_process_serves_and_says_no_password(data: str) -> None:
         assert server.process.stderr is not None and ":secret@" not in server.said + server.process.stderr.read()
 
 
-def test_an_operation_is_seen_at_another_server_and_its_end_too(
-    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_server_shows_an_operation_and_its_end(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     url = postgres_server.fresh_url()
     door.otherwise = Stalls()
     with Served(url, model=f"{door.url}#any") as other, other.client() as elsewhere:
@@ -130,4 +128,4 @@ def test_an_operation_is_seen_at_another_server_and_its_end_too(
             if (found := elsewhere.get(f"/api/v1/operations/{later}").json())["state"] == "interrupted":
                 break
             time.sleep(0.05)
-        assert found["state"] == "interrupted" and found["ended"], "nothing was heard of it any more"
+        assert found["state"] == "interrupted" and found["ended"], "the server that ran it is gone"

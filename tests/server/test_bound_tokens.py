@@ -1,4 +1,4 @@
-"""A token for one user binds everywhere: in paths, bodies and queries, and for what all users of a tenant share."""
+"""A user token is limited to that user in paths, bodies and queries, also for tenant-wide operations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("each", TABLE, ids=lambda each: each.name)
-def test_every_operation_says_whether_it_is_the_callers_own(each: Operation) -> None:
+def test_every_operation_declares_whether_it_is_bound_to_the_caller(each: Operation) -> None:
     for name, field in each.request.model_fields.items():
         if name in USER_LIKE and (each.name, name) not in NO_CALLER:
             assert CALLER in field.metadata, f"{each.name}.{name} names a user and is not checked"
@@ -66,7 +66,7 @@ def test_every_operation_says_whether_it_is_the_callers_own(each: Operation) -> 
     assert not (each.tenant_wide and "user" in each.path_names)
 
 
-def test_a_token_reaches_no_other_user_by_any_route(served: Served) -> None:
+def test_a_user_token_reaches_no_other_user_by_any_route(served: Served) -> None:
     with served.client(headers=served.token("acme", "admin", user="bob")) as bob:
         for each in TABLE:
             path = each.path.replace("{user}", "ann").replace("{town}", "hamlet").replace("{resident}", "Ada Brook")
@@ -79,21 +79,21 @@ def test_a_token_reaches_no_other_user_by_any_route(served: Served) -> None:
                 assert answer.status_code in (403, 422), (each.name, answer.text)
         assert bob.get("/api/v1/cost", params={"user": "ann"}).status_code == 403
         assert bob.get("/api/v1/cost", params={"user": "ＢＯＢ".lower()}).status_code == 200, (
-            "the same name, written wide"
+            "the same name in full-width letters"
         )
 
 
 ACT: dict[str, Any] = {"act": "wait", "minutes": 1}
 
 
-def test_a_resident_is_lived_by_the_tokens_user_alone(served: Served) -> None:
+def test_only_the_user_of_the_token_plays_a_resident(served: Served) -> None:
     ann, bob, anybody = (
         served.client(headers=served.token("acme", "read,write", **more))
         for more in ({"user": "ann"}, {"user": "bob"}, {})
     )
     with ann, bob, anybody:
         began = ann.post(ADA, json={})
-        assert began.status_code == 200 and began.json()["person"] == "ann", "the token says who it is"
+        assert began.status_code == 200 and began.json()["person"] == "ann", "the token determines the user"
         asked: list[httpx.Response] = []
         for named in ("ann", "ａｎｎ", "Maya"):
             asked += [
@@ -112,7 +112,7 @@ def test_a_resident_is_lived_by_the_tokens_user_alone(served: Served) -> None:
         assert ann.post(f"{ADA}/leave", json={"person": "ann"}).status_code == 200
 
 
-def test_what_all_users_share_wants_a_token_without_a_user(served: Served) -> None:
+def test_tenant_wide_operations_require_a_token_without_a_user(served: Served) -> None:
     wide = [
         ("POST", f"{TOWN}/run", {"steps": 1}), ("POST", f"{TOWN}/fork", {"step": 0}), ("DELETE", TOWN, None),
         ("POST", f"{TOWN}/whisper", {"resident": "Ada Brook", "text": "Bob is owed a coin."}),
@@ -128,7 +128,7 @@ def test_what_all_users_share_wants_a_token_without_a_user(served: Served) -> No
 
 
 @pytest.mark.parametrize("named", ["bob", "ｂｏｂ", "bob smith"])
-async def test_an_operation_is_read_and_cancelled_by_the_token_that_began_it(tmp_path: Path, named: str) -> None:
+async def test_only_the_user_who_started_an_operation_reads_and_cancels_it(tmp_path: Path, named: str) -> None:
     bob, ann = (Principal("acme", frozenset({"admin"}), only=each) for each in (named, "ann"))
 
     async def job(_: object) -> TownList:

@@ -1,4 +1,4 @@
-"""A real browser's EventSource: a page hears each event once, over restarts of the server."""
+"""EventSource in a real browser: a page receives each event once, across restarts of the server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ document.documentElement.dataset.ready = "";
 
 
 class PageServer(ThreadingHTTPServer):
-    """Serves the page, from an origin of its own."""
+    """Serves the page from a separate origin."""
 
     def __init__(self) -> None:
         class Answers(BaseHTTPRequestHandler):
@@ -59,7 +59,7 @@ def send(server: ServerProcess, *texts: str) -> None:
 
 
 async def heard(page: BrowserPage, texts: list[str]) -> None:
-    """Wait until as many were heard; they are these, in order, and their ids go up."""
+    """Wait for as many events and check their order and increasing ids."""
     await page.until(f"seen.length >= {len(texts)}")
     seen = await page.evaluate("seen")
     assert [text for _, text in seen] == texts
@@ -68,7 +68,9 @@ async def heard(page: BrowserPage, texts: list[str]) -> None:
 
 
 @pytest.mark.slow
-async def test_a_page_hears_each_event_once_over_restarts(tmp_path: Path, folder: Path, origin: str) -> None:
+async def test_a_browser_page_receives_each_event_once_across_restarts(
+    tmp_path: Path, folder: Path, origin: str
+) -> None:
     async with browser_page(tmp_path / "browser") as page:
         await page.open(origin)
         with ServerProcess(folder, "--allow-origin", origin) as server:

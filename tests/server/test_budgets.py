@@ -47,7 +47,7 @@ async def parts_of(model: Model) -> list[Part]:
 
 
 class Spends:
-    """A model that takes 1,000 tokens a call, more than an estimate says; `fails`: it ends before it tells so."""
+    """A model that uses 1,000 tokens a call, more than estimated; `fails`: it ends before it reports its usage."""
 
     def __init__(self, name: str = "spends", *, fails: bool = False, usd: float | None = None) -> None:
         self.name, self.fails, self.usd, self.calls = name, fails, usd, 0
@@ -66,21 +66,21 @@ def metered(model: Spends) -> Meter:
 
 
 async def side_by_side(*models: Any, times: int) -> int:
-    """Ask models many times at once; return how many calls were refused."""
+    """Make many concurrent calls; return how many were refused."""
     asked = [parts_of(model) for model in models for _ in range(times)]
     came = await asyncio.gather(*asked, return_exceptions=True)
     return sum(isinstance(each, BudgetSpent) for each in came)
 
 
 @pytest.mark.parametrize(("tokens", "calls"), [(LIMIT, 3), (10_500, 11), (999, 1)])
-async def test_calls_at_once_take_what_is_left_and_one_call_more_at_most(tokens: int, calls: int) -> None:
+async def test_concurrent_calls_exceed_the_budget_by_one_call_at_most(tokens: int, calls: int) -> None:
     model, budget = Spends(), Budget(tokens=tokens)
     assert await side_by_side(charged(metered(model), budget), times=40) == 40 - model.calls
     assert 1 <= model.calls <= calls and budget.spent_tokens == 1_000 * model.calls and not budget.reserved_tokens
 
 
 @pytest.mark.parametrize("servers", [2, 5])
-async def test_servers_of_the_same_data_reserve_together(folder: Path, servers: int) -> None:
+async def test_servers_with_the_same_data_share_reservations(folder: Path, servers: int) -> None:
     clock, model = ManualClock(), Spends()
     async with open_store(folder) as store:
         all_ = [Budgets(ServerState(lambda: store, clock), clock, Tokens(lambda: store, clock)) for _ in range(servers)]
@@ -88,12 +88,12 @@ async def test_servers_of_the_same_data_reserve_together(folder: Path, servers: 
         for each in all_:
             await each.keep()
         last = await Budgets(ServerState(lambda: store, clock), clock, Tokens(lambda: store, clock)).of(TOKEN)
-    assert last is not None and last.spent_tokens == 1_000 * model.calls, "what was reserved is corrected"
+    assert last is not None and last.spent_tokens == 1_000 * model.calls, "the reservation is corrected"
     assert model.calls <= LIMIT // 1_000 + servers
 
 
 @pytest.mark.parametrize("end", ["fails", "closed", "cancelled"])
-async def test_a_call_that_does_not_end_well_releases_what_it_reserved(end: str) -> None:
+async def test_a_failed_call_releases_its_reservation(end: str) -> None:
     budget = Budget(tokens=LIMIT)
     model = charged(metered(Spends(fails=end == "fails")), budget)
     if end == "fails":
@@ -108,23 +108,23 @@ async def test_a_call_that_does_not_end_well_releases_what_it_reserved(end: str)
             async with asyncio.timeout(0.003):
                 await parts_of(model)
     assert not budget.reserved_tokens
-    assert 0 < budget.spent_tokens < 1_000, "what was said before is counted by an estimate"
+    assert 0 < budget.spent_tokens < 1_000, "text before the failure is charged by an estimate"
 
 
-async def test_a_limit_in_money_refuses_what_has_no_known_price() -> None:
+async def test_a_cost_limit_refuses_models_without_a_known_price() -> None:
     for name in ("http://127.0.0.1:9/v1#any", "http://127.0.0.1:11/v1#own", "https://llm.example.org/v1#x"):
         model = Spends(name)
         with pytest.raises(BudgetSpent, match=r"no price is known for .*--max-tokens"):
             await parts_of(charged(metered(model), Budget(cost_usd=1)))
         assert not model.calls
-    own = Spends("mine")  # whether it has a price shows when it has answered
+    own = Spends("mine")  # the price is known only after the first answer
     assert await side_by_side(charged(metered(own), Budget(cost_usd=1)), times=9) == 8
     priced, budget = Spends(usd=0.1), Budget(cost_usd=1)
     await side_by_side(charged(metered(priced), budget), times=40)
     assert 10 <= priced.calls <= 11 and budget.spent_usd <= 1.11
 
 
-def test_every_way_to_a_model_keeps_to_a_budget(
+def test_every_route_to_a_model_respects_the_budget(
     folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
@@ -150,7 +150,7 @@ def test_every_way_to_a_model_keeps_to_a_budget(
     assert 0 < len(door.asked) <= 6 and limits["spent_tokens"] <= 6_000, limits
 
 
-async def test_each_holder_of_an_issuer_s_tokens_has_a_budget(folder: Path) -> None:
+async def test_each_holder_of_issuer_tokens_has_their_own_budget(folder: Path) -> None:
     with LocalIssuer() as issuing:
         known = Issuer(issuing.url, [AUDIENCE], SystemClock(), user_claim="sub", tokens=LIMIT, usd=2.0)
         with Served(folder, model="rules", require_token=True, issuer=known) as served, served.client() as client:
@@ -164,4 +164,4 @@ async def test_each_holder_of_an_issuer_s_tokens_has_a_budget(folder: Path) -> N
             ServerState(lambda: store, SystemClock()), SystemClock(), Tokens(lambda: store, SystemClock()), known.limits
         )
         budget = await budgets.of_id(found.id)
-    assert budget is not None and budget.tokens == LIMIT, "thoughts that another process takes up are charged, too"
+    assert budget is not None and budget.tokens == LIMIT, "thoughts resumed by another process are charged, too"

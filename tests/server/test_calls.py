@@ -22,7 +22,7 @@ USER = "/api/v1/users/ann"
 
 @pytest.fixture
 def served(folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A server that keeps what models were asked and answered."""
+    """A server that stores the full text of model calls."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     settings = Settings(model=f"{door.url}#any", keep_prompts=True)
     with Served(folder, settings=settings) as running:
@@ -56,7 +56,7 @@ def called(client: httpx.Client, role: str, **asked: Any) -> dict[str, Any]:
     raise AssertionError(calls(client))
 
 
-def test_a_call_is_found_from_its_utterance_and_leads_back_to_it(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_a_call_and_its_utterance_are_found_from_each_other(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Good to hear from you, ann.")
     first, second = say(client, "The owl sat on the roof."), say(client, "And it hooted.")
     one = called(client, "talker", about=second)
@@ -68,12 +68,12 @@ def test_a_call_is_found_from_its_utterance_and_leads_back_to_it(client: httpx.C
     assert called(client, "talker", about=first)["seq"] < one["seq"]
     trace = client.get(f"{USER}/traces/{second}").json()["rows"]
     back = next(row for row in trace if row["seq"] == one["seq"])
-    assert back["event"] == "model_called" and "asked" not in back, "words are asked for one by one"
+    assert back["event"] == "model_called" and "asked" not in back, "texts are returned only for a single call"
     thinking = called(client, "reasoner")
     assert set(thinking["about"]) <= {first, second} and thinking["about"]
 
 
-def test_calls_are_listed_newest_first_in_pages_and_by_what_they_are(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_calls_are_listed_newest_first_in_pages_and_filtered(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Yes.")
     for number in range(4):
         say(client, f"number {number}")
@@ -88,13 +88,13 @@ def test_calls_are_listed_newest_first_in_pages_and_by_what_they_are(client: htt
     assert client.get(f"{USER}/calls/1").status_code == 404
 
 
-def test_what_failed_is_found(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_failed_calls_are_found(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Fails(400)
     say(client, "Hello?")
     assert called(client, "talker", failed=True)["error"]
 
 
-def test_forgotten_words_are_gone_from_prompts_too(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_forgetting_also_removes_the_words_from_stored_prompts(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("I see.")
     seq = say(client, "The treasure lies beneath the crooked pear tree.")
     one = called(client, "talker", about=seq)
@@ -103,7 +103,7 @@ def test_forgotten_words_are_gone_from_prompts_too(client: httpx.Client, door: F
     assert "pear" not in client.get(f"{USER}/calls/{one['seq']}").text
 
 
-def test_the_bill_is_by_day_and_role_and_says_what_may_be_spent(
+def test_cost_is_reported_by_day_and_role_with_its_limits(
     served: Served, client: httpx.Client, door: FakeEndpoint
 ) -> None:
     door.otherwise = Says("Fine.")
@@ -117,11 +117,11 @@ def test_the_bill_is_by_day_and_role_and_says_what_may_be_spent(
 
 
 def mind(asked: Asked) -> Says:
-    """Plan one thing for the day."""
+    """Plan one activity for the day."""
     return Says(json.dumps({"items": [{"from": "00:00", "to": "24:00", "what": "resting", "place": ""}]}))
 
 
-def test_a_towns_calls_say_who_asked_and_when(
+def test_calls_of_a_town_name_the_resident_and_the_time(
     tmp_path: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -148,7 +148,7 @@ def test_a_towns_calls_say_who_asked_and_when(
         )
 
 
-def test_calls_as_they_stood_after_a_row(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_calls_and_cost_are_shown_up_to_a_log_row(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Yes.")
     for number in range(3):
         say(client, f"number {number}")
@@ -157,7 +157,7 @@ def test_calls_as_they_stood_after_a_row(client: httpx.Client, door: FakeEndpoin
     found = calls(client, upto=end)
     assert [each["seq"] for each in found] == [each["seq"] for each in calls(client) if each["seq"] <= end]
     for at, one in enumerate(found):
-        assert calls(client, upto=one["seq"]) == found[at:], "that call is the newest, and pages go on below it"
+        assert calls(client, upto=one["seq"]) == found[at:], "that call is the newest and paging continues below it"
         assert calls(client, upto=one["seq"] - 1)[:1] == found[at + 1 : at + 2]
     assert calls(client, upto=found[1]["seq"], role="talker") == [
         each for each in found[1:] if each["role"] == "talker"

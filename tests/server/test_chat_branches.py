@@ -19,7 +19,7 @@ SESSION = "companion:chat:1"
 
 
 class PageTree:
-    """A talk with all its branches, as a page keeps it: each line has one before it."""
+    """A conversation with all its branches, as a page keeps it: each line has a parent."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[Line, int]] = []
@@ -48,7 +48,7 @@ MOVES = st.lists(st.tuples(st.sampled_from(["say", "regenerate", "edit", "go bac
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=MOVES)
 @example(moves=[("edit", 0), ("go back", 0), ("go back", 1)])
-async def test_nothing_is_heard_twice_and_what_holds_is_what_is_shown(
+async def test_any_edits_store_each_message_once_and_match_the_page(
     moves: list[Move], tmp_path_factory: object
 ) -> None:
     folder = Path(tmp_path_factory.mktemp("talk"))  # type: ignore[attr-defined]
@@ -83,7 +83,7 @@ def user_line(page: PageTree) -> Line:
 
 
 async def answer_page(mind: Mind, page: PageTree, user: int) -> None:
-    """Have a page's message answered, as the chat door does."""
+    """Answer a message of a page, as the chat endpoint does."""
     *before, new = page.path(user)
     followed = await follow(mind.memory, SESSION, before, new.text)
     assert followed.all_heard
@@ -93,7 +93,7 @@ async def answer_page(mind: Mind, page: PageTree, user: int) -> None:
 
 
 async def talk(memory: Memory, *lines: str) -> list[Record]:
-    """Write a talk down, the user's lines first."""
+    """Store a conversation; the user speaks first."""
     drafts = [
         RecordDraft(text=text, kind="chat", episode=SESSION, data={"by_user": not place % 2})
         for place, text in enumerate(lines)
@@ -105,7 +105,7 @@ def shown(*lines: str, begins: int = 0) -> list[Line]:
     return [Line(by_user=not (place + begins) % 2, text=text) for place, text in enumerate(lines)]
 
 
-async def test_a_page_that_shows_the_end_of_a_talk_only_leaves_its_beginning(tmp_path: Path) -> None:
+async def test_a_page_that_shows_only_the_end_keeps_the_beginning(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann") as memory:
         await talk(memory, "a", "b", "c", "d")
         followed = await follow(memory, SESSION, shown("c", "d"), "e")
@@ -113,7 +113,7 @@ async def test_a_page_that_shows_the_end_of_a_talk_only_leaves_its_beginning(tmp
         assert [each.text for each in await memory.latest("chat", 9, episode=SESSION)] == ["a", "b", "c", "d"]
 
 
-async def test_an_answer_that_was_broken_off_is_known_by_its_beginning(tmp_path: Path) -> None:
+async def test_an_interrupted_answer_is_recognised_by_its_beginning(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann") as memory:
         await talk(memory, "a", "One two th")
         for text in ("One two th", "One two", "One two three", " One  two\nth "):
@@ -121,7 +121,7 @@ async def test_an_answer_that_was_broken_off_is_known_by_its_beginning(tmp_path:
         assert not (await follow(memory, SESSION, shown("a", "Two"), "e")).all_heard
 
 
-async def test_what_was_forgotten_is_not_taken_up_again_from_a_page(tmp_path: Path) -> None:
+async def test_forgotten_messages_are_not_stored_again_from_a_page(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann") as memory:
         first, *_ = await talk(memory, "my code is 4711", "I see", "c", "d")
         await memory.forget(first.id)
@@ -130,7 +130,7 @@ async def test_what_was_forgotten_is_not_taken_up_again_from_a_page(tmp_path: Pa
         assert "4711" not in str(await memory.latest("chat", 9, episode=SESSION))
 
 
-async def test_what_was_corrected_stays_corrected(tmp_path: Path) -> None:
+async def test_a_correction_is_kept_when_a_page_shows_the_old_text(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann") as memory:
         first, *_ = await talk(memory, "I am 50", "I see")
         await memory.correct(first.id, "I am 51")
@@ -138,7 +138,7 @@ async def test_what_was_corrected_stays_corrected(tmp_path: Path) -> None:
         assert sorted(each.text for each in await memory.latest("chat", 9, episode=SESSION)) == ["I am 51", "I see"]
 
 
-async def test_a_long_talk_that_is_wholly_other_costs_little(tmp_path: Path) -> None:
+async def test_comparing_a_long_unrelated_chat_is_cheap(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann", clock=ManualClock()) as memory:
         records = await talk(memory, *(f"line {n}" for n in range(400)))
         page = shown(*(f"other {n}" for n in range(2_000)))

@@ -13,7 +13,9 @@ from openai import OpenAI
 from served import ServerProcess
 
 
-def test_kill_9_in_mid_stream(folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_survives_sigkill_during_the_stream(
+    folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     model = ("--model", f"{door.url}#any")
     body = {"model": "companion", "user": "ann", "messages": [{"role": "user", "content": "Count!"}], "stream": True}

@@ -1,4 +1,4 @@
-"""A life as a model: messages go to it, and the words of its next turn are the answer."""
+"""A life as a model: it receives the messages, and the text of its next turn is the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def ask(served: Served) -> OpenAI:
     return OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=100)
 
 
-def test_a_life_is_a_model_for_whoever_has_one(ask: OpenAI, client: httpx.Client, door: FakeEndpoint) -> None:
+def test_life_is_a_model_for_users_who_have_one(ask: OpenAI, client: httpx.Client, door: FakeEndpoint) -> None:
     with pytest.raises(openai.NotFoundError):
         Talk(ask, "life", user="ann").say("How is it going?")
     client.post("/api/v1/users/ann/life/goal", json={"goal": "Learn Danish"}).raise_for_status()
@@ -29,7 +29,7 @@ def test_a_life_is_a_model_for_whoever_has_one(ask: OpenAI, client: httpx.Client
     assert [row["text"] for row in rows] == ["How is it going?"]
 
 
-def test_a_life_that_is_lived_answers_in_its_next_turn(ask: OpenAI, client: httpx.Client, door: FakeEndpoint) -> None:
+def test_a_running_life_answers_in_its_next_turn(ask: OpenAI, client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("I have learnt ten words today.")
     client.post("/api/v1/users/ann/life/goal", json={"goal": "Learn Danish"}).raise_for_status()
     client.post("/api/v1/users/ann/life/live", json={"stay": True}).raise_for_status()

@@ -1,4 +1,4 @@
-"""/v1/responses, through OpenAI's own client."""
+"""The endpoint /v1/responses, through OpenAI's own client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ask(served: Served) -> OpenAI:
     return OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=100)
 
 
-def test_a_response_comes_whole_and_the_next_goes_on(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
+def test_a_response_is_complete_and_the_next_continues_it(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
     door.otherwise = talker("I see.")
     first = ask.responses.create(model="companion", input="My cat is ill.", user="ann", instructions="Be short.")
     assert first.output_text == "I see." and first.status == "completed" and first.usage
@@ -32,7 +32,7 @@ def test_a_response_comes_whole_and_the_next_goes_on(ask: OpenAI, served: Served
     assert asked[1:3] == ["My cat is ill.", "I see."]
 
 
-def test_a_response_comes_as_events(ask: OpenAI, door: FakeEndpoint) -> None:
+def test_a_response_is_streamed_as_events(ask: OpenAI, door: FakeEndpoint) -> None:
     door.otherwise = talker("Good morning to you.")
     events = list(ask.responses.create(model="companion", input="Good morning!", user="ann", stream=True))
     kinds = [each.type for each in events]
@@ -49,7 +49,7 @@ def test_a_response_comes_as_events(ask: OpenAI, door: FakeEndpoint) -> None:
         assert stream.get_final_response().output_text == "Good morning to you."
 
 
-def test_the_id_of_another_models_response_is_refused(ask: OpenAI, door: FakeEndpoint) -> None:
+def test_a_response_id_of_another_model_is_refused(ask: OpenAI, door: FakeEndpoint) -> None:
     door.otherwise = talker("I see.")
     first = ask.responses.create(model="companion", input="Hello!", user="ann")
     for wrong in (first.id, "resp_xx", "x" * 50):
@@ -57,7 +57,7 @@ def test_the_id_of_another_models_response_is_refused(ask: OpenAI, door: FakeEnd
             ask.responses.create(model="sleep", input="Hello!", user="ann", previous_response_id=wrong)
 
 
-def test_a_talk_is_sent_as_items(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
+def test_a_conversation_is_sent_as_items(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
     door.otherwise = talker("I see.")
     items: Any = [
         {"role": "user", "content": [{"type": "input_text", "text": "Who wrote Emma?"}]},
@@ -69,7 +69,7 @@ def test_a_talk_is_sent_as_items(ask: OpenAI, served: Served, door: FakeEndpoint
     assert heard(served, "ann") == ["When?"]
 
 
-def test_responses_that_begin_alike_are_told_apart(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
+def test_responses_with_the_same_beginning_are_told_apart(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
     door.otherwise = talker("Hello!")
     last = ""
     for name in ("Mimi", "Rex"):

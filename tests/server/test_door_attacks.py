@@ -20,7 +20,7 @@ USER = "/api/v1/users/ann"
 PROBLEM = "application/problem+json"
 
 
-def test_no_token_and_a_foreign_token_are_refused(folder: Path) -> None:
+def test_a_missing_or_invalid_token_is_refused(folder: Path) -> None:
     with Served(folder, require_token=True) as served, served.client() as client:
         for headers in (
             {}, {"Authorization": "Bearer ms_nothing"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer"},
@@ -35,7 +35,7 @@ def test_no_token_and_a_foreign_token_are_refused(folder: Path) -> None:
         assert client.get(f"{USER}/memories", headers=served.token()).status_code == 200
 
 
-def test_a_token_that_ended_or_was_revoked_opens_nothing_at_once(served: Served, client: httpx.Client) -> None:
+def test_expired_and_revoked_tokens_are_refused_at_once(served: Served, client: httpx.Client) -> None:
     short, _ = served.change_tokens(lambda tokens: tokens.new("acme", "read", 1e-9))
     assert client.get(f"{USER}/memories", headers={"Authorization": f"Bearer {short}"}).status_code == 401
     token, made = served.change_tokens(lambda tokens: tokens.new("acme", "read", 1))
@@ -45,13 +45,13 @@ def test_a_token_that_ended_or_was_revoked_opens_nothing_at_once(served: Served,
     assert client.get(f"{USER}/memories", headers=headers).status_code == 401
 
 
-def test_no_token_is_written_down(served: Served, folder: Path) -> None:
+def test_tokens_are_stored_only_as_hashes(served: Served, folder: Path) -> None:
     token, made = served.change_tokens(lambda tokens: tokens.new("acme", "read", 1))
     written = b"".join(path.read_bytes() for path in folder.glob("mindstream.db*"))
     assert made.hash.encode() in written and token.removeprefix("ms_").encode() not in written
 
 
-def test_a_scope_is_a_limit(served: Served, client: httpx.Client) -> None:
+def test_a_token_is_limited_to_its_scope(served: Served, client: httpx.Client) -> None:
     reader = served.token("acme", "read")
     assert client.post(f"{USER}/memories", json={"text": "x"}, headers=reader).status_code == 403
     assert client.post(f"{USER}/send", json={"text": "x"}, headers=reader).status_code == 403
@@ -63,7 +63,7 @@ def test_a_scope_is_a_limit(served: Served, client: httpx.Client) -> None:
     assert client.get("/api/v1/events", headers=room).status_code == 403
 
 
-def test_a_token_for_one_user_is_for_no_other(served: Served, client: httpx.Client) -> None:
+def test_a_user_token_is_refused_for_other_users(served: Served, client: httpx.Client) -> None:
     only = served.token("acme", "admin", user="ann")
     assert client.get(f"{USER}/memories", headers=only).status_code == 200
     for name in ("bob", "Ann", "аnn"):
@@ -78,14 +78,14 @@ NO_NAMES = (
 )  # fmt: skip
 
 
-def test_a_name_is_a_user_s_name_and_nothing_else(client: httpx.Client) -> None:
+def test_crafted_user_names_reach_nothing_else(client: httpx.Client) -> None:
     for name in NO_NAMES:
         answer = client.get(f"/api/v1/users/{name}/memories")
         refused = answer.status_code in (404, 405, 422)
-        assert refused or answer.headers["location"].endswith("/api/v1/users"), name  # all of them
+        assert refused or answer.headers["location"].endswith("/api/v1/users"), name  # the list of all users
 
 
-def test_names_of_other_kinds_of_streams_are_users_here(served: Served, client: httpx.Client) -> None:
+def test_names_with_stream_prefixes_are_ordinary_users(served: Served, client: httpx.Client) -> None:
     made = client.post("/api/v1/users/pool:priv/memories", json={"text": "mine"})
     assert made.status_code == 201
     assert client.post(f"{USER}/pools/priv", json={"private": True, "members": ["*"]}).status_code == 201
@@ -94,7 +94,7 @@ def test_names_of_other_kinds_of_streams_are_users_here(served: Served, client: 
     assert [each["text"] for each in listed] == ["mine"]
 
 
-def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, client: httpx.Client) -> None:
+def test_a_cursor_of_another_tenant_shows_none_of_its_records(served: Served, client: httpx.Client) -> None:
     acme, other = served.token("acme"), served.token("other")
     for number in range(5):
         client.post(f"{USER}/memories", json={"text": f"acme {number}"}, headers=acme)
@@ -105,7 +105,7 @@ def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, client: 
     assert {each["text"] for each in shown} <= {"other's"}
 
 
-def test_a_page_that_points_its_own_name_here_is_refused(client: httpx.Client) -> None:
+def test_dns_rebinding_is_refused(client: httpx.Client) -> None:
     for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "", "a b"):
         refused = client.get("/healthz", headers={"Host": host})
         assert refused.status_code in (400, 421), host
@@ -124,7 +124,7 @@ def test_pages_of_other_origins_are_refused(client: httpx.Client) -> None:
         assert form.status_code in (415, 422), kind
 
 
-def test_a_page_that_was_let_in_may_read_and_no_other(folder: Path) -> None:
+def test_only_allowed_origins_may_read(folder: Path) -> None:
     page, asks = "https://app.example.org", {"Access-Control-Request-Method": "POST"}
     with Served(folder, origins=(page,), require_token=True) as served, served.client() as client:
         told = client.options(
@@ -143,7 +143,7 @@ def test_a_page_that_was_let_in_may_read_and_no_other(folder: Path) -> None:
         assert "access-control-allow-origin" not in client.get(f"{USER}/memories", headers=served.token()).headers
 
 
-def test_a_token_in_the_address_is_none(folder: Path) -> None:
+def test_a_token_in_the_url_is_not_accepted(folder: Path) -> None:
     with Served(folder, require_token=True) as served, served.client() as client:
         token = served.token()["Authorization"].split()[1]
         assert client.get(f"{USER}/memories", params={"token": token, "access_token": token}).status_code == 401
@@ -164,12 +164,12 @@ def test_large_bodies_are_not_read(served: Served, client: httpx.Client) -> None
     try:
         refused = client.post(f"{USER}/memories", content=chunks())  # type: ignore[arg-type]
     except httpx.WriteError:
-        return  # it was cut while it sent
+        return  # disconnected while sending
     assert refused.status_code == 413
 
 
-def test_packed_bodies_are_not_unpacked(client: httpx.Client) -> None:
-    bomb = gzip.compress(b" " * 100_000_000 + b"{}")  # 100 kB: less than a body may have
+def test_compressed_bodies_are_refused(client: httpx.Client) -> None:
+    bomb = gzip.compress(b" " * 100_000_000 + b"{}")  # 100 kB: below the limit for bodies
     for path in (f"{USER}/memories", "/v1/chat/completions", "/v1/responses", "/mcp", "/mcp/ann"):
         for coding in ("gzip", "x-gzip", "GZIP", "identity, gzip", "deflate", "br", "zstd"):
             packed = {"Content-Encoding": coding, "Content-Type": "application/json"}
@@ -187,7 +187,7 @@ NO_REQUESTS = (
 )  # fmt: skip
 
 
-def test_what_is_no_request_is_refused(client: httpx.Client) -> None:
+def test_malformed_requests_are_refused(client: httpx.Client) -> None:
     for body in NO_REQUESTS:
         answer = client.post(f"{USER}/memories", content=body.encode(), headers={"Content-Type": "application/json"})
         assert answer.status_code in (201, 400, 422), (body[:40], answer.text)
@@ -209,7 +209,7 @@ def test_headers_cannot_be_injected(served: Served, client: httpx.Client) -> Non
         assert raw.recv(65_536).split(b"\r\n")[0].split()[1] == b"400"
 
 
-def test_markup_is_data(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_markup_is_returned_as_data(client: httpx.Client, door: FakeEndpoint) -> None:
     script = "<script>alert(1)</script>"
     door.otherwise = Says(script)
     client.post(f"{USER}/memories", json={"text": script})
@@ -230,7 +230,7 @@ def test_markup_is_data(client: httpx.Client, door: FakeEndpoint) -> None:
     assert json.loads(lines[-1].removeprefix("data: "))["text"].startswith(script)
 
 
-def test_a_line_break_in_a_text_begins_no_event(client: httpx.Client) -> None:
+def test_a_line_break_in_a_text_starts_no_event(client: httpx.Client) -> None:
     client.post(f"{USER}/send", json={"text": "one\r\n\r\nid: 999999\nevent: said\ndata: {}\n\ntwo"})
     with client.stream("GET", "/api/v1/events", params={"after": 0, "kind": "heard"}) as stream:
         for line in stream.iter_lines():
@@ -239,7 +239,7 @@ def test_a_line_break_in_a_text_begins_no_event(client: httpx.Client) -> None:
                 break
 
 
-def test_slow_heads_are_cut(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_request_heads_are_disconnected(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "HEAD_S", 0.3)
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as silent, socket.create_connection((host, int(port))) as slow:
@@ -257,7 +257,7 @@ def test_slow_heads_are_cut(served: Served, monkeypatch: pytest.MonkeyPatch) -> 
             assert slow.recv(100) == b""
 
 
-def test_slow_bodies_are_cut(served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_request_bodies_are_refused(served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BODY_S", 0.2)
     with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as raw:
         head = f"POST {USER}/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -266,7 +266,7 @@ def test_slow_bodies_are_cut(served: Served, client: httpx.Client, monkeypatch: 
         assert raw.recv(65_536).split()[1] == b"400"
 
 
-def test_more_connections_than_are_served_leave_the_others_alone(
+def test_too_many_connections_get_503_and_others_are_unaffected(
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 50)
@@ -274,7 +274,7 @@ def test_more_connections_than_are_served_leave_the_others_alone(
     host, port = served.url.removeprefix("http://").split(":")
     crowd = [socket.create_connection((host, int(port))) for _ in range(200)]
     try:
-        assert client.get("/healthz").status_code == 200  # who was there goes on being served
+        assert client.get("/healthz").status_code == 200  # existing connections are still served
         crowd[-1].settimeout(100)
         assert crowd[-1].recv(100).startswith(b"HTTP/1.1 503")
     finally:
@@ -284,16 +284,16 @@ def test_more_connections_than_are_served_leave_the_others_alone(
     assert client.get("/healthz").status_code == 200
 
 
-def test_a_rate_is_a_limit(served: Served, client: httpx.Client) -> None:
+def test_requests_above_the_rate_of_a_token_get_429(served: Served, client: httpx.Client) -> None:
     few = served.token("acme", "read", a_minute=3)
     codes = [client.get(f"{USER}/memories", headers=few).status_code for _ in range(6)]
     assert codes[:3] == [200] * 3 and 429 in codes
     refused = client.get(f"{USER}/memories", headers=few)
     assert refused.status_code == 429 and int(refused.headers["retry-after"]) >= 1
-    assert client.get(f"{USER}/memories").status_code == 200  # others are left alone
+    assert client.get(f"{USER}/memories").status_code == 200  # other tokens are unaffected
 
 
-def test_bytes_are_a_limit(served: Served, client: httpx.Client) -> None:
+def test_writes_above_the_daily_bytes_of_a_token_get_429(served: Served, client: httpx.Client) -> None:
     small = served.token("acme", bytes_a_day=20_000)
     codes = [
         client.post(f"{USER}/memories", json={"text": f"{number} " + "word " * 1_000}, headers=small).status_code
@@ -303,11 +303,11 @@ def test_bytes_are_a_limit(served: Served, client: httpx.Client) -> None:
     refused = client.post(f"{USER}/memories", json={"text": "x"}, headers=small)
     assert refused.json()["type"].endswith(":too-many") and "--bytes-a-day" in refused.json()["detail"]
     assert int(refused.headers["retry-after"]) >= 1
-    assert client.get(f"{USER}/memories", headers=small).status_code == 200, "what is there can be read"
+    assert client.get(f"{USER}/memories", headers=small).status_code == 200, "reading is still allowed"
     assert client.post(f"{USER}/memories", json={"text": "x"}, headers=served.token("acme")).status_code == 201
 
 
-def test_a_budget_is_a_limit(served: Served, client: httpx.Client, door: FakeEndpoint) -> None:
+def test_no_model_is_called_once_the_budget_is_spent(served: Served, client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello.", usage=(500, 500))
     poor = served.token("acme", "read,write", tokens=6_000) | {"Accept": "text/event-stream"}
     for number in range(12):
@@ -318,7 +318,7 @@ def test_a_budget_is_a_limit(served: Served, client: httpx.Client, door: FakeEnd
     assert len(door.asked) == asked
 
 
-def test_a_key_sent_again_is_answered_as_the_first_time(client: httpx.Client) -> None:
+def test_an_idempotency_key_repeats_the_first_answer(client: httpx.Client) -> None:
     key = {"Idempotency-Key": "k-1"}
     first = client.post(f"{USER}/send", json={"text": "Hello!"}, headers=key)
     again = client.post(f"{USER}/send", json={"text": "Hello!"}, headers=key)
@@ -331,7 +331,7 @@ def test_a_key_sent_again_is_answered_as_the_first_time(client: httpx.Client) ->
     assert bob.status_code == 202 and bob.json() != first.json()
 
 
-def test_a_key_of_another_tenant_shows_nothing(served: Served, client: httpx.Client) -> None:
+def test_an_idempotency_key_of_another_tenant_shows_nothing(served: Served, client: httpx.Client) -> None:
     acme, other = served.token("acme"), served.token("other")
     key = {"Idempotency-Key": "k-2"}
     first = client.post(f"{USER}/memories", json={"text": "x"}, headers=acme | key).json()
@@ -339,7 +339,7 @@ def test_a_key_of_another_tenant_shows_nothing(served: Served, client: httpx.Cli
     assert first["id"] != second["id"]
 
 
-def test_a_key_is_kept_over_a_restart(folder: Path) -> None:
+def test_an_idempotency_key_survives_a_kill(folder: Path) -> None:
     key = {"Idempotency-Key": "k-3"}
     answers = []
     for _ in range(2):
@@ -350,7 +350,7 @@ def test_a_key_is_kept_over_a_restart(folder: Path) -> None:
     assert answers[0] == answers[1]
 
 
-def test_nothing_secret_stands_in_the_log_of_the_server(folder: Path) -> None:
+def test_the_server_log_holds_no_secrets(folder: Path) -> None:
     with ServerProcess(folder, "--require-token") as server, httpx.Client(base_url=server.url, timeout=100) as client:
         secret = "ms_a-token-that-must-not-be-logged"
         client.get(f"{USER}/memories", headers={"Authorization": f"Bearer {secret}"})
@@ -363,7 +363,7 @@ def test_nothing_secret_stands_in_the_log_of_the_server(folder: Path) -> None:
     assert secret not in said and "words of somebody" not in said and "Traceback" not in said
 
 
-def test_one_server_has_a_data_folder(folder: Path) -> None:
+def test_only_one_server_opens_a_data_folder(folder: Path) -> None:
     with ServerProcess(folder):
         second = ServerProcess(folder)
         assert not second.url and "one serves a data folder" in second.said

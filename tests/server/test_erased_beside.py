@@ -34,9 +34,9 @@ async def erase(folder: Path, user: str) -> erasing.UserData:
         return kept
 
 
-def test_forks_that_tell_of_a_person_are_named(client: httpx.Client, served: Served) -> None:
+def test_erasing_names_the_town_forks_that_mention_the_person(client: httpx.Client, served: Served) -> None:
     data = served.api_app.runtime.settings.data.beside
-    client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]}).raise_for_status()  # before she comes
+    client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]}).raise_for_status()  # before she arrives
     Person(client, MAYA, visitor=True).begin(place=CAFE)
     client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]}).raise_for_status()
     client.post(f"/api/v1/users/{MAYA}/memories", json={"text": "My knee."}).raise_for_status()
@@ -49,7 +49,7 @@ def test_forks_that_tell_of_a_person_are_named(client: httpx.Client, served: Ser
 
 
 @pytest.mark.parametrize("tenant", ["local", "acme"])
-def test_tokens_and_what_servers_note_go_with_a_person(data: str, tenant: str) -> None:
+def test_erasing_a_person_removes_their_tokens_and_server_state(data: str, tenant: str) -> None:
     with Served(data, model="rules", require_token=True) as served, served.client() as client:
         own, other = served.token(tenant, user=MAYA), served.token(tenant, user="Bob")
         keyed = {"Idempotency-Key": "once"}

@@ -1,4 +1,4 @@
-"""Words that were forgotten or erased do not come back: by no operation, no repeated request, no write on its way."""
+"""Forgotten or erased text does not return: not by operations, repeated requests or pending writes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _erase(store: SqlStore, what: Erasure | None) -> None:
-    """Erase as another process does: this process gets no notification."""
+    """Erase as another process does, without a notification of this process."""
 
     def change(rows: Any) -> None:
         found = None if what is None else erasure.find(rows, ANN, what)
@@ -60,7 +60,7 @@ async def erase_all(store: SqlStore, _: str) -> None:
 
 
 class Later(SystemClock):
-    """A clock that is two days ahead."""
+    """A clock two days ahead."""
 
     def now(self) -> float:
         return super().now() + 2 * DAY_S
@@ -75,7 +75,7 @@ async def retain_for_a_day(store: SqlStore, _: str) -> None:
 
 
 def elsewhere(data: str, do: Callable[[SqlStore, str], Any], id_: str) -> None:
-    """Do something in a store of its own, in a loop of its own."""
+    """Run a function with a separate store in a separate event loop."""
 
     async def in_store() -> None:
         async with open_store(data) as store:
@@ -95,7 +95,7 @@ def until(client: httpx.Client, id_: str, is_meant: Callable[[dict[str, Any]], b
 
 
 def all_kept(data: str) -> str:
-    """Return all that the store holds in the tables that hold words."""
+    """Return the content of all tables that hold text."""
     held = list[str]()
 
     async def look(store: SqlStore, _: str) -> None:
@@ -108,7 +108,9 @@ def all_kept(data: str) -> str:
 
 
 @pytest.mark.parametrize("lose", [forget_one, erase_all, retain_for_a_day])
-def test_what_was_answered_is_not_told_again(data: str, door: FakeEndpoint, lose: Callable[..., Any]) -> None:
+def test_forgotten_text_is_not_repeated_by_an_idempotency_key(
+    data: str, door: FakeEndpoint, lose: Callable[..., Any]
+) -> None:
     door.otherwise = Says(TEXT)
     keyed = {"Idempotency-Key": "once"}
     with Served(data, model=f"{door.url}#any") as served, served.client() as client:
@@ -128,13 +130,15 @@ def test_what_was_answered_is_not_told_again(data: str, door: FakeEndpoint, lose
         assert SECRET not in client.get(f"{USER}/plans").text
         kept = client.post(f"{USER}/memories", json={"text": TEXT}, headers=keyed)
         assert (kept.status_code, kept.json()["id"]) == (201, id_), (
-            "what holds no words is told still, and not done again"
+            "a stored result without text is still returned and not repeated"
         )
     assert SECRET not in all_kept(data)
 
 
 @pytest.mark.parametrize("lose", [forget_one, erase_all])
-def test_an_operation_that_goes_on_writes_nothing_back(data: str, door: FakeEndpoint, lose: Callable[..., Any]) -> None:
+def test_a_running_operation_writes_no_erased_text_back(
+    data: str, door: FakeEndpoint, lose: Callable[..., Any]
+) -> None:
     door.otherwise = Stalls()
     with Served(data, model=f"{door.url}#any") as served, served.client() as client:
         id_ = client.post(f"{USER}/memories", json={"text": TEXT}).json()["id"]
@@ -152,13 +156,13 @@ def test_an_operation_that_goes_on_writes_nothing_back(data: str, door: FakeEndp
         else:
             assert client.get(f"/api/v1/operations/{run}").status_code == 404
             assert client.get("/api/v1/operations").json() == {"operations": []}
-        assert door.hung_up.wait(20), "nobody waits for the model any more"
-        time.sleep(0.2)  # some beats
+        assert door.hung_up.wait(20), "the model call has ended"
+        time.sleep(0.2)  # some heartbeats
     left = all_kept(data)
     assert SECRET not in left and (lose is forget_one or "ann" not in left), left
 
 
-def test_a_life_goes_on_without_the_words(folder: Any, door: FakeEndpoint) -> None:
+def test_a_running_life_continues_without_the_forgotten_text(folder: Any, door: FakeEndpoint) -> None:
     def lives(asked: Asked) -> Behaviour:
         return Stalls() if SECRET in str(asked.body) else Says("All is done.")
 
@@ -175,7 +179,7 @@ def test_a_life_goes_on_without_the_words(folder: Any, door: FakeEndpoint) -> No
     assert SECRET not in all_kept(str(folder))
 
 
-def test_a_repeated_forget_does_not_repeat_what_was_forgotten(folder: Any) -> None:
+def test_a_repeated_forget_does_not_return_the_forgotten_text(folder: Any) -> None:
     keyed = {"Idempotency-Key": "once"}
     with Served(folder, model="rules") as served, served.client() as client:
         id_ = client.post(f"{USER}/memories", json={"text": TEXT}).json()["id"]

@@ -30,7 +30,7 @@ def read(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def follow(url: str, params: dict[str, Any], last: str | None, until: str) -> tuple[list[dict[str, Any]], str]:
-    """Listen until a text arrives; return the rows, and the last id."""
+    """Listen until a text arrives; return the rows and the last id."""
     headers = {"Last-Event-ID": last} if last is not None else {}
     rows = []
     with httpx.stream("GET", f"{url}/api/v1/events", params=params, headers=headers, timeout=100) as answer:
@@ -44,7 +44,7 @@ def follow(url: str, params: dict[str, Any], last: str | None, until: str) -> tu
     return rows, last
 
 
-def test_the_log_comes_as_events_with_its_seqs(served: Served, client: httpx.Client) -> None:
+def test_log_rows_are_streamed_as_events_with_their_seqs(served: Served, client: httpx.Client) -> None:
     for number in range(3):
         client.post("/api/v1/users/ann/send", json={"text": f"line {number}"})
         client.post("/api/v1/users/bob/send", json={"text": f"bob {number}"})
@@ -55,7 +55,7 @@ def test_the_log_comes_as_events_with_its_seqs(served: Served, client: httpx.Cli
     assert seqs == sorted(seqs)
 
 
-def test_last_event_id_goes_on_where_it_was(served: Served, client: httpx.Client) -> None:
+def test_last_event_id_resumes_the_stream(served: Served, client: httpx.Client) -> None:
     client.post("/api/v1/users/ann/send", json={"text": "one"})
     first, last = follow(served.url, {"kind": "heard", "after": 0}, None, "one")
     client.post("/api/v1/users/ann/send", json={"text": "two"})
@@ -64,7 +64,7 @@ def test_last_event_id_goes_on_where_it_was(served: Served, client: httpx.Client
     assert [row["text"] for row in [*first, *more]] == ["one", "two", "three"]
 
 
-def test_pieces_are_shown_live_and_have_no_id(served: Served, client: httpx.Client) -> None:
+def test_pieces_are_streamed_live_without_an_id(served: Served, client: httpx.Client) -> None:
     client.post("/api/v1/users/ann/send", json={"text": "first", "session": "s"})
     found: list[dict[str, Any]] = []
     ready = threading.Event()
@@ -87,7 +87,7 @@ def test_pieces_are_shown_live_and_have_no_id(served: Served, client: httpx.Clie
     assert any(row["event"] == "piece" and row["seq"] is None for row in found)
 
 
-def test_nothing_is_lost_or_doubled_across_kills_of_the_server(folder: Path) -> None:
+def test_no_event_is_lost_or_doubled_when_the_server_is_killed(folder: Path) -> None:
     heard: list[dict[str, Any]] = []
     last: str | None = "0"
     for round_ in range(3):
@@ -105,7 +105,7 @@ def test_nothing_is_lost_or_doubled_across_kills_of_the_server(folder: Path) -> 
     assert [row["text"] for row in heard] == [f"{round_}.{number}" for round_ in range(3) for number in range(5)]
 
 
-def test_another_tenant_hears_nothing(served: Served, client: httpx.Client) -> None:
+def test_another_tenant_receives_no_events(served: Served, client: httpx.Client) -> None:
     acme, other = served.token("acme"), served.token("other")
     client.post("/api/v1/users/ann/send", json={"text": "acme's"}, headers=acme)
     client.post("/api/v1/users/ann/send", json={"text": "other's"}, headers=other)
@@ -117,7 +117,7 @@ def test_another_tenant_hears_nothing(served: Served, client: httpx.Client) -> N
         assert next(read(answer.iter_lines()))["data"]["text"] == "acme's"
 
 
-def test_what_is_no_id_is_refused(client: httpx.Client) -> None:
+def test_invalid_event_ids_are_refused(client: httpx.Client) -> None:
     for wrong in ("x", "-1", "9" * 30, "１"):
         refused = client.get("/api/v1/events", headers={b"Last-Event-ID": wrong.encode()})
         assert refused.status_code == 422 and refused.headers["content-type"] == "application/problem+json"
@@ -125,7 +125,7 @@ def test_what_is_no_id_is_refused(client: httpx.Client) -> None:
     assert client.get("/api/v1/events", params={"room": "nothing"}).status_code == 422
 
 
-def test_a_stream_ends_with_its_token_and_goes_on_with_another(folder: Path) -> None:
+def test_a_stream_ends_with_its_token_and_resumes_with_another(folder: Path) -> None:
     with Served(folder, require_token=True) as served, served.client() as client:
         token, made = served.change_tokens(lambda tokens: tokens.new("acme", "read", 1))
         holds, other = {"Authorization": f"Bearer {token}"}, served.token("acme")
@@ -140,7 +140,7 @@ def test_a_stream_ends_with_its_token_and_goes_on_with_another(folder: Path) -> 
             served.change_tokens(lambda tokens: tokens.revoke(made.id))
             send("after")
             last = list(events)
-        assert [each["event"] for each in last] == ["end"], "nothing is told any more"
+        assert [each["event"] for each in last] == ["end"], "no event follows"
         assert client.get("/api/v1/events", headers=holds).status_code == 401
         resumed = other | {"Last-Event-ID": last[0]["last"]}
         with client.stream("GET", "/api/v1/events?user=ann&kind=heard", headers=resumed) as answer:

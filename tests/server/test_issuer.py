@@ -33,7 +33,7 @@ def issuer() -> Iterator[LocalIssuer]:
 
 @pytest.fixture
 def asking(folder: Path, issuer: LocalIssuer) -> Iterator[httpx.Client]:
-    """A client of a server that knows the issuer, and asks for a token."""
+    """A client of a server that requires tokens of the issuer."""
     known = Issuer(issuer.url, [AUDIENCE], SystemClock())
     with Served(folder, require_token=True, issuer=known) as served, served.client() as client:
         yield client
@@ -54,7 +54,7 @@ def test_a_token_opens_its_tenant_with_its_scopes(asking: httpx.Client, issuer: 
     assert status(asking, issuer.token(scope="memory.read")) == 200
 
 
-def test_its_keys_are_fetched_once_and_kept(asking: httpx.Client, issuer: LocalIssuer) -> None:
+def test_keys_of_the_issuer_are_fetched_once(asking: httpx.Client, issuer: LocalIssuer) -> None:
     assert issuer.asked == []
     assert [status(asking, issuer.token()) for _ in range(5)] == [200] * 5
     issuer.is_away = True
@@ -62,10 +62,10 @@ def test_its_keys_are_fetched_once_and_kept(asking: httpx.Client, issuer: LocalI
     assert issuer.asked == ["/.well-known/openid-configuration", "/keys"]
     issuer.add_key("unknown", is_shown=False)
     assert [status(asking, issuer.token("unknown")) for _ in range(5)] == [401] * 5
-    assert len(issuer.asked) == 2, "strangers do not make it ask at will"
+    assert len(issuer.asked) == 2, "unknown key ids cause no further requests"
 
 
-def test_what_is_not_for_this_server_is_refused(asking: httpx.Client, issuer: LocalIssuer) -> None:
+def test_tokens_for_other_servers_or_times_are_refused(asking: httpx.Client, issuer: LocalIssuer) -> None:
     now = time.time()
     assert status(asking, issuer.token()) == 200
     wrongs: list[dict[str, Any]] = [
@@ -80,7 +80,7 @@ def test_what_is_not_for_this_server_is_refused(asking: httpx.Client, issuer: Lo
         assert refused.headers["content-type"] == "application/problem+json"
 
 
-def test_another_way_of_signing_is_refused(asking: httpx.Client, issuer: LocalIssuer) -> None:
+def test_other_signing_methods_are_refused(asking: httpx.Client, issuer: LocalIssuer) -> None:
     issuer.add_key("ec")
     issuer.add_key("short", bits=1_024)
     assert status(asking, issuer.token("ec")) == 200
@@ -94,7 +94,7 @@ def test_another_way_of_signing_is_refused(asking: httpx.Client, issuer: LocalIs
 
 
 def forged(issuer: LocalIssuer) -> dict[str, str]:
-    """Sign with HMAC, and the public key as the secret: what opened many a server."""
+    """Sign with HMAC and the public key as the secret (a known attack)."""
 
     def packed(told: object) -> bytes:
         return base64.urlsafe_b64encode(json.dumps(told).encode()).rstrip(b"=")
@@ -107,13 +107,13 @@ def forged(issuer: LocalIssuer) -> dict[str, str]:
     return {"Authorization": f"Bearer {(signed + b'.' + base64.urlsafe_b64encode(made).rstrip(b'=')).decode()}"}
 
 
-def test_an_issuer_that_is_away_or_called_otherwise_opens_nothing(asking: httpx.Client, issuer: LocalIssuer) -> None:
+def test_an_unreachable_or_renamed_issuer_gives_503(asking: httpx.Client, issuer: LocalIssuer) -> None:
     issuer.named = "https://evil.example"
     away = asking.get(f"{USER}/memories", headers=issuer.token())
     assert away.status_code == 503 and away.headers["retry-after"]
 
 
-def test_a_signed_token_is_never_passed_over_on_this_machine(folder: Path, issuer: LocalIssuer) -> None:
+def test_an_invalid_signed_token_is_refused_for_local_requests_too(folder: Path, issuer: LocalIssuer) -> None:
     known = Issuer(issuer.url, [AUDIENCE], SystemClock())
     with Served(folder, issuer=known) as served, served.client() as client:
         assert client.get("/v1/models", headers={"Authorization": "Bearer made-up"}).status_code == 200
@@ -123,7 +123,7 @@ def test_a_signed_token_is_never_passed_over_on_this_machine(folder: Path, issue
         assert status(client, own) == 200
 
 
-def test_a_claim_may_say_the_one_user(folder: Path, issuer: LocalIssuer) -> None:
+def test_a_claim_can_bind_a_token_to_one_user(folder: Path, issuer: LocalIssuer) -> None:
     known = Issuer(issuer.url, [AUDIENCE], SystemClock(), tenant_claim="org", user_claim="sub")
     with Served(folder, issuer=known) as served, served.client() as client:
         ann = issuer.token(org="acme", sub="ann", tenant=None)
@@ -142,7 +142,7 @@ def test_a_stream_of_events_ends_with_its_token(asking: httpx.Client, issuer: Lo
     assert status(asking, ending) == 401
 
 
-def test_the_mcp_server_names_it(folder: Path, issuer: LocalIssuer) -> None:
+def test_the_mcp_server_names_the_issuer(folder: Path, issuer: LocalIssuer) -> None:
     flags = ("--issuer", issuer.url, "--audience", AUDIENCE, "--require-token")
     with ServerProcess(folder, *flags) as server, httpx.Client(base_url=server.url) as client:
         told = client.get("/.well-known/oauth-protected-resource/mcp").json()
@@ -150,7 +150,7 @@ def test_the_mcp_server_names_it(folder: Path, issuer: LocalIssuer) -> None:
         assert status(client, issuer.token()) == 200
 
 
-def test_only_an_address_that_can_be_trusted_is_asked() -> None:
+def test_only_trustworthy_issuer_addresses_are_accepted() -> None:
     for wrong in (
         "",
         "http://id.example.org",
@@ -165,7 +165,7 @@ def test_only_an_address_that_can_be_trusted_is_asked() -> None:
         Issuer("https://id.example.org", [], SystemClock())
 
 
-def test_what_is_no_key_and_no_scope_is_passed_over() -> None:
+def test_unusable_keys_and_unknown_scopes_are_ignored() -> None:
     keys = [None, {}, {"kid": "a"}, {"kid": "a", "kty": "oct", "k": "AAAA"}]
     tolds: list[object] = [None, [], {"keys": 3}, {"keys": keys}]
     for told in tolds:
@@ -175,9 +175,7 @@ def test_what_is_no_key_and_no_scope_is_passed_over() -> None:
     assert read_scopes({"scope": {"a": 1}}) == []
 
 
-def test_who_holds_a_token_is_known_by_a_digest_that_names_cannot_be_tried_by(
-    tmp_path: Path, issuer: LocalIssuer
-) -> None:
+def test_token_holders_are_stored_as_keyed_digests(tmp_path: Path, issuer: LocalIssuer) -> None:
     def told(folder: Path) -> str:
         known = Issuer(issuer.url, [AUDIENCE], SystemClock(), user_claim="sub")
         with Served(folder, require_token=True, issuer=known) as served, served.client() as client:

@@ -1,4 +1,4 @@
-"""What pages need of a life and of the house: its ledger is changed, its past is read, who is kept and who answers."""
+"""A life's ledger is changed and its past is read; users and answering models are listed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def tasks(answer: httpx.Response) -> list[tuple[str, str]]:
     return [(each["text"], each["standing"]) for each in answer.json()["tasks"]]
 
 
-def test_a_ledger_is_added_to_reordered_given_up_and_opened(client: httpx.Client) -> None:
+def test_ledger_tasks_are_added_reordered_dropped_and_reopened(client: httpx.Client) -> None:
     client.post(f"{USER}/life/goal", json={"goal": "Mend the net."}).raise_for_status()
     added = client.post(f"{USER}/life/tasks", json={"text": "Buy twine."})
     assert tasks(added) == [("Mend the net.", "open"), ("Buy twine.", "open")]
@@ -26,7 +26,7 @@ def test_a_ledger_is_added_to_reordered_given_up_and_opened(client: httpx.Client
     assert client.post(f"{USER}/life/tasks/99/drop").status_code == 422
 
 
-def test_a_life_is_shown_as_it_stood_after_a_row(client: httpx.Client) -> None:
+def test_a_life_is_shown_as_of_a_log_row(client: httpx.Client) -> None:
     client.post(f"{USER}/life/goal", json={"goal": "Mend the net."}).raise_for_status()
     then = client.get(f"{USER}/log", params={"newest": True, "limit": 1}).json()["rows"][0]["seq"]
     client.post(f"{USER}/life/tasks", json={"text": "Buy twine."}).raise_for_status()
@@ -41,7 +41,7 @@ def test_a_lineage_names_each_memory_once(client: httpx.Client) -> None:
     assert (found["memory"]["derived_from"], found["from"], found["memory"]["seq"] > 0) == ([], [], True)
 
 
-def test_users_are_listed_and_who_answers_is_said(client: httpx.Client) -> None:
+def test_users_and_answering_models_are_listed(client: httpx.Client) -> None:
     assert client.get("/api/v1/users").json() == {"users": []}
     client.post(f"{USER}/memories", json={"text": "The net is torn."}).raise_for_status()
     assert client.get("/api/v1/users").json() == {"users": ["ann"]}

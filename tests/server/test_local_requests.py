@@ -1,4 +1,4 @@
-"""A request without a token is accepted only if a program on this machine sent it: an allow-list decides."""
+"""A request without a token is accepted only from a program on this machine, by an allow-list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOORS = (MEMORIES, "/v1/models", "/metrics", "/api/v1/events", "/api/v1/users")
 
 
 def scope_of(host: str | None = "localhost:8377", peer: str | None = "127.0.0.1", **more: object) -> Scope:
-    """Return a request's scope; `headers` are added to the Host header."""
+    """Return the ASGI scope of a request; `headers` are added to the Host header."""
     headers = [(b"host", host.encode())] if host is not None else []
     headers += [(name.encode(), b"x") for name in more.pop("headers", ())]  # type: ignore[attr-defined]
     return {"type": "http", "client": peer and (peer, 50_000), "headers": headers, "http_version": "1.1", **more}
@@ -29,7 +29,7 @@ def scope_of(host: str | None = "localhost:8377", peer: str | None = "127.0.0.1"
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:8377", "127.8.9.1", "[::1]", "[::1]:8377"])
 @pytest.mark.parametrize("peer", ["127.0.0.1", "127.0.0.9", "::1"])
-def test_programs_of_this_machine_are_local(host: str, peer: str) -> None:
+def test_requests_from_programs_on_this_machine_are_local(host: str, peer: str) -> None:
     assert is_local(scope_of(host, peer, headers=("x-stainless-lang", "user-agent", "traceparent", "x-openwebui-user")))
 
 
@@ -42,14 +42,14 @@ def test_programs_of_this_machine_are_local(host: str, peer: str) -> None:
         "localhost, evil.example", "ip6-localhost", "a.localhost", "localhost/x", "127.0.0.1#x", " localhost",
     ],
 )  # fmt: skip
-def test_other_hosts_are_not(host: str | None) -> None:
+def test_requests_for_other_hosts_are_not_local(host: str | None) -> None:
     assert not is_local(scope_of(host))
 
 
 @pytest.mark.parametrize(
     "peer", [None, "", "192.168.1.5", "::ffff:192.168.1.5", "fe80::1", "testclient", "/run/a.sock"]
 )
-def test_other_peers_are_not(peer: str | None) -> None:
+def test_requests_from_other_peers_are_not_local(peer: str | None) -> None:
     assert not is_local(scope_of(peer=peer))
 
 
@@ -62,17 +62,17 @@ def test_other_peers_are_not(peer: str | None) -> None:
         "Fastly-Client-IP", "X-ProxyUser-Ip", "X-Appengine-User-Ip",
     ],
 )  # fmt: skip
-def test_what_a_proxy_forwarded_is_not(name: str) -> None:
+def test_forwarded_requests_are_not_local(name: str) -> None:
     assert not is_local(scope_of(headers=(name,)))
 
 
-def test_http_1_0_and_two_hosts_are_not() -> None:
+def test_http_1_0_and_repeated_hosts_are_not_local() -> None:
     assert not is_local(scope_of(http_version="1.0"))
     two = scope_of()
     assert not is_local({**two, "headers": two["headers"] * 2})
 
 
-def test_a_published_server_wants_a_token_of_everybody(folder: Path) -> None:
+def test_a_published_server_requires_a_token_from_everybody(folder: Path) -> None:
     public = "https://mind.example.org"
     with Served(folder, model="rules", public_url=public) as served, served.client() as client:
         for headers in ({}, {"Host": "localhost"}, {"Host": "mind.example.org"}, {"Origin": public}):
@@ -86,7 +86,7 @@ def test_a_published_server_wants_a_token_of_everybody(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_a_server_that_other_machines_reach_wants_a_token_from_this_one(folder: Path, host: str) -> None:
+def test_a_server_on_a_public_address_requires_a_token_from_local_programs_too(folder: Path, host: str) -> None:
     serving = Served(folder, model="rules", host=host)
     with serving, serving.client() as client:
         assert client.get(MEMORIES).status_code == 401
@@ -94,7 +94,7 @@ def test_a_server_that_other_machines_reach_wants_a_token_from_this_one(folder: 
 
 
 def answer_to(url: str, request: str) -> int:
-    """Send bytes and return the status that comes back."""
+    """Send bytes and return the status of the response."""
     where = urlsplit(url)
     with socket.create_connection((where.hostname, where.port or 0), timeout=20) as raw:
         raw.sendall(request.encode())
@@ -114,13 +114,13 @@ ON_THE_WIRE = (
 )
 
 
-def test_requests_on_the_wire(client: httpx.Client) -> None:
+def test_local_checks_hold_for_raw_requests(client: httpx.Client) -> None:
     for request_line, headers, status in ON_THE_WIRE:
         request = f"{request_line}\r\n{headers}\r\nConnection: close\r\n\r\n"
         assert answer_to(str(client.base_url), request) == status, request
 
 
-async def test_a_mounted_application_keeps_to_the_same_rule(folder: Path) -> None:
+async def test_a_mounted_application_follows_the_same_rule(folder: Path) -> None:
     api_app = app(folder, model="rules")
     mine = FastAPI()
     for path in ("/mind", "/studio"):  # the studio's static files need no token, but mounted routes do
@@ -136,7 +136,7 @@ async def test_a_mounted_application_keeps_to_the_same_rule(folder: Path) -> Non
                     assert (await client.get(f"{path}/metrics")).status_code == status
 
 
-async def test_no_websocket_is_opened(folder: Path) -> None:
+async def test_websockets_are_refused(folder: Path) -> None:
     api_app, sent = app(folder), list[Message]()
 
     async def receive() -> Message:

@@ -1,4 +1,4 @@
-"""Several servers over one database allow together what one allows, and kills lose and double nothing."""
+"""Several servers with one database share its limits, and kills lose and duplicate nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def count_allowed(limits: list[Limits], token: Token, asked: int) -> int:
     return allowed
 
 
-async def test_requests_are_counted_together(folder: Path) -> None:
+async def test_servers_share_the_rate_limit(folder: Path) -> None:
     clock = ManualClock()
     async with open_store(folder) as store:
         servers = [Limits(clock, ServerState(lambda: store, clock)) for _ in range(3)]
@@ -58,7 +58,7 @@ async def test_requests_are_counted_together(folder: Path) -> None:
         assert await count_allowed(servers, TOKEN, 3_000) <= 1_200 + 3 * portion
 
 
-async def test_what_is_spent_is_counted_together(folder: Path) -> None:
+async def test_servers_share_the_budget(folder: Path) -> None:
     clock = ManualClock()
     async with open_store(folder) as store:
         tokens = Tokens(lambda: store, clock)
@@ -72,7 +72,7 @@ async def test_what_is_spent_is_counted_together(folder: Path) -> None:
             budget.spend(Usage(60, 40))
             spent += 100
             clock.advance(1)
-        assert 1_000 <= spent <= 1_300  # each may exceed by its unreported spending once
+        assert 1_000 <= spent <= 1_300  # each server may exceed once by its unreported spending
         for each in servers:
             await each.keep()
         last = Budgets(ServerState(lambda: store, clock), clock, tokens)
@@ -80,7 +80,7 @@ async def test_what_is_spent_is_counted_together(folder: Path) -> None:
         assert found is not None and found.spent_tokens == spent
 
 
-async def test_what_was_spent_is_known_to_others_though_nothing_more_is_asked(
+async def test_spending_reaches_other_servers_without_further_requests(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budgets, "KEPT_S", 0.01)
@@ -98,7 +98,7 @@ async def test_what_was_spent_is_known_to_others_though_nothing_more_is_asked(
             assert found is not None and found.spent_tokens == 100
 
 
-async def test_what_servers_count_does_not_grow_with_all_who_ever_asked(folder: Path) -> None:
+async def test_old_counters_of_servers_are_removed(folder: Path) -> None:
     clock = ManualClock()
     async with open_store(folder) as store:
         state = ServerState(lambda: store, clock)
@@ -111,15 +111,15 @@ async def test_what_servers_count_does_not_grow_with_all_who_ever_asked(folder: 
         assert sorted(each.name for each in await store.kept(SERVER)) == ["delivered:receiver", "rate:iss-1"]
 
 
-async def test_kills_lose_and_double_nothing() -> None:
+async def test_kills_lose_and_duplicate_nothing() -> None:
     """A worker, PostgreSQL and a server are killed."""
-    postgres_server.admin_url()  # else there is nothing to try
+    postgres_server.admin_url()  # otherwise the test checks nothing
     row = await run(argparse.Namespace(minds=8, per_second=5, seconds=0, kills=3, reasoner_s=0.2))
     assert row["acknowledged"] >= 25
     assert (row["lost"], row["doubled"]) == (0, 0), row
 
 
-def test_a_workers_thought_is_stopped_at_whatever_server(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_server_can_stop_the_thought_of_a_worker(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "any")
     thinks = threading.Event()
 
@@ -143,6 +143,6 @@ def test_a_workers_thought_is_stopped_at_whatever_server(door: FakeEndpoint, mon
         assert thinks.wait(100)
         told = httpx.post(f"{other.url}{USER}/cancel", json={"session": "s"}, timeout=100)
         assert told.json() == {"stopped": 1}
-        assert door.hung_up.wait(100)  # no request waits for that model any more
+        assert door.hung_up.wait(100)  # the model call has ended
         rows = httpx.get(f"{one.url}{USER}/log", params={"kinds": ["thought"]}, timeout=100).json()["rows"]
         assert [row["text"] for row in rows] == ["cancelled"]

@@ -1,4 +1,4 @@
-"""The MCP server, as the official client of the protocol asks it: over HTTP and on standard input, in both eras."""
+"""The MCP server through the official client, over HTTP and stdio, with both generations of the protocol."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mindstream.service.operations.table import operations
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_memory_is_kept_over_standard_input(folder: Path, era: str) -> None:
+async def test_memories_are_kept_over_stdio(folder: Path, era: str) -> None:
     async with on_stdio(folder, "--user", "ann", mode=era) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == list(USUAL)
         made = await called(client, "retain", content="The spare key hangs behind the door.")
@@ -34,7 +34,7 @@ async def test_a_memory_is_kept_over_standard_input(folder: Path, era: str) -> N
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_memory_is_kept_over_http(served: Served, era: str) -> None:
+async def test_memories_are_kept_over_http(served: Served, era: str) -> None:
     async with over_http(f"{served.url}/mcp/ann", mode=era) as client:
         assert client.protocol_version == ("2025-11-25" if era == "legacy" else era)
         made = await called(client, "retain", content="The spare key hangs behind the door.")
@@ -45,7 +45,7 @@ async def test_a_memory_is_kept_over_http(served: Served, era: str) -> None:
         assert rest.get(f"/api/v1/users/ann/memories/{made['id']}").status_code == 200
 
 
-async def test_one_path_is_one_memory(served: Served) -> None:
+async def test_each_path_serves_one_user(served: Served) -> None:
     async with over_http(f"{served.url}/mcp/ann") as ann, over_http(f"{served.url}/mcp/bob") as bob:
         made = await called(ann, "retain", content="Ann likes tea.")
         assert "there is no memory" in await refused(bob, "get_memory", memory_id=made["id"])
@@ -53,7 +53,7 @@ async def test_one_path_is_one_memory(served: Served) -> None:
         assert (await called(bob, "recall", query="tea", user="ann"))["memories"] == []
 
 
-async def test_a_client_is_told_nothing_of_sessions(served: Served) -> None:
+async def test_the_server_uses_no_sessions(served: Served) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     with served.client(headers={"Accept": "application/json, text/event-stream"}) as client:
@@ -67,7 +67,7 @@ async def test_a_client_is_told_nothing_of_sessions(served: Served) -> None:
             assert client.request(method, "/mcp").status_code == 405
 
 
-def test_tools_are_made_from_the_table() -> None:
+def test_tools_are_built_from_the_operations_table() -> None:
     by_name = {each.mcp: each for each in operations() if each.mcp}
     assert set(every_tool()) == set(by_name)
     assert every_set() == ("care", "plan", "pool", "town")
@@ -85,7 +85,7 @@ def test_tools_are_made_from_the_table() -> None:
         checked_sets("plan,everything")
 
 
-def test_hints_say_what_a_tool_may_do() -> None:
+def test_hints_declare_what_a_tool_may_do() -> None:
     tools = every_tool()
     assert [name for name, tool in tools.items() if tool.is_destructive] == ["forget"]
     assert [name for name, tool in tools.items() if tool.is_abroad] == ["solve", "resume_plan"]
@@ -94,7 +94,7 @@ def test_hints_say_what_a_tool_may_do() -> None:
     ]  # fmt: skip
 
 
-async def test_more_tools_are_asked_for_by_the_url(served: Served) -> None:
+async def test_further_tool_sets_are_selected_in_the_url(served: Served) -> None:
     async with over_http(f"{served.url}/mcp/ann?tools=care,plan,pool,town") as client:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == list(every_tool())
@@ -115,7 +115,7 @@ async def test_more_tools_are_asked_for_by_the_url(served: Served) -> None:
         {"query": "tea", "kinds": None, "floor": "0", "touch": "false", "limit": 3},
     ],
 )
-async def test_arguments_are_taken_as_models_send_them(served: Served, arguments: dict[str, object]) -> None:
+async def test_arguments_are_accepted_in_the_forms_models_send(served: Served, arguments: dict[str, object]) -> None:
     async with over_http(f"{served.url}/mcp/ann") as client:
         await called(client, "retain", content="Tea is made at four.", text="another", id="mine", importance="7")
         found = await called(client, "recall", **arguments)
@@ -125,7 +125,7 @@ async def test_arguments_are_taken_as_models_send_them(served: Served, arguments
         assert listed["memories"][0]["importance"] == 7
 
 
-def test_arguments_may_be_json_in_quotes(served: Served) -> None:
+def test_arguments_may_be_a_json_string(served: Served) -> None:
     quoted = {"name": "retain", "arguments": json.dumps({"content": "Tea is made at four."})}
     with served.client(headers={"Accept": "application/json, text/event-stream"}) as client:
         told = client.post("/mcp/ann", json={"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": quoted})
@@ -133,18 +133,18 @@ def test_arguments_may_be_json_in_quotes(served: Served) -> None:
         assert len(client.get("/api/v1/users/ann/memories").json()["memories"]) == 1
 
 
-async def test_a_mistake_is_told_by_the_name_of_the_argument(served: Served) -> None:
+async def test_errors_name_the_wrong_argument(served: Served) -> None:
     async with over_http(f"{served.url}/mcp/ann") as client:
         said = await refused(client, "retain", importance=5)
         assert said == "The request is invalid: content: Field required"
         assert "k: " in await refused(client, "recall", query="x", k="many")
-        for given in ({}, {"q": "x"}, {"query": None}):  # an argument may be called as a part of a request is
+        for given in ({}, {"q": "x"}, {"query": None}):  # an argument may have the name of a request field
             assert await refused(client, "recall", **given) == "The request is invalid: query: Field required"
         said = await refused(client, "recall", query={"a": 1}, k=[])
         assert "query: Input should be a valid string, found an object" in said and "found a list" in said
 
 
-async def test_pages_follow_one_another(served: Served) -> None:
+async def test_resources_are_listed_in_pages(served: Served) -> None:
     async with over_http(f"{served.url}/mcp/ann") as client:
         for number in range(60):
             await called(client, "retain", content=f"note number {number}")
@@ -184,7 +184,7 @@ async def test_a_plan_is_an_operation_and_a_resource(served: Served, door: FakeE
         assert json.loads(getattr(content, "text", ""))["answer"] == "It is 42."
 
 
-async def test_a_plan_waits_for_a_yes(folder: Path) -> None:
+async def test_a_plan_waits_for_approval(folder: Path) -> None:
     with Served(folder, model="rules") as served:
         async with over_http(f"{served.url}/mcp/ann?tools=plan") as client:
             shape = await called(client, "solve", task="17.5% of 2480", approve=True)
@@ -196,7 +196,7 @@ async def test_a_plan_waits_for_a_yes(folder: Path) -> None:
             assert shape["state"] == "failed" and "refused" in shape["problem"]
 
 
-async def test_what_was_remembered_is_reflected_upon(served: Served, door: FakeEndpoint) -> None:
+async def test_reflection_draws_thoughts_from_memories(served: Served, door: FakeEndpoint) -> None:
     async with over_http(f"{served.url}/mcp/ann") as client:
         for text in ("Ann swims on Mondays.", "Ann swims on Fridays."):
             await called(client, "retain", content=text)
@@ -211,13 +211,13 @@ async def test_what_was_remembered_is_reflected_upon(served: Served, door: FakeE
         assert thought["text"] in [each["text"] for each in (await called(client, "list_memories"))["memories"]]
 
 
-async def test_without_a_model_nobody_reflects(folder: Path) -> None:
+async def test_reflection_requires_a_model(folder: Path) -> None:
     with Served(folder, model="rules") as served:
         async with over_http(f"{served.url}/mcp/ann") as client:
             assert "reflection needs a model" in await refused(client, "reflect")
 
 
-async def test_templates_say_what_can_be_read(served: Served) -> None:
+async def test_templates_list_the_readable_resources(served: Served) -> None:
     async with over_http(f"{served.url}/mcp/ann?tools=town") as client:
         forms = [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
         assert forms == ["memory://{id}", "dream://{id}", "plan://{run}", "town://{town}/{step}"]
@@ -234,7 +234,7 @@ async def test_templates_say_what_can_be_read(served: Served) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_though_it_waits_for_input(folder: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_the_server_while_it_waits_for_input(folder: Path, number: signal.Signals) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder)]
     with subprocess.Popen(
@@ -242,7 +242,7 @@ def test_a_signal_ends_it_though_it_waits_for_input(folder: Path, number: signal
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # a job in the background ignores some
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # a background job ignores some signals
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
@@ -252,7 +252,7 @@ def test_a_signal_ends_it_though_it_waits_for_input(folder: Path, number: signal
         assert process.wait(timeout=200) == 128 + number
 
 
-def test_a_set_of_tools_that_is_not_there_is_a_mistake(folder: Path) -> None:
+def test_an_unknown_tool_set_is_refused(folder: Path) -> None:
     words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder), "--tools", "all"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and not done.stdout and "there are care, plan, pool, town" in done.stderr

@@ -1,4 +1,4 @@
-"""openapi.json is in the repository: changes are visible, and responses are documented.
+"""openapi.json is kept in the repository, so that changes are visible; responses match it.
 
 `python tests/server/test_openapi.py` rewrites it; `make soak` sends 5,000 cases to a server.
 """
@@ -28,19 +28,19 @@ WANTED = ("not_a_server_error", "status_code_conformance", "content_type_conform
 
 
 def written(data: Path) -> str:
-    """Return the description of the API as the file has it."""
+    """Return the content of the file as it should be."""
     return json.dumps(app(data).api.openapi(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def test_the_file_is_what_the_server_says(tmp_path: Path) -> None:
+def test_the_openapi_file_is_up_to_date(tmp_path: Path) -> None:
     kept, now = FILE.read_text("utf-8"), written(tmp_path)
     difference = "".join(difflib.unified_diff(kept.splitlines(True), now.splitlines(True), "docs/openapi.json", "now"))
-    assert not difference, f"{difference}\nwrite it anew: python {Path(__file__).name}"
+    assert not difference, f"{difference}\nrewrite it: python {Path(__file__).name}"
 
 
 @pytest.mark.parametrize(("mounted", "servers"), [("", []), ("/mind", ["/mind"]), ("/a/b", ["/a/b"])])
 def test_the_document_is_encoded_once(tmp_path: Path, mounted: str, servers: list[str]) -> None:
-    """Whoever has no token may request it: many requests must not cost a new encoding each."""
+    """The document is public, so many requests must not encode it again each time."""
     api = app(tmp_path).api
     scope = {
         "type": "http", "method": "GET", "path": mounted + "/openapi.json", "root_path": mounted,
@@ -64,8 +64,8 @@ def test_the_document_is_encoded_once(tmp_path: Path, mounted: str, servers: lis
 
 
 def ask_cases(served: Served, cases: int) -> Counter[int]:
-    """Send a number of generated cases, spread over all operations; return the count of each status."""
-    import schemathesis  # here: it is slow to load, and every worker reads this file
+    """Send generated requests, spread over all operations; return the count of each status."""
+    import schemathesis  # imported here because it is slow to load
     from schemathesis.checks import CHECKS, load_all_checks
     from schemathesis.core.result import Ok
 
@@ -73,7 +73,7 @@ def ask_cases(served: Served, cases: int) -> Counter[int]:
     schema = schemathesis.openapi.from_dict(json.loads(FILE.read_text("utf-8")))
     schema.config.update(base_url=served.url)
     found = [each.ok() for each in schema.get_all_operations() if isinstance(each, Ok)]
-    found = [each for each in found if each.path != "/api/v1/events"]  # it does not end; see test_events
+    found = [each for each in found if each.path != "/api/v1/events"]  # an endless stream; see test_events
     checks = [CHECKS.get_one(name) for name in WANTED]
     answers = Counter[int]()
     for operation in found:
@@ -105,7 +105,7 @@ def asked_server(folder: Path, monkeypatch: pytest.MonkeyPatch, door: FakeEndpoi
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_whatever_is_asked_is_answered_as_documented(asked_server: Served) -> None:
+def test_generated_requests_are_answered_as_documented(asked_server: Served) -> None:
     answers = ask_cases(asked_server, 150)
     assert answers[200] and answers[422] and not answers[500]
 

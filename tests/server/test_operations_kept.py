@@ -24,7 +24,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def begun(client: httpx.Client, headers: dict[str, str] | None = None) -> str:
-    """Run a plan, and return the operation's id when it has ended."""
+    """Run a plan to its end and return the id of the operation."""
     id_: str = client.post(f"{USER}/plans/run", json={"plan": PLAN}, headers=headers).json()["id"]
     for _ in range(4_000):
         if client.get(f"/api/v1/operations/{id_}", headers=headers).json()["state"] == "done":
@@ -33,7 +33,7 @@ def begun(client: httpx.Client, headers: dict[str, str] | None = None) -> str:
     raise AssertionError(id_)
 
 
-def test_a_result_outlives_the_server(folder: Path, door: FakeEndpoint) -> None:
+def test_an_operation_result_survives_a_restart(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("It is 42.")
     with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
         acme = served.token("acme")
@@ -46,7 +46,7 @@ def test_a_result_outlives_the_server(folder: Path, door: FakeEndpoint) -> None:
             assert client.get(f"/api/v1/operations/{id_}", headers=other).status_code == 404
 
 
-def test_it_goes_with_the_words_that_are_forgotten(folder: Path, door: FakeEndpoint) -> None:
+def test_forgetting_removes_operation_results_that_hold_the_text(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("It is 42.")
     with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
         kept = client.post(f"{USER}/memories", json={"text": "Six times seven."}).json()["id"]
@@ -57,7 +57,7 @@ def test_it_goes_with_the_words_that_are_forgotten(folder: Path, door: FakeEndpo
         assert client.get("/api/v1/operations").json()["operations"] == []
 
 
-def test_what_a_killed_server_was_at_is_interrupted(folder: Path, door: FakeEndpoint) -> None:
+def test_operations_of_a_killed_server_are_interrupted(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Stalls()
     flags = ("--model", f"{door.url}#any")
     with ServerProcess(folder, *flags) as server:

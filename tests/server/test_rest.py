@@ -1,4 +1,4 @@
-"""REST through httpx: data is stored, recalled with receipts, forgotten."""
+"""REST: data is stored, recalled with receipts, and forgotten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from served import Served
 from mindstream.memory.store.validation import MAX_TEXT, MAX_UTTERANCE
 
 
-def test_what_is_retained_is_recalled_with_a_receipt(client: httpx.Client) -> None:
+def test_a_retained_memory_is_recalled_with_a_receipt(client: httpx.Client) -> None:
     made = client.post("/api/v1/users/ann/memories", json={"text": "The spare key hangs behind the door."})
     assert made.status_code == 201
     found = client.post("/api/v1/users/ann/memories/recall", json={"query": "where is the key?", "k": 1}).json()
@@ -25,7 +25,7 @@ def test_what_is_retained_is_recalled_with_a_receipt(client: httpx.Client) -> No
 
 
 @pytest.mark.parametrize("letter", ["q", "森", "🦊", "\n-"])
-def test_a_text_of_the_longest_length_is_accepted_whatever_its_bytes(client: httpx.Client, letter: str) -> None:
+def test_a_text_of_maximum_length_is_accepted_in_any_script(client: httpx.Client, letter: str) -> None:
     ann, times = "/api/v1/users/ann", MAX_TEXT // len(letter)
     made = client.post(f"{ann}/memories", json={"text": letter * times})
     assert made.status_code == 201
@@ -35,7 +35,7 @@ def test_a_text_of_the_longest_length_is_accepted_whatever_its_bytes(client: htt
     assert client.post(f"{ann}/send", json={"text": letter * (1 + MAX_UTTERANCE // len(letter))}).status_code == 422
 
 
-def test_what_is_sent_is_acknowledged_when_it_is_on_disk(client: httpx.Client) -> None:
+def test_a_message_is_acknowledged_once_it_is_on_disk(client: httpx.Client) -> None:
     sent = client.post("/api/v1/users/ann/send", json={"text": "Hello!", "session": "monday"})
     assert sent.status_code == 202 and sent.json()["session"] == "monday"
     assert sent.json()["seq"] > 0
@@ -43,7 +43,7 @@ def test_what_is_sent_is_acknowledged_when_it_is_on_disk(client: httpx.Client) -
     assert "Hello!" in [each["text"] for each in held]
 
 
-def test_who_answers_is_chosen_and_a_talk_says_where_it_began(client: httpx.Client) -> None:
+def test_a_pack_is_chosen_and_a_session_names_its_first_row(client: httpx.Client) -> None:
     answers = client.get("/api/v1/answers").json()
     assert answers["pack"] == "sleep" and {"sleep", "tutor"} <= set(answers["packs"])
     sent = client.post("/api/v1/users/ann/send", json={"text": "Hello!", "session": "monday", "pack": "tutor"}).json()
@@ -55,7 +55,7 @@ def test_who_answers_is_chosen_and_a_talk_says_where_it_began(client: httpx.Clie
     assert refused.status_code == 404
 
 
-def test_an_answer_that_was_stopped_is_given_after_all(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_a_stopped_answer_can_be_given_again(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Stalls("")
     sent = client.post("/api/v1/users/ann/send", json={"text": "How do I sleep better?"}).json()
     ann = "/api/v1/users/ann"
@@ -71,7 +71,7 @@ def test_an_answer_that_was_stopped_is_given_after_all(client: httpx.Client, doo
 
 
 def until(look: Callable[[], Any]) -> Any:
-    """Return the results as soon as there are any."""
+    """Wait for results and return them."""
     for _ in range(4_000):
         if found := look():
             return found
@@ -79,7 +79,7 @@ def until(look: Callable[[], Any]) -> Any:
     raise AssertionError("it did not come")
 
 
-def test_a_user_sees_nothing_of_another(client: httpx.Client) -> None:
+def test_a_user_sees_no_memory_of_another(client: httpx.Client) -> None:
     made = client.post("/api/v1/users/ann/memories", json={"text": "Ann likes tea."}).json()
     assert client.get(f"/api/v1/users/bob/memories/{made['id']}").status_code == 404
     assert client.delete(f"/api/v1/users/bob/memories/{made['id']}").status_code == 404
@@ -96,7 +96,7 @@ def test_a_dry_run_forgets_nothing(client: httpx.Client) -> None:
     assert client.get(path).status_code == 404
 
 
-def test_what_is_only_similar_is_named_and_kept(client: httpx.Client) -> None:
+def test_forget_names_but_keeps_memories_that_are_only_similar(client: httpx.Client) -> None:
     memories = "/api/v1/users/ann/memories"
     made = client.post(memories, json={"text": "Rudi's party is on Friday."}).json()["id"]
     asked = {"about": "Lena's party", "dry_run": False}
@@ -105,7 +105,7 @@ def test_what_is_only_similar_is_named_and_kept(client: httpx.Client) -> None:
     assert client.get(f"{memories}/{made}").status_code == 200
 
 
-def test_a_tenant_is_a_wall(served: Served, client: httpx.Client) -> None:
+def test_a_tenant_sees_no_memory_of_another(served: Served, client: httpx.Client) -> None:
     acme, other = served.token("acme"), served.token("other")
     made = client.post("/api/v1/users/ann/memories", json={"text": "Acme's plan."}, headers=acme).json()
     path = f"/api/v1/users/ann/memories/{made['id']}"
@@ -114,7 +114,7 @@ def test_a_tenant_is_a_wall(served: Served, client: httpx.Client) -> None:
     assert client.get(path).status_code == 404
 
 
-def test_times_are_numbers_or_text_and_low_confidence_is_marked(client: httpx.Client) -> None:
+def test_times_are_numbers_or_text_and_weak_results_are_marked(client: httpx.Client) -> None:
     memories = "/api/v1/users/ann/memories"
     kept = {"text": "The well was dug.", "created": "2025-03-02T13:00+01:00", "valid_until": 9e9}
     assert client.post(memories, json=kept).status_code == 201

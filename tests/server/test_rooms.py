@@ -1,4 +1,4 @@
-"""The other rooms through REST: plans, lives, pools, operations, cost."""
+"""Other parts of the REST API: plans, lives, pools, operations, cost."""
 
 from __future__ import annotations
 
@@ -56,9 +56,7 @@ def test_a_plan_is_run_as_an_operation(client: httpx.Client, door: FakeEndpoint)
     assert client.get(f"/api/v1/users/bob/plans/{run}").status_code == 404
 
 
-def test_a_plan_whose_tool_is_not_offered_is_refused_before_anything_is_called(
-    client: httpx.Client, door: FakeEndpoint
-) -> None:
+def test_a_plan_with_an_unavailable_tool_is_refused_before_any_call(client: httpx.Client, door: FakeEndpoint) -> None:
     before = len(door.asked)
     steps = [*PLAN["steps"], {"id": "E2", "tool": "search_documents", "arguments": {"query": "tea"}}]
     begun = client.post(f"{USER}/plans/run", json={"plan": {"task": "look", "steps": steps}})
@@ -67,13 +65,13 @@ def test_a_plan_whose_tool_is_not_offered_is_refused_before_anything_is_called(
     assert "E2: wanted one of the tools" in str(failed) and "start the server with --docs DIR" in str(failed)
 
 
-def test_a_tool_that_is_not_offered_is_not_used(client: httpx.Client) -> None:
+def test_an_unavailable_tool_is_not_used(client: httpx.Client) -> None:
     begun = client.post(f"{USER}/plans", json={"task": "look", "tools": ["documents:/etc"]}).json()
     done = ended(client, begun["id"])
     assert done["state"] == "failed" and "no tool" in done["problem"]
 
 
-def test_an_operation_of_another_tenant_is_none(served: Served, client: httpx.Client) -> None:
+def test_an_operation_of_another_tenant_is_not_found(served: Served, client: httpx.Client) -> None:
     acme, other = served.token("acme"), served.token("other")
     one = client.post(f"{USER}/memories/sleep", json={}, headers=acme).json()
     assert client.get(f"/api/v1/operations/{one['id']}", headers=acme).status_code == 200
@@ -82,7 +80,7 @@ def test_an_operation_of_another_tenant_is_none(served: Served, client: httpx.Cl
     assert client.get("/api/v1/operations", headers=other).json()["operations"] == []
 
 
-def test_memory_is_corrected_and_its_lineage_told(client: httpx.Client) -> None:
+def test_a_correction_appears_in_the_lineage(client: httpx.Client) -> None:
     old = client.post(f"{USER}/memories", json={"text": "The key hangs behind the door."}).json()["id"]
     done = client.post(f"{USER}/memories/{old}/correct", json={"text": "The key lies under the mat."}).json()
     new = done["memory"]["id"]
@@ -94,7 +92,7 @@ def test_memory_is_corrected_and_its_lineage_told(client: httpx.Client) -> None:
     assert [each["id"] for each in client.get(f"{USER}/memories/{old}/lineage").json()["into"]] == [new]
 
 
-def test_what_mentions_a_subject_is_forgotten(client: httpx.Client) -> None:
+def test_forget_removes_memories_that_mention_a_subject(client: httpx.Client) -> None:
     client.post(f"{USER}/memories", json={"text": "The red bicycle is in the cellar."})
     client.post(f"{USER}/memories", json={"text": "Tea is made at four."})
     shown = client.post(f"{USER}/memories/forget", json={"about": "red bicycle"}).json()
@@ -104,7 +102,7 @@ def test_what_mentions_a_subject_is_forgotten(client: httpx.Client) -> None:
     assert left == ["Tea is made at four."]
 
 
-def test_memory_sleeps_and_the_sleep_is_undone(client: httpx.Client) -> None:
+def test_a_sleep_can_be_undone(client: httpx.Client) -> None:
     client.post(f"{USER}/memories", json={"text": "Tea is made at four."})
     done = ended(client, client.post(f"{USER}/memories/sleep", json={"n": 5}).json()["id"])
     assert done["state"] == "done", done
@@ -125,7 +123,7 @@ def test_lists_have_cursors(client: httpx.Client) -> None:
     assert client.get(f"{USER}/memories", params={"cursor": "!"}).status_code == 422
 
 
-def test_a_life_has_a_goal_and_is_steered(client: httpx.Client) -> None:
+def test_a_life_gets_a_goal_and_can_be_paused(client: httpx.Client) -> None:
     assert client.get(f"{USER}/life").status_code == 404
     begun = client.post(f"{USER}/life/goal", json={"goal": "Write a brief on tea"})
     assert begun.status_code == 200 and begun.json()["goal"] == "Write a brief on tea"
@@ -135,7 +133,7 @@ def test_a_life_has_a_goal_and_is_steered(client: httpx.Client) -> None:
     assert client.post(f"{USER}/life/answer", json={"text": "yes"}).status_code == 422
 
 
-def test_a_pool_is_for_its_members(client: httpx.Client) -> None:
+def test_a_pool_is_open_only_to_its_members(client: httpx.Client) -> None:
     made = client.post(f"{USER}/pools/verse", json={"members": ["bob"]})
     assert made.status_code == 201 and made.json()["owner"] == "ann", made.text
     assert client.get("/api/v1/users/bob/pools/verse").status_code == 200
@@ -146,7 +144,7 @@ def test_a_pool_is_for_its_members(client: httpx.Client) -> None:
     assert client.post("/api/v1/users/bob/pools/verse/recall", json={"query": "tea"}).json()["exemplars"] == []
 
 
-def test_what_came_of_an_utterance_is_traced_and_billed(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_an_utterance_has_a_trace_and_a_cost(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello, ann.")
     with client.stream(
         "POST", f"{USER}/send", json={"text": "Hello!"}, headers={"Accept": "text/event-stream"}
@@ -159,7 +157,7 @@ def test_what_came_of_an_utterance_is_traced_and_billed(client: httpx.Client, do
     assert client.get("/api/v1/cost").status_code == 200
 
 
-def test_kinds_are_named_one_by_one_or_with_commas(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_kinds_are_given_repeatedly_or_with_commas(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello, ann.")
     client.post(f"{USER}/memories", json={"text": "Ann likes tea."})
     with client.stream(
@@ -173,13 +171,13 @@ def test_kinds_are_named_one_by_one_or_with_commas(client: httpx.Client, door: F
     assert {each["kind"] for each in page} == {"note", "chat"}
 
 
-def test_no_town_is_there_that_the_operator_does_not_offer(client: httpx.Client) -> None:
+def test_only_towns_offered_by_the_operator_exist(client: httpx.Client) -> None:
     assert client.get("/api/v1/towns").json() == {"towns": [], "forks": []}
     assert client.get("/api/v1/towns/ville").status_code == 404
     assert client.get("/api/v1/towns/..%2f..%2fetc").status_code == 404
 
 
-def test_answers_are_broken_off(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_cancel_stops_the_answers_of_a_session(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("one two three", step=True)
     sent = client.post(f"{USER}/send", json={"text": "Hello!", "session": "s"})
     assert sent.status_code == 202
@@ -187,7 +185,7 @@ def test_answers_are_broken_off(client: httpx.Client, door: FakeEndpoint) -> Non
 
 
 def decaying(folder: Path) -> None:
-    """Let ann's memory archive unused records."""
+    """Configure ann's memory to archive unused records."""
 
     async def open_once() -> None:
         async with Memory.open(folder, "ann", policy="decay"):
@@ -196,7 +194,7 @@ def decaying(folder: Path) -> None:
     asyncio.run(open_once())
 
 
-def test_it_is_said_how_well_a_memory_is_held_and_by_which_laws(folder: Path, client: httpx.Client) -> None:
+def test_the_strength_of_a_memory_is_reported_with_its_decay_laws(folder: Path, client: httpx.Client) -> None:
     decaying(folder)
     new = client.post(f"{USER}/memories", json={"text": "Tea is made at four."}).json()["id"]
     held = client.get(f"{USER}/memories/{new}/strength").json()
@@ -214,7 +212,7 @@ def test_it_is_said_how_well_a_memory_is_held_and_by_which_laws(folder: Path, cl
     assert client.get(f"/api/v1/users/bob/memories/{new}/strength").status_code == 404
 
 
-def test_nights_are_listed_with_what_they_did(folder: Path, client: httpx.Client) -> None:
+def test_nights_are_listed_with_their_changes(folder: Path, client: httpx.Client) -> None:
     decaying(folder)
     assert client.get(f"{USER}/nights").json() == {"nights": [], "next": ""}
     for text in ("Tea is made at four.", "tea is made at four o'clock", "The red bicycle is in the cellar."):
@@ -240,7 +238,7 @@ def test_a_plan_is_edited_before_it_is_approved(client: httpx.Client, door: Fake
     wrong = plan | {"steps": [plan["steps"][0] | {"tool": "crystal_ball"}]}
     refused = client.post(url, json={"plan": wrong})
     assert refused.status_code == 422 and "crystal_ball" in refused.json()["detail"]
-    assert ended(client, one["id"])["state"] == "waiting", "it waits as before"
+    assert ended(client, one["id"])["state"] == "waiting", "the plan still waits for approval"
     door.otherwise = Says("It is 42.")
     right = plan | {"steps": [plan["steps"][0] | {"arguments": dict.fromkeys(plan["steps"][0]["arguments"], "6*7")}]}
     assert client.post(url, json={"plan": right}).status_code == 200
@@ -251,7 +249,7 @@ def test_a_plan_is_edited_before_it_is_approved(client: httpx.Client, door: Fake
     assert kept["spent"]["tool_calls"] == 1 and kept["spent"]["model_calls"] >= 1 and kept["spent"]["tokens"] > 0
 
 
-def test_rows_are_told_newest_first_and_as_of_a_row(client: httpx.Client) -> None:
+def test_log_rows_are_listed_newest_first_and_up_to_a_row(client: httpx.Client) -> None:
     for number in range(5):
         client.post(f"{USER}/memories", json={"text": f"note number {number}"})
     rows = client.get(f"{USER}/log", params={"kinds": "remembered"}).json()["rows"]
@@ -272,7 +270,7 @@ def test_rows_are_told_newest_first_and_as_of_a_row(client: httpx.Client) -> Non
 
 
 async def believed(data: Path) -> list[int]:
-    """Let a belief change twice; return the rows."""
+    """Change a belief twice; return the rows."""
     async with SqliteStore(data) as store, Memory.open(store, StreamName("user", "ann")) as memory:
         seqs = []
         for version, text in ((1, "She sleeps badly."), (2, "She sleeps well.")):
@@ -283,7 +281,7 @@ async def believed(data: Path) -> list[int]:
         return seqs
 
 
-def test_what_is_believed_is_told_as_of_a_row(served: Served, folder: Path, client: httpx.Client) -> None:
+def test_beliefs_are_shown_as_of_a_log_row(served: Served, folder: Path, client: httpx.Client) -> None:
     first, second = asyncio.run(believed(folder))
     (now,) = client.get(f"{USER}/belief").json()["beliefs"]
     assert now["text"] == "She sleeps well." and now["seq"] == second and now["version"] == 2
@@ -309,13 +307,13 @@ RUBRIC = Rubric(
 
 
 async def filled(data: Path) -> None:
-    """Fill a pool of ann's with two pairs, and freeze its rubric."""
+    """Fill a pool of ann's with two pairs and freeze its rubric."""
     async with SqliteStore(data) as store, Pool.open(store, "tea") as pool:
         await pool.freeze_rubric(RUBRIC, "ann")
         await lay_in(pool, [Pair("How hot is tea?", "Eighty degrees."), Pair("How long?", "Three minutes.")], "ann")
 
 
-def test_it_is_said_what_became_of_each_pair_and_who_is_trusted(
+def test_a_pool_reports_the_state_of_each_pair_and_trusted_sources(
     served: Served, folder: Path, client: httpx.Client, door: FakeEndpoint
 ) -> None:
     client.post(f"{USER}/pools/tea", json={"members": ["bob"], "domain": "tea"})
@@ -352,13 +350,13 @@ def test_it_is_said_what_became_of_each_pair_and_who_is_trusted(
 
 
 async def grown(data: Path, pairs: range) -> None:
-    """Lay pairs into a pool of ann's."""
+    """Seed pairs into a pool of ann's."""
     async with SqliteStore(data) as store, Pool.open(store, "sums") as pool:
         await lay_in(pool, [Pair(f"What is {at} plus {at}?", f"It is {2 * at}.") for at in pairs], "ann")
         await pool.retriever.settle()
 
 
-def test_how_a_pool_learned_is_measured_once_for_what_it_holds(
+def test_the_growth_curve_is_measured_once_per_pool_content(
     folder: Path, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured: list[str] = []
@@ -387,4 +385,6 @@ def test_a_user_with_a_log_is_listed(client: httpx.Client, served: Served, door:
     whole = client.get(f"{USER}/calls/{call['seq']}").json()
     (began,) = whole["about"]
     assert began["event"] == "solving" and began["task"] == PLAN["task"]
-    assert not call["kept"] and whole["messages"] == [] and whole["answered"] == "", "unless it is asked for"
+    assert not call["kept"] and whole["messages"] == [] and whole["answered"] == "", (
+        "texts are returned only on request"
+    )

@@ -1,4 +1,4 @@
-"""The process: it drains on SIGTERM, recovers open work, reports its health."""
+"""The server process drains on SIGTERM, recovers open work and reports its health."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER = "/api/v1/users/ann"
 STREAM = {"Accept": "text/event-stream"}
 
 
-def test_answers_end_after_sigterm_and_streams_are_told(
+def test_on_sigterm_answers_finish_and_streams_get_an_end_event(
     folder: Path, door: FakeEndpoint, monkeypatch: MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -44,7 +44,7 @@ def test_answers_end_after_sigterm_and_streams_are_told(
         assert server.process.wait(60) == 0
 
 
-def test_what_was_left_open_is_taken_up_by_the_next_server(
+def test_unfinished_thoughts_are_resumed_by_the_next_server(
     folder: Path, door: FakeEndpoint, monkeypatch: MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -56,7 +56,7 @@ def test_what_was_left_open_is_taken_up_by_the_next_server(
         server.end(signal.SIGKILL)
     door.otherwise = lambda asked: Says("no" if "max_tokens" in asked.body else '{"thought": "noted", "patch": {}}')
     with ServerProcess(folder, *flags) as server, httpx.Client(base_url=server.url, timeout=100) as client:
-        for _ in range(1_200):  # its lease has to run out
+        for _ in range(1_200):  # until its lease expires
             if client.get(f"{USER}/log", params={"kinds": "thought,set_aside"}).json()["rows"]:
                 break
             time.sleep(0.1)
@@ -65,7 +65,7 @@ def test_what_was_left_open_is_taken_up_by_the_next_server(
         server.end()
 
 
-def test_it_says_how_it_is(served: Served, client: httpx.Client) -> None:
+def test_health_readiness_and_metrics_are_served(served: Served, client: httpx.Client) -> None:
     assert client.get("/healthz").json()["status"] == "ok"
     assert client.get("/readyz").status_code == 200
     client.get(f"{USER}/memories/none")
@@ -76,7 +76,7 @@ def test_it_says_how_it_is(served: Served, client: httpx.Client) -> None:
     assert client.get("/readyz").status_code == 503
 
 
-def test_an_answer_comes_as_ag_ui_has_it(client: httpx.Client, door: FakeEndpoint) -> None:
+def test_an_answer_is_streamed_in_the_ag_ui_format(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello, ann.")
     accept = {"Accept": "text/event-stream; profile=ag-ui"}
     with client.stream("POST", f"{USER}/send", json={"text": "Hello!", "session": "s"}, headers=accept) as answer:

@@ -1,4 +1,4 @@
-"""The table of operations: every door is made from it, and each operation is declared once."""
+"""The table of operations, from which REST, MCP and commands are built."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mindstream.server.api_app import app
 from mindstream.service.operations.table import Operation, operations
 
 TABLE = operations()
-CLI = Path(__file__).parents[2] / "docs" / "cli.md"  # which tests hold to the command line
+CLI = Path(__file__).parents[2] / "docs" / "cli.md"  # checked against the command line by its tests
 VERBS = re.findall(r"^## mindstream (.+)$", CLI.read_text("utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("each", TABLE, ids=lambda each: each.name)
-def test_an_operation_says_what_it_does(each: Operation) -> None:
+def test_every_operation_is_documented(each: Operation) -> None:
     assert each.summary and each.request.__doc__ and each.result.__doc__
     assert set(each.path_names) - {"user"} <= set(each.request.model_fields)
     if each.cli:
@@ -29,6 +29,6 @@ def test_rest_has_a_route_for_each_operation(tmp_path: object) -> None:
         assert paths[f"/api/v1{each.path}"][each.method.lower()]["operationId"] == each.name
 
 
-def test_tools_have_names_of_their_own() -> None:
+def test_tool_names_are_unique() -> None:
     names = [each.mcp for each in TABLE if each.mcp]
     assert len(names) == len(set(names))

@@ -22,7 +22,7 @@ HI = [{"role": "user", "content": "Hi"}]
         ("/v1/responses", {"model": "companion", "stream": True, "input": "Hi again"}),
     ],
 )  # fmt: skip
-def test_an_answer_ends_soon_after_its_token(
+def test_an_answer_ends_soon_after_its_token_is_revoked(
     served: Served, client: httpx.Client, door: FakeEndpoint, path: str, body: dict[str, object]
 ) -> None:
     door.otherwise = Says(" ".join(f"word{n}" for n in range(60)), pause_s=0.1)
@@ -38,7 +38,7 @@ def test_an_answer_ends_soon_after_its_token(
     assert revoked and "word59" not in came
 
 
-def test_a_read_token_strengthens_nothing(served: Served, client: httpx.Client) -> None:
+def test_recall_with_a_read_token_strengthens_no_memory(served: Served, client: httpx.Client) -> None:
     writer, reader = served.token("acme"), served.token("acme", "memory.read")
     made = client.post(f"{USER}/memories", json={"text": "Tea is made at four."}, headers=writer).json()["id"]
 
@@ -52,7 +52,7 @@ def test_a_read_token_strengthens_nothing(served: Served, client: httpx.Client) 
     assert client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["level"] != before
 
 
-def test_metrics_are_for_the_server_s_own_tokens(served: Served, client: httpx.Client) -> None:
+def test_metrics_require_a_token_of_the_server_itself(served: Served, client: httpx.Client) -> None:
     for tenant, scope, more in (
         ("acme", "admin", {}), ("acme", "server.read", {}), ("local", "read", {}), ("local", "admin", {"user": "ann"}),
     ):  # fmt: skip
@@ -63,7 +63,7 @@ def test_metrics_are_for_the_server_s_own_tokens(served: Served, client: httpx.C
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_a_cancelled_send_says_what_was_heard(client: httpx.Client, door: FakeEndpoint, keyed: bool) -> None:
+def test_a_cancelled_send_returns_the_stored_message(client: httpx.Client, door: FakeEndpoint, keyed: bool) -> None:
     door.otherwise = Says("Well then.", pause_s=0.02)
 
     def send(number: int) -> httpx.Response:
@@ -78,4 +78,4 @@ def test_a_cancelled_send_says_what_was_heard(client: httpx.Client, door: FakeEn
     assert {each.status_code for each in answers} == {202}
     again = [send(number) for number in range(12)] if keyed else answers
     heard = client.get(f"{USER}/log", params={"kinds": "heard", "limit": 100}).json()["rows"]
-    assert sorted(row["seq"] for row in heard) == sorted(each.json()["seq"] for each in again), "each once"
+    assert sorted(row["seq"] for row in heard) == sorted(each.json()["seq"] for each in again), "each message once"

@@ -1,4 +1,4 @@
-"""A client that does not read is disconnected, whatever it asked for; what waits for all clients is bounded."""
+"""A client that does not read is disconnected; the unread bytes of all clients are bounded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     monkeypatch.setattr(protocol, "STUCK_S", 0.6)
     monkeypatch.setattr(protocol, "CHECK_S", 0.1)
     serving = Served(folder, model="rules")
-    serving._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)  # little waits in the system
+    serving._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)  # small system buffers
     with serving:
         with serving.client() as client:
             for number in range(4):
@@ -35,7 +35,7 @@ def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 def ask(served: Served, path: str, more: str = "", times: int = 1) -> socket.socket:
-    """Send a request, or many after each other, over a connection that takes little."""
+    """Send one or many requests over a connection with small buffers."""
     raw = socket.socket()
     raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     where = urlsplit(served.url)
@@ -87,7 +87,7 @@ def test_a_client_that_reads_slowly_gets_all_of_it(served: Served) -> None:
     assert got > 4 * len(LONG)
 
 
-def test_a_client_that_listens_and_has_nothing_to_read_stays(served: Served) -> None:
+def test_an_idle_event_stream_stays_connected(served: Served) -> None:
     with ask(served, "/api/v1/events?user=bob") as raw, served.client() as client:
         time.sleep(1.5)
         assert client.post("/api/v1/users/bob/memories", json={"text": "Tea at four."}).status_code == 201
@@ -99,14 +99,14 @@ def test_a_client_that_listens_and_has_nothing_to_read_stays(served: Served) -> 
             got += part
 
 
-def test_what_waits_for_all_clients_is_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_bytes_of_all_clients_are_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "STUCK_S", 1_000)
     monkeypatch.setattr(protocol, "MAX_UNREAD", 300_000)
     with contextlib.ExitStack() as opened:
         for _ in range(10):
             opened.enter_context(ask(served, LISTED))
             time.sleep(0.2)
-        assert until_few(served, 4), "those that read nothing for longest are disconnected"
+        assert until_few(served, 4), "the clients that have read nothing for the longest time are disconnected"
         assert connections(served) >= 1
 
 
@@ -117,7 +117,7 @@ def test_further_requests_of_a_connection_wait_until_the_client_reads(
     served: Served, monkeypatch: pytest.MonkeyPatch, path: str, times: int
 ) -> None:
     monkeypatch.setattr(protocol, "STUCK_S", 1_000)
-    time.sleep(0.3)  # the last request of the set-up is counted after its answer
+    time.sleep(0.3)  # the last request of the setup is counted after its answer
     before = served._server.server_state.total_requests
     with ask(served, path, times=times) as raw:
         end = time.monotonic() + 20
@@ -133,7 +133,7 @@ def test_further_requests_of_a_connection_wait_until_the_client_reads(
 
 
 def test_memory_is_released_after_clients_were_disconnected(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    release_heap()  # on any system
+    release_heap()  # independent of the system
     released: list[float] = []
     monkeypatch.setattr(protocol, "TELL_S", 0.3)
     monkeypatch.setattr(protocol, "release_heap", lambda: released.append(time.monotonic()))

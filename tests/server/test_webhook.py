@@ -1,4 +1,4 @@
-"""The webhook: what minds add after their answers is posted, signed, in order, and again until it is taken."""
+"""The webhook: follow-ups are posted signed and in order, and repeated until accepted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LATER = (
 
 
 def late(asked: Asked) -> Behaviour:
-    """Answer at once, and think of more."""
+    """Answer at once and start a thought."""
     return Says("I see.") if "Begin with a mark where one fits" in asked.body["messages"][0]["content"] else Says(LATER)
 
 
@@ -38,10 +38,10 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(webhook.SECRET, SECRET)
 
 
-def test_all_tenants_follow_ups_come_in_order_with_their_seqs(folder: Path) -> None:
+def test_follow_ups_of_all_tenants_are_posted_in_order(folder: Path) -> None:
     with LocalReceiver() as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)) as served:
         with served.client() as client:
-            client.post(f"{USER}/memories", json={"text": "what is no follow-up is nobody's to know"})
+            client.post(f"{USER}/memories", json={"text": "a note is not a follow-up"})
         seqs = [
             asyncio.run(add(folder, "one")), asyncio.run(add(folder, "two", "acme", "bob")),
             asyncio.run(add(folder, "three", is_said=False)),
@@ -54,7 +54,7 @@ def test_all_tenants_follow_ups_come_in_order_with_their_seqs(folder: Path) -> N
         ]  # fmt: skip
 
 
-def test_it_is_posted_again_until_it_is_taken(folder: Path) -> None:
+def test_a_post_is_repeated_until_it_is_accepted(folder: Path) -> None:
     with (
         LocalReceiver(503, 302, 429, 404) as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)) as served,
     ):  # fmt: skip
@@ -66,14 +66,14 @@ def test_it_is_posted_again_until_it_is_taken(folder: Path) -> None:
         assert 'mindstream_webhook_posts_total{result="failed"} 4' in told
 
 
-def test_what_a_receiver_never_takes_does_not_hold_up_the_next(folder: Path) -> None:
+def test_a_post_that_is_never_accepted_does_not_block_the_next(folder: Path) -> None:
     with LocalReceiver(*[422] * 8) as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)):
         asyncio.run(add(folder, "one"))
         asyncio.run(add(folder, "two"))
         assert [receiver.next()["text"] for _ in range(9)] == ["one"] * 8 + ["two"]
 
 
-def test_it_goes_on_after_the_last_that_was_taken_over_restarts(folder: Path) -> None:
+def test_posting_resumes_after_the_last_accepted_row_across_restarts(folder: Path) -> None:
     with LocalReceiver() as receiver:
         flags = ("--webhook", receiver.url)
         with ServerProcess(folder, *flags) as server:
@@ -94,7 +94,7 @@ def test_it_goes_on_after_the_last_that_was_taken_over_restarts(folder: Path) ->
             assert server.end() == 0
 
 
-def test_of_two_servers_one_posts_and_where_it_dies_the_other_goes_on() -> None:
+def test_one_of_two_servers_posts_and_the_other_takes_over() -> None:
     data = postgres_server.fresh_url()
     with LocalReceiver() as receiver:
         flags = ("--webhook", receiver.url, "--no-thinking")
@@ -104,17 +104,17 @@ def test_of_two_servers_one_posts_and_where_it_dies_the_other_goes_on() -> None:
             receiver.statuses = [503]
             seqs = [asyncio.run(add(data, "six"))]
             assert receiver.next()["seq"] == seqs[0]
-            first.end(signal.SIGKILL)  # it began first, so it is it that posts
+            first.end(signal.SIGKILL)  # the first server posts
             seqs.append(asyncio.run(add(data, "seven")))
             came = [receiver.next() for _ in range(2)]
-            while came[-1]["seq"] != seqs[1]:  # it may have posted once more before it died
+            while came[-1]["seq"] != seqs[1]:  # the first server may have posted once more before the kill
                 came.append(receiver.next())
             assert [each["id"] for each in came][-2:] == [f"mindstream-{seq}" for seq in seqs]
             assert second.end() == 0
         assert receiver.posts.empty()
 
 
-def test_what_was_before_it_was_set_up_is_not_posted(folder: Path) -> None:
+def test_rows_from_before_the_webhook_are_not_posted(folder: Path) -> None:
     asyncio.run(add(folder, "old"))
     with LocalReceiver() as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)):
         asyncio.run(add(folder, "new"))
@@ -127,12 +127,12 @@ def test_a_silent_receiver_blocks_no_other_client(folder: Path) -> None:
             asyncio.run(add(folder, "one"))
             receiver.next()
             assert client.post(f"{USER}/memories", json={"text": "x"}).status_code == 201
-        assert receiver.posts.empty()  # the server has ended, while it was silent
+        assert receiver.posts.empty()  # the server ended while the receiver was silent
     with Served(folder, webhook=Receiver(receiver.url, SECRET)) as served, served.client() as client:
         assert client.post(f"{USER}/memories", json={"text": "y"}).status_code == 201
 
 
-def test_what_was_forgotten_meanwhile_is_not_posted(folder: Path) -> None:
+def test_forgotten_text_is_not_posted(folder: Path) -> None:
     with LocalReceiver(-503) as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)):
         asyncio.run(add(folder, "She hides the key."))
         assert receiver.next()["text"] == "She hides the key."
@@ -142,7 +142,7 @@ def test_what_was_forgotten_meanwhile_is_not_posted(folder: Path) -> None:
         assert receiver.next()["text"] == "two"
 
 
-def test_what_was_left_unsaid_comes_at_once_and_with_the_next_message(
+def test_left_unsaid_text_is_posted_and_reaches_the_next_prompt(
     folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "any")
@@ -163,7 +163,7 @@ def test_what_was_left_unsaid_comes_at_once_and_with_the_next_message(
         assert unsaid not in talked[0][-1]["content"] and unsaid in talked[-1][-1]["content"]
 
 
-def test_what_is_no_receiver_is_refused(folder: Path) -> None:
+def test_invalid_receivers_are_refused(folder: Path) -> None:
     for url, secret in (
         ("ftp://x.example", SECRET), ("x.example", SECRET), ("https://", SECRET), ("https://x.example", "short"),
         ("https://x.example", ""), ("https://x.example", "whsec_not base64 at all"),

@@ -1,4 +1,4 @@
-"""Both stores, for tests of operations on all their data: each opened afresh on request."""
+"""Both kinds of stores, for tests of operations on all their data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STORES = ["sqlite", "postgres"]
 
 
 def opener(kind: str, folder: Path) -> Opener:
-    """Return what opens a store (of a tenant) at one place."""
+    """Return a function that opens the store (of a tenant) at one location."""
     if kind == "postgres":
         pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
     place = str(folder) if kind == "sqlite" else postgres_server.fresh_url()

@@ -56,7 +56,7 @@ Doing = Callable[[Path], object]
 
 
 class Death:
-    """Counts the steps of this process, and ends it before one of them."""
+    """Counts the steps of this process and kills it before one of them."""
 
     def __init__(self) -> None:
         self.at = self.steps = 0
@@ -79,7 +79,7 @@ CAROLS = sorted(f"Carol saw light {n} at the river" for n in range(40))
 
 
 class Counted(sqlite3.Connection):
-    """A connection of which each statement is a step."""
+    """A connection that counts each statement as a step."""
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         DEATH.step()
@@ -104,7 +104,7 @@ def memory(folder: Path, user: str = "ann") -> Memory:
 
 
 def with_stream(doing: Callable[[Memory], Any]) -> Doing:
-    """Do something with Ann's stream."""
+    """Run a function with Ann's stream."""
 
     async def run(folder: Path) -> None:
         store = SqliteStore(folder)
@@ -207,7 +207,7 @@ def texts(folder: Path, user: str = "ann") -> list[str]:
 
 
 def keeps(least: int) -> Doing:
-    """Ann's records are all there."""
+    """All records of Ann exist."""
 
     def holds(folder: Path) -> None:
         assert len([text for text in texts(folder) if "saw" in text]) >= least, "records are lost"
@@ -223,7 +223,7 @@ def taken_in(folder: Path) -> None:
 
 
 def whole_lines(name: str) -> Doing:
-    """A file is not there, or whole."""
+    """A file is missing or complete."""
 
     def holds(folder: Path) -> None:
         path = folder / name
@@ -261,7 +261,7 @@ def mended(folder: Path) -> None:
 
 
 def answers(pack: str = "sleep") -> Doing:
-    """The mind goes on, and nothing that was heard is forgotten."""
+    """The mind continues and no stored message is lost."""
     return lambda folder: asyncio.run(_answers(folder, pack))
 
 
@@ -274,10 +274,10 @@ async def _answers(folder: Path, pack: str) -> None:
         left: list[object] = [...]
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
-                while left:  # what the dead one was at is taken up when its lease ends
+                while left:  # work of the dead process is resumed when its lease ends
                     await mind.settled()
                     work = await mind.memory.store.open_work(StreamName("user", "ann").key)
-                    left = [each for each in work if not each.slot.startswith(ANSWER)]  # those a server answers
+                    left = [each for each in work if not each.slot.startswith(ANSWER)]  # these are answered by a server
                     await asyncio.sleep(0.05)
         assert not left, f"open work is left: {left}"
 
@@ -329,7 +329,7 @@ def _check(is_so: bool, wrong: str) -> None:
 
 
 def begin(work: Path) -> Path:
-    """Make the folder that everything is done to."""
+    """Create the data folder for all operations."""
     source = work / "source"
 
     async def write() -> None:
@@ -383,7 +383,7 @@ def live(thing: Thing, folder: Path, at: int) -> tuple[int, bool]:
 
 
 def after(thing: Thing, folder: Path, bobs: list[str]) -> None:
-    """Look at what the death has left, and do it again."""
+    """Check the data after the kill, and repeat the operation."""
     thing.holds(folder)
     if thing.again:
         live(thing, folder, 0)

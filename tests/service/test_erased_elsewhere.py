@@ -52,10 +52,10 @@ class Held:
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_one_look_lets_go_of_what_another_process_erased(
+async def test_one_look_drops_streams_that_another_process_erased(
     kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(caches, "was_erased_here", lambda *_: False)  # the second store is another process's
+    monkeypatch.setattr(caches, "was_erased_here", lambda *_: False)  # the second store stands for another process
     open_one = opener(kind, folder)
     here, there = open_one(), open_one()
     watch, held = ErasureWatch(here), Held()
@@ -65,22 +65,22 @@ async def test_one_look_lets_go_of_what_another_process_erased(
         assert len(await ann.columns()) == 1
         await watch.look()
         await there.erase(ann.key, [note.id])
-        held.forgotten.clear()  # the other process would notify no process here
+        held.forgotten.clear()  # another process would send no notification
         assert await watch.look() == [ann.key]
         assert held.forgotten == [ann.key] and held.ended == []
         await there.erase(ann.key)
         held.ended.clear()
         caches.note(ann.key)
         assert await watch.look() == [ann.key] and held.ended == [ann.key]
-        assert await watch.look() == [], "each once"
+        assert await watch.look() == [], "each stream once"
         assert ann.key not in caches.streams() and bob.key in caches.streams()
     for store in (here, there):
         await store.close()
 
 
-async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failing_deletion_does_not_stop_the_watch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_one, held, failed = opener("sqlite", folder), Held(), list[str]()
-    monkeypatch.setattr(caches, "was_erased_here", lambda *_: False)  # the second store is another process's
+    monkeypatch.setattr(caches, "was_erased_here", lambda *_: False)  # the second store stands for another process
     delete = kept_columns.delete_erased
 
     def fail(*_: object) -> None:
@@ -103,7 +103,7 @@ async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeyp
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_what_is_erased_before_the_first_look_is_let_go_of_too(kind: str, folder: Path) -> None:
+async def test_streams_erased_before_the_first_look_are_dropped_too(kind: str, folder: Path) -> None:
     open_one = opener(kind, folder)
     here, there = open_one(), open_one()
     looking, held = asyncio.Event(), Held()
@@ -118,7 +118,7 @@ async def test_what_is_erased_before_the_first_look_is_let_go_of_too(kind: str, 
         await ann.retain("The parrot Zibeth sings.", "note")
         await there.erase(ann.key)
         held.ended.clear()
-        caches.note(ann.key)  # the other process, which is this one here, knows it no more
+        caches.note(ann.key)  # the other process, simulated here, does not know it any more
         looking.set()
         while not held.ended:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -127,7 +127,7 @@ async def test_what_is_erased_before_the_first_look_is_let_go_of_too(kind: str, 
         await store.close()
 
 
-async def test_a_new_beginning_is_not_ended_by_an_erasure_before_it_that_is_heard_of_late(folder: Path) -> None:
+async def test_a_late_report_of_an_old_erasure_does_not_close_a_new_mind(folder: Path) -> None:
     async with Runtime(Settings(data=folder)) as runtime:
         principal, store = LOCAL_PRINCIPAL.of("ann"), runtime.store_of("")
         key, watch = store.key(StreamName("user", "ann")), ErasureWatch(store)
@@ -187,7 +187,7 @@ async def test_a_worker_closes_the_minds_of_a_person_whom_another_process_erased
     await store.close()
 
 
-async def test_a_memory_that_a_program_has_open_recalls_nothing_of_whom_another_process_erased(folder: Path) -> None:
+async def test_an_open_memory_recalls_nothing_after_erasure_by_another_process(folder: Path) -> None:
     async with Memory.open(folder, "ann", embed=Words()) as ann:
         await ann.retain("The parrot Zibeth sings.", "note")
         assert len(await ann.recall("Which parrot sings?")) == 1
@@ -197,7 +197,7 @@ async def test_a_memory_that_a_program_has_open_recalls_nothing_of_whom_another_
             await asyncio.sleep(LOOK_S / 10)
 
 
-async def test_an_erased_user_may_begin_again(folder: Path) -> None:
+async def test_an_erased_user_can_start_again(folder: Path) -> None:
     store = opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), ManualClock()) as ann:
         await ann.retain("old", "note")

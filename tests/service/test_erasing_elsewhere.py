@@ -39,7 +39,7 @@ async def erase(folder: Path, user: str) -> erasing.UserData:
         return kept
 
 
-async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
+async def test_erasing_a_person_leaves_no_byte_of_them_in_a_pool(folder: Path) -> None:
     cities = {"Paris": "Seine", "Rome": "Tiber", "Vienna": "Danube", "London": "Thames", "Seoul": "Han"}
     laid = [Pair(f"Which river flows through {city}?", f"The {river} does.") for city, river in cities.items()]
     async with Pool.open(folder, "cities", guarded=False) as pool:
@@ -72,7 +72,9 @@ async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
     async with Pool.open(folder, "cities") as pool:
         found = await pool.recall("Which river flows through Paris?", 10, reader="olga")
         assert found and all("[erased]" not in each.query for each in found)
-        assert all(each.query != "Which river flows through Ulm?" for each in found), "it was drawn from what is gone"
+        assert all(each.query != "Which river flows through Ulm?" for each in found), (
+            "it was derived from erased records"
+        )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
         ("olga", ["*"], "zorro", True),
     ],
 )
-async def test_the_domain_of_a_pool_goes_with_its_owner(
+async def test_the_domain_of_a_pool_is_erased_with_its_owner(
     folder: Path, owner: str, members: list[str], erased: str, stays: bool
 ) -> None:
     domain = 'sayings about the "Zibeth", «é» of my aunt'
@@ -101,7 +103,7 @@ async def test_the_domain_of_a_pool_goes_with_its_owner(
         assert created is not None and created.domain == (domain if stays else "sayings")
 
 
-async def test_what_a_person_said_in_another_s_mind_goes_and_the_rest_stays(folder: Path) -> None:
+async def test_words_of_a_person_in_another_mind_are_erased_and_the_rest_stays(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         async for _ in mind.hear("The parrot Zibeth sings.", by="zorro"):
             pass
@@ -112,7 +114,7 @@ async def test_what_a_person_said_in_another_s_mind_goes_and_the_rest_stays(fold
     assert holds(folder, "diary of the tides")
 
 
-async def test_who_is_called_like_a_reasoner_takes_nothing_of_others_along(folder: Path) -> None:
+async def test_erasing_a_user_named_like_a_reasoner_erases_nothing_of_others(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await mind.send("I keep a diary of the tides.")
         await mind.settled()
@@ -127,7 +129,7 @@ async def test_who_is_called_like_a_reasoner_takes_nothing_of_others_along(folde
     assert len(rows) == before and all("[erased]" not in row.event.model_dump_json() for row in rows)
 
 
-async def test_passages_go_with_the_last_who_searched_them(folder: Path, tmp_path: Path) -> None:
+async def test_passages_are_erased_with_the_last_user_who_searched_them(folder: Path, tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.md").write_text("# Birds\n\nThe parrot Zibeth sings at noon.\n")

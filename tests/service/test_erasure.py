@@ -33,7 +33,7 @@ def intents(folder: Path) -> list[Path]:
 
 
 def left(folder: Path) -> list[str]:
-    """Name the files that hold words, or the name, of who was erased."""
+    """Return the files that hold text or the name of the erased user."""
     return [path.name for path in folder.rglob("*") if path.is_file() and holds(path.read_bytes())]
 
 
@@ -83,7 +83,7 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
     async with opened(both, "zorro") as zorro:
         with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
             await zorro.store.erase(key_of("zorro"))
-            raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files remain
+            raise KeyboardInterrupt  # as if the process died: rows are deleted, bytes and files remain
         assert left(both)
         await erasing.erase(zorro, both, await erasing.find_user_data(zorro, both))
         assert left(both) == []
@@ -91,7 +91,7 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
             await erasing.find_user_data(zorro, both)
 
 
-async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
+async def test_records_written_after_the_erasure_are_kept(both: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
         raise KeyboardInterrupt
     async with Memory(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
@@ -102,7 +102,7 @@ async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
     assert not said(both)
 
 
-async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Path) -> None:
+async def test_during_an_erasure_only_that_user_is_locked(both: Path) -> None:
     with erasure.declare_intent(both, key_of("zorro")):
         async with opened(both, "bob") as bobs:
             assert len(await all_of(bobs)) == 100
@@ -110,7 +110,7 @@ async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Pa
             async with opened(both, "zorro"):
                 pass
         async with Memory(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
-            assert await stream.latest("note")  # nothing was deleted by those who looked
+            assert await stream.latest("note")  # looking deleted nothing
         await store.close()
 
 
@@ -124,7 +124,7 @@ async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Pa
         b'{"user": "zorro", "upto": -1}',
     ],
 )
-async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content: bytes, both: Path) -> None:
+async def test_an_incomplete_intent_file_deletes_nothing(content: bytes, both: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
         raise KeyboardInterrupt
     (place,) = intents(both)
@@ -135,7 +135,7 @@ async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content
     assert not place.exists()
 
 
-def test_an_intent_holds_no_words_and_is_private(both: Path) -> None:
+def test_an_intent_file_holds_no_text_and_is_private(both: Path) -> None:
     with erasure.declare_intent(both, key_of("zorro")):
         (place,) = intents(both)
         assert SECRET.encode() not in place.read_bytes() and "zorro" not in place.name
@@ -143,7 +143,7 @@ def test_an_intent_holds_no_words_and_is_private(both: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links are made as on POSIX")
-def test_an_intent_is_not_written_through_a_link(both: Path, tmp_path: Path) -> None:
+def test_an_intent_file_is_not_written_through_a_symlink(both: Path, tmp_path: Path) -> None:
     with erasure.declare_intent(both, key_of("zorro")):
         (place,) = intents(both)
     place.symlink_to(tmp_path / "elsewhere")
@@ -154,7 +154,7 @@ def test_an_intent_is_not_written_through_a_link(both: Path, tmp_path: Path) -> 
         assert connection.execute("SELECT count(*) FROM records WHERE stream = 'zorro'").fetchone() == (1500,)
 
 
-async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -> None:
+async def test_copies_made_by_mending_are_erased_too(both: Path) -> None:
     (both / "mended-20261122T032126Z").mkdir()
     shutil.copyfile(both / FILE, both / "mended-20261122T032126Z" / FILE)
     with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
@@ -163,7 +163,7 @@ async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -
         assert left(both) == []
 
 
-async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> None:
+async def test_a_mind_under_erasure_cannot_be_opened(both: Path) -> None:
     with erasure.declare_intent(both, key_of("zorro")):
         with pytest.raises(StorageError, match="another program is erasing that user"):
             async with Mind.open(both, user="zorro", responder=Coach.using()):
@@ -178,9 +178,9 @@ ANEW = {"checkpoints": "(stream, name, version, data, sum, seq) VALUES (OLD.stre
 
 
 @pytest.mark.parametrize("table", ANEW)
-async def test_a_row_that_is_left_in_any_table_is_told(both: Path, table: str) -> None:
+async def test_a_row_left_in_any_table_is_reported(both: Path, table: str) -> None:
     async with opened(both, "zorro") as zorro:
-        with contextlib.closing(sqlite3.connect(both / FILE)) as another:  # which writes while zorro is erased
+        with contextlib.closing(sqlite3.connect(both / FILE)) as another:  # writes while zorro is erased
             another.execute(
                 f"CREATE TRIGGER anew AFTER DELETE ON erased BEGIN INSERT OR IGNORE INTO {table} {ANEW[table]}; END"
             )
@@ -188,10 +188,8 @@ async def test_a_row_that_is_left_in_any_table_is_told(both: Path, table: str) -
             await erasing.erase(zorro, both, await erasing.find_user_data(zorro, both))
 
 
-async def test_in_a_database_a_person_is_erased_whole_or_not_at_all(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The last statement of it fails: all that came before is there still, and it is asked for again."""
+async def test_erasure_in_a_database_is_atomic(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If the last statement fails, nothing is deleted, and the erasure can be repeated."""
     url = postgres_server.fresh_url()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     async with open_store(url) as store, Memory(store, "zorro", WordLlama(), ManualClock()) as memory:

@@ -1,4 +1,4 @@
-"""An archive holds everything of a person: whatever table, column or file can hold a word is planted and looked for."""
+"""An archive holds everything of a person: a word is planted in each table, column and file."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ CATALOGUE = {
 
 
 def plant_everywhere(rows: Sql, kind: str, key: str) -> dict[str, str]:
-    """Put a word of its own into each column of a person's row that can hold one; return where each was put."""
+    """Put a unique word into each text column of a person's rows; return the word of each column."""
     columns = [tuple(map(str, row)) for row in rows.execute(CATALOGUE[kind]).fetchall()]
     tables = {table for table, _, _ in columns if not table.startswith("sqlite_stat")}
-    assert tables - NOBODYS - INDEXES == ROWS.keys(), "whose is the new table?"
+    assert tables - NOBODYS - INDEXES == ROWS.keys(), "a new table needs an entry here"
     planted, number = dict[str, str](), itertools.count()
     for table, column, type_ in columns:
         if table not in ROWS or column in (ROWS[table][0], "tenant"):
@@ -64,7 +64,7 @@ def has_mark(table: str, kind: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, folder: Path, tmp_path: Path) -> None:
+async def test_the_archive_holds_words_from_every_column_and_file(kind: str, folder: Path, tmp_path: Path) -> None:
     clock, store = ManualClock(1e9), opener(kind, folder)()
     await plant(store, "ann", clock, {name: f"tapir {name}" for name in WORDS})
     key = store.key(StreamName("user", "ann"))
@@ -91,7 +91,7 @@ async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, fo
     assert {where for word, where in planted.items() if word not in whole} == set()
     for word in ("zibethtyped", "Zanzibarville", "Xibex", "olgas-machine", "pool rivers"):
         assert word in whole, word
-    assert "Quaxon" not in whole, "nobody else's"
+    assert "Quaxon" not in whole, "only of this person"
     for name in names:
         if name.endswith(".jsonl"):
             assert all(isinstance(json.loads(line), dict) for line in content[name].splitlines())
@@ -105,7 +105,7 @@ async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, fo
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_each_sees_what_was_done_to_their_own_and_nothing_of_a_namesakes(kind: str, folder: Path) -> None:
+async def test_the_audit_in_the_archive_is_of_the_own_tenant_only(kind: str, folder: Path) -> None:
     clock, open_one = ManualClock(1e9), opener(kind, folder)
     async with open_one() as ours, open_one("acme") as acme:
         for store, tenant in ((ours, ""), (acme, "acme")):

@@ -28,7 +28,7 @@ def everything(_: Logged) -> bool:
 
 
 async def write(data: Path | SqliteStore, n: int) -> int:
-    """Write rows, to a folder as another process does; return the seq of the last one."""
+    """Write rows as another process does; return the seq of the last one."""
     async with Memory.open(data, "ann") as memory:
         for number in range(n):
             await memory.retain(f"row {number} of {n}, {chance.token()}")
@@ -36,7 +36,7 @@ async def write(data: Path | SqliteStore, n: int) -> int:
 
 
 async def handed_on(hub: Hub, seq: int) -> None:
-    """Wait until the hub has queued the rows up to a seq for all that listen."""
+    """Wait until the hub has queued the rows up to a seq for all listeners."""
     client = Client(hub, seq - 1)
     async with aclosing(client.chunks):
         while client.last < seq:
@@ -44,7 +44,7 @@ async def handed_on(hub: Hub, seq: int) -> None:
 
 
 class Client:
-    """Reads a stream of events chunk by chunk, and remembers where it would resume."""
+    """Reads a stream of events chunk by chunk and records its resume position."""
 
     def __init__(self, hub: Hub, after: int | None) -> None:
         self.chunks: AsyncGenerator[bytes] = follow(hub, everything, after)
@@ -82,7 +82,7 @@ async def test_queued_rows_are_sent_before_the_stream_ends(
         hub = Hub(store, ManualClock())
         client = Client(hub, 0)
         async with aclosing(client.chunks):
-            await client.read()  # the client is connected, and reads nothing for a while
+            await client.read()  # the client is connected but does not read for a while
             await client.read()
             begun = client.last
             last = await write(store, 30)
@@ -100,7 +100,7 @@ async def test_queued_rows_are_sent_before_the_stream_ends(
 
 
 async def test_a_keep_alive_does_not_pass_over_queued_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The position in a keep-alive is the one that was sent, also where rows are queued while it is being written."""
+    """The position in a keep-alive is that of the last sent row, also if rows are queued while it is written."""
     await write(tmp_path, 1)
     async with SqliteStore(tmp_path) as store:
         hub = Hub(store, ManualClock())
@@ -187,7 +187,7 @@ async def test_rows_that_another_server_sent_are_not_sent_again(tmp_path: Path) 
         await hub.close()
 
 
-async def test_rows_that_could_not_be_read_are_read_again_without_another_commit(
+async def test_failed_reads_of_rows_are_retried_without_another_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await write(tmp_path, 1)

@@ -52,7 +52,7 @@ def refused(*records: dict[str, Any] | bytes, **header: Any) -> str:
         ({**BELIEF, "version": 2**63 - 1}, "file:3: version"),
     ],
 )
-def test_a_record_that_no_mind_could_have_written_is_refused_by_line(change: dict[str, Any], told: str) -> None:
+def test_an_impossible_record_is_refused_with_its_line(change: dict[str, Any], told: str) -> None:
     assert told in refused(NOTE, {**NOTE, "id": ID + "2", **change})
 
 
@@ -65,11 +65,11 @@ def test_a_record_that_no_mind_could_have_written_is_refused_by_line(change: dic
         (json.dumps({**NOTE, "data": {"a": json.loads("[" * 100 + "]" * 100)}}).encode(), "file:2: data: values are"),
     ],
 )
-def test_a_line_that_is_no_record_is_refused(line: bytes, told: str) -> None:
+def test_a_line_without_a_record_is_refused(line: bytes, told: str) -> None:
     assert told in refused(line)
 
 
-def test_what_stands_twice_is_refused_with_both_lines() -> None:
+def test_duplicates_are_refused_with_both_lines() -> None:
     assert "file:3: id: line 2 is the record" in refused(NOTE, {**NOTE, "text": "another"})
     again = {**NOTE, **BELIEF, "id": ID + "2"}
     assert "file:3: version: line 2 is version 1 of 'sleep'" in refused({**NOTE, **BELIEF}, again)
@@ -97,6 +97,6 @@ def test_evidence_that_leads_on_and_on_or_in_a_ring_is_refused() -> None:
     "header",
     [{"records": 2}, {"records": -1}, {"format": 2**70}, {"mindstream": "mind"}, {"user": 7}, {"user": "a" * 10**6}],
 )
-def test_a_header_that_lies_is_refused(header: dict[str, Any]) -> None:
+def test_an_inconsistent_header_is_refused(header: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         read_export(lines(NOTE, **header), "file", Header)

@@ -1,4 +1,4 @@
-"""Whatever is done to a data folder: a process that is killed at any step of it leaves nothing torn, lost or twice."""
+"""A process killed at any step of any operation on a data folder leaves consistent data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def killed(work: Path, points: int, names: list[str]) -> list[dict[str, Any]]:
     ],
     ids=["main", "others", "all"],
 )
-def test_killed_in_the_middle_of_anything_nothing_is_wrong(points: int, names: list[str], tmp_path: Path) -> None:
+def test_a_kill_at_any_point_leaves_consistent_data(points: int, names: list[str], tmp_path: Path) -> None:
     found = killed(tmp_path, points, names)
     assert [each["thing"] for each in found] == names
     assert [each for each in found if each["wrong"] or not each["killed"]] == []

@@ -1,4 +1,4 @@
-"""A life with a person's settings: the end of its time in words, the machine's zone, its folder, its bill."""
+"""A life with user settings: end times, the time zone of the machine, and its cost."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     [("2h", 7200), ("1h30m", 5400), ("1 h 30 min", 5400), ("90 minutes", 5400), ("1.5h", 5400), ("20 s", 20),
      ("3 days", 259_200), ("2 weeks", 1_209_600), ("in 2h", 7200)],
 )  # fmt: skip
-def test_the_end_of_a_time_is_read(words: str, seconds: float) -> None:
+def test_end_times_are_parsed(words: str, seconds: float) -> None:
     assert read_end(words, NOON) - NOON == seconds
 
 
 @pytest.mark.usefixtures("berlin")
-def test_a_time_of_day_is_the_machines() -> None:
+def test_a_time_of_day_is_in_the_zone_of_the_machine() -> None:
     assert read_end("until 18:00", NOON) - NOON == 5 * 3600, "noon UTC is one o'clock in Berlin"
 
 
@@ -50,16 +50,16 @@ def test_no_time_is_refused(words: str) -> None:
 
 
 @pytest.mark.usefixtures("berlin")
-def test_the_machines_zone_knows_summer_time_and_the_hour_that_comes_twice() -> None:
+def test_the_machine_zone_handles_summer_time_and_the_repeated_hour() -> None:
     zone = MachineZone()
-    for moment in range(1_792_886_400, 1_792_886_400 + 6 * 3600, 900):  # 25 October 2026, 00:00 UTC on
+    for moment in range(1_792_886_400, 1_792_886_400 + 6 * 3600, 900):  # from 25 October 2026, 00:00 UTC
         assert datetime.fromtimestamp(moment, zone).timestamp() == moment
     twice = [datetime.fromtimestamp(1_792_888_200 + hours * 3600, zone) for hours in (0, 1)]
     assert [each.strftime("%H:%M") for each in twice] == ["02:30", "02:30"] and [each.fold for each in twice] == [0, 1]
     assert datetime(2026, 7, 1, 12, tzinfo=zone).utcoffset() != datetime(2026, 1, 1, 12, tzinfo=zone).utcoffset()
 
 
-async def test_what_tools_ask_of_models_is_on_the_bill_and_within_the_budget(folder: Path) -> None:
+async def test_model_calls_of_tools_are_charged_and_within_the_budget(folder: Path) -> None:
     def behave(asked: Asked) -> Behaviour:
         names = {each["function"]["name"] for each in asked.body.get("tools", ())}
         if "finish_task" in names:

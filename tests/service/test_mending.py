@@ -35,7 +35,7 @@ async def talk(folder: Path, user: str, words: str) -> None:
 
 
 async def fill(folder: Path) -> None:
-    """Two users, with beliefs and plans of several versions, notes, and records that were superseded and forgotten."""
+    """A folder of two users with versions of beliefs and plans, notes, superseded and forgotten records."""
     for words in ("The noise wakes me. I want to sleep through the night.", "Coffee at night. Is there a plan?"):
         await talk(folder, "ann", words)
     store, clock = SqliteStore(folder), ManualClock()
@@ -52,7 +52,7 @@ async def fill(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in order; copy it."""
+    """An intact folder, to be copied."""
     folder = tmp_path_factory.mktemp("whole") / "data"
     asyncio.run(fill(folder))
     with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
@@ -80,7 +80,7 @@ def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
         return connection.execute(sql).fetchall()
 
 
-def test_a_folder_in_order_has_no_faults_and_is_the_same_when_mended(copy: Path) -> None:
+def test_mending_an_intact_folder_changes_nothing(copy: Path) -> None:
     before = rows(copy, HELD), rows(copy, "SELECT * FROM log"), rows(copy, "SELECT * FROM work")
     assert found(copy) == []
     done = mend(copy)
@@ -122,7 +122,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-def test_damage_is_found_and_mended_and_no_words_are_lost(copy: Path, what: str) -> None:
+def test_damage_is_found_and_mended_without_losing_text(copy: Path, what: str) -> None:
     texts = Counter(rows(copy, "SELECT text FROM records"))
     change(copy, DAMAGE[what].replace("{LAST}", LAST))
     assert found(copy)
@@ -138,12 +138,12 @@ def test_damage_is_found_and_mended_and_no_words_are_lost(copy: Path, what: str)
     assert belief == [(1,)]
 
 
-def test_words_changed_on_purpose_are_no_damage(copy: Path) -> None:
+def test_erased_text_is_not_reported_as_damage(copy: Path) -> None:
     change(copy, "UPDATE records SET text = 'erased' WHERE kind = 'chat'; UPDATE log SET by = 'x' WHERE seq = 1")
     assert found(copy) == []
 
 
-def test_copy_and_what_is_set_aside_are_their_owners(copy: Path) -> None:
+def test_copies_and_set_aside_rows_are_private(copy: Path) -> None:
     change(copy, "UPDATE records SET stream = X'FF' WHERE kind = 'note'")
     before = (copy / FILE).read_bytes()
     done = mend(copy)
@@ -153,7 +153,7 @@ def test_copy_and_what_is_set_aside_are_their_owners(copy: Path) -> None:
     assert mend(copy).copy != done.copy
 
 
-def test_nothing_is_mended_while_somebody_has_it_open(copy: Path) -> None:
+def test_mending_an_open_folder_is_refused(copy: Path) -> None:
     store = SqliteStore(copy)
     with pytest.raises(StorageError, match="in use"):
         mend(copy)
@@ -162,7 +162,7 @@ def test_nothing_is_mended_while_somebody_has_it_open(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no database " * 1000])
-def test_where_nothing_can_be_read_nothing_is_written(copy: Path, content: bytes) -> None:
+def test_mending_an_unreadable_file_writes_nothing(copy: Path, content: bytes) -> None:
     (copy / FILE).write_bytes(content)
     with contextlib.suppress(StorageError):
         mend(copy)
@@ -198,7 +198,7 @@ def dump(folder: Path) -> list[list[tuple[object, ...]]]:
         return [connection.execute(f"SELECT {kept[table]} FROM {table}").fetchall() for table in tables]
 
 
-def test_no_damage_that_changes_anything_goes_unnoticed(whole: Path, tmp_path: Path) -> None:
+def test_any_damage_that_changes_data_is_found(whole: Path, tmp_path: Path) -> None:
     before, mended = dump(whole), 0
     for folder in damaged(whole, tmp_path, 12):
         try:
@@ -208,14 +208,14 @@ def test_no_damage_that_changes_anything_goes_unnoticed(whole: Path, tmp_path: P
         if not wrong:
             assert dump(folder) == before
             continue
-        with contextlib.suppress(StorageError):  # nothing of it can be read
+        with contextlib.suppress(StorageError):  # unreadable
             mend(folder)
             mended += 1
             assert found(folder) == []
     assert mended > 6
 
 
-async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tmp_path: Path) -> None:
+async def test_reading_damaged_data_ends_in_a_readable_error(whole: Path, tmp_path: Path) -> None:
     for folder in damaged(whole, tmp_path, 8):
         with contextlib.suppress(StorageError):
             store = SqliteStore(folder)
@@ -230,7 +230,7 @@ async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tm
 
 
 @pytest.mark.parametrize("what", ["counters that run over", "a last number"])
-async def test_a_count_that_came_to_its_end_is_told_and_begins_anew(copy: Path, what: str) -> None:
+async def test_an_exhausted_counter_is_reported_and_mended(copy: Path, what: str) -> None:
     change(copy, DAMAGE[what])
     with pytest.raises(StorageError, match="doctor --mend"):
         await talk(copy, "ann", "Noise keeps me awake.")

@@ -33,7 +33,7 @@ async def send_log(folder: Path, collector: Collector, *, content: bool = False)
         return await send(replay(memory.log()), collector.url, content=content)
 
 
-async def test_a_talk_is_replayed_with_its_times_and_parents(folder: Path, collector: Collector) -> None:
+async def test_a_conversation_is_exported_with_its_times_and_parents(folder: Path, collector: Collector) -> None:
     await a_talk(folder)
     assert await send_log(folder, collector) == len(collector.spans)
     assert collector.paths == {"/v1/traces"} and collector.schemas == {genai.SCHEMA}
@@ -51,7 +51,7 @@ async def test_a_talk_is_replayed_with_its_times_and_parents(folder: Path, colle
     assert {span.trace_id for span in (turn, look, thought, talker)} == {turn.trace_id}
 
 
-async def test_what_a_reasoner_asked_its_model_stands_below_the_reasoner(folder: Path, collector: Collector) -> None:
+async def test_model_calls_of_a_reasoner_are_its_child_spans(folder: Path, collector: Collector) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using(pack="sleep")) as mind:
         await mind.send("My thoughts race. Work is stressful.")
         await mind.settled()
@@ -63,7 +63,7 @@ async def test_what_a_reasoner_asked_its_model_stands_below_the_reasoner(folder:
     assert attributes(asked)["gen_ai.usage.input_tokens"] == 0 and attributes(asked)["gen_ai.provider.name"] == "rules"
 
 
-async def test_words_are_sent_only_where_they_are_asked_for(folder: Path, collector: Collector) -> None:
+async def test_texts_are_sent_only_on_request(folder: Path, collector: Collector) -> None:
     await a_talk(folder)
     await send_log(folder, collector)
     assert not any("secret" in str(span) for span in collector.spans)
@@ -74,7 +74,7 @@ async def test_words_are_sent_only_where_they_are_asked_for(folder: Path, collec
     assert json.loads(attributes(turn)[genai.ASKED])[0]["parts"][0]["content"] == "My secret is the noise at night."
 
 
-async def test_a_call_whose_words_were_erased_is_told_without_them(folder: Path, collector: Collector) -> None:
+async def test_an_erased_call_is_exported_without_its_text(folder: Path, collector: Collector) -> None:
     async with Memory.open(folder, "ann") as memory:
         asked = json.dumps([["user", "The parrot Zibeth sings."]])
         called = ModelCalled(role="talker", prompt="talk", model="rules", seconds=1.0, asked=asked, answered="It does.")
@@ -103,7 +103,7 @@ async def test_logs_of_people_with_one_name_are_kept_apart(folder: Path, collect
     assert len({span.trace_id for span in collector.spans}) == len(collector.spans) == 2
 
 
-async def test_a_run_is_a_trace_with_its_plan_and_its_tools(folder: Path, collector: Collector) -> None:
+async def test_a_run_is_a_trace_with_its_plan_and_tool_spans(folder: Path, collector: Collector) -> None:
     def double(number: str) -> str:
         """Double a number."""
         return str(2 * int(number))
@@ -122,7 +122,7 @@ async def test_a_run_is_a_trace_with_its_plan_and_its_tools(folder: Path, collec
     assert attributes(run)["mindstream.run"] == "twice" and called.end_time_unix_nano <= run.end_time_unix_nano
 
 
-async def test_a_lifes_steps_stand_below_the_call_that_set_them_to_work(folder: Path, collector: Collector) -> None:
+async def test_steps_of_a_life_are_children_of_the_call_that_started_them(folder: Path, collector: Collector) -> None:
     def measure(room: str) -> str:
         """Measure a room."""
         return "12 square metres"
@@ -149,7 +149,7 @@ async def test_a_lifes_steps_stand_below_the_call_that_set_them_to_work(folder: 
     assert attributes(measured)["gen_ai.tool.call.id"].startswith(attributes(worker)["gen_ai.tool.call.id"] + ".")
 
 
-async def test_what_is_written_and_corrected_is_told_without_its_words(folder: Path, collector: Collector) -> None:
+async def test_writes_and_corrections_are_exported_without_their_text(folder: Path, collector: Collector) -> None:
     async with Memory.open(folder, "ann") as memory:
         old = await memory.retain("The key hangs behind the door.", "note")
         await memory.correct(old.id, "The key lies under the mat.")
@@ -167,7 +167,7 @@ async def test_a_collector_that_refuses_is_an_error(folder: Path, collector: Col
         await send_log(folder, collector)
 
 
-def test_the_usual_path_is_taken_where_a_url_names_none() -> None:
+def test_a_collector_url_without_a_path_gets_the_default_path() -> None:
     assert endpoint("http://localhost:4318") == endpoint("http://localhost:4318/") == "http://localhost:4318/v1/traces"
     assert endpoint("https://host/api/public/otel/v1/traces") == "https://host/api/public/otel/v1/traces"
     with pytest.raises(InputError, match="URL of a collector"):

@@ -34,7 +34,7 @@ TASKS = st.builds(
 
 @examples(max_examples=25, deadline=None)
 @given(st.lists(STEPS, max_size=4), TASKS)
-def test_checking_finds_what_a_run_would_refuse(steps: list[PlannedStep], task: SolveSettings) -> None:
+def test_checking_a_plan_finds_the_faults_a_run_would_refuse(steps: list[PlannedStep], task: SolveSettings) -> None:
     async def both(folder: Path) -> tuple[tuple[Fault, ...], tuple[Fault, ...]]:
         (file := folder / "plan.json").write_text(Plan(task="Why?", steps=tuple(steps)).save())
         named = SolveSettings(task.text, tools=task.tools, docs=task.docs, file=file)

@@ -26,7 +26,7 @@ def recording(file: Path, *said: tuple[str, str]) -> str:
     return f"playback:{file}"
 
 
-async def test_a_plan_that_solved_a_task_serves_the_next_one_like_it(tmp_path: Path) -> None:
+async def test_a_plan_is_reused_for_a_similar_task(tmp_path: Path) -> None:
     (tmp_path / "shelf").mkdir()
     (tmp_path / "shelf" / "rivers.md").write_text("The Elbe is 1,094 km long.\n\nThe Oder is 840 km long.", "utf-8")
     settings = Settings(data=tmp_path / "data", user="ann", model=recording(tmp_path / "r", PLANNED, ANSWERED))
@@ -44,7 +44,7 @@ async def test_a_plan_that_solved_a_task_serves_the_next_one_like_it(tmp_path: P
             await solver.solve()
 
 
-async def test_the_plans_of_solved_runs_are_exported_as_the_runtime_asks_for_them(tmp_path: Path) -> None:
+async def test_plans_of_solved_runs_are_exported_in_prompt_format(tmp_path: Path) -> None:
     (tmp_path / "shelf").mkdir()
     (tmp_path / "shelf" / "rivers.md").write_text("The Elbe is 1,094 km long.", "utf-8")
     missing = ("answer_from_evidence", "MISSING E1: the length")

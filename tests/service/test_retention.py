@@ -38,7 +38,7 @@ def bytes_of(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_what_is_old_goes_with_what_was_drawn_from_it_and_the_rest_stays(kind: str, folder: Path) -> None:
+async def test_old_records_are_erased_with_their_derived_records(kind: str, folder: Path) -> None:
     clock, open_one = ManualClock(1e9), opener(kind, folder)
     store = open_one()
     async with Memory(store, "ann", Words(), clock) as ann:
@@ -58,7 +58,7 @@ async def test_what_is_old_goes_with_what_was_drawn_from_it_and_the_rest_stays(k
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_old_rows_of_the_log_lose_their_words_though_no_record_is_theirs(kind: str, folder: Path) -> None:
+async def test_old_log_rows_without_a_record_lose_their_text(kind: str, folder: Path) -> None:
     clock, open_one = ManualClock(1e9), opener(kind, folder)
     store = open_one()
     async with Mind.open(store, user="ann", embed=Words(), clock=clock, responder=Coach.using()) as mind:
@@ -75,7 +75,7 @@ async def test_old_rows_of_the_log_lose_their_words_though_no_record_is_theirs(k
     await store.close()
 
 
-async def test_only_the_kinds_that_are_named_go(folder: Path) -> None:
+async def test_only_the_named_kinds_are_erased(folder: Path) -> None:
     clock, store = ManualClock(1e9), opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), clock) as ann:
         await ann.retain("seen", "observation")
@@ -86,7 +86,7 @@ async def test_only_the_kinds_that_are_named_go(folder: Path) -> None:
     await store.close()
 
 
-async def test_lines_that_were_typed_so_long_ago_go_from_the_history(folder: Path) -> None:
+async def test_old_lines_are_removed_from_the_input_history(folder: Path) -> None:
     clock, store = ManualClock(1.7e9), opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), clock) as ann:
         await ann.retain("noted", "note")
@@ -99,7 +99,7 @@ async def test_lines_that_were_typed_so_long_ago_go_from_the_history(folder: Pat
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_a_rule_is_a_tenants_and_one_process_applies_it(kind: str, folder: Path) -> None:
+async def test_a_rule_belongs_to_a_tenant_and_one_process_applies_it(kind: str, folder: Path) -> None:
     open_one = opener(kind, folder)
     ours, acme, other = open_one(), open_one("acme"), open_one("other")
     await set_rule(ours, Rule("acme", 30 * DAY_S, ("note",)))
@@ -124,7 +124,7 @@ async def test_a_rule_is_a_tenants_and_one_process_applies_it(kind: str, folder:
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_a_rule_stays_with_the_process_that_applies_it_however_long_that_takes(
+async def test_a_rule_stays_claimed_while_a_process_applies_it(
     kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, open_one = ManualClock(1e9), opener(kind, folder)
@@ -160,7 +160,7 @@ async def test_a_rule_stays_with_the_process_that_applies_it_however_long_that_t
         await store.close()
 
 
-async def test_a_rule_that_cannot_be_is_refused(folder: Path) -> None:
+async def test_an_invalid_rule_is_refused(folder: Path) -> None:
     store = opener("sqlite", folder)()
     with pytest.raises(InputError, match="the shortest retention period is a day"):
         await set_rule(store, Rule("", 3600.0))
@@ -169,7 +169,7 @@ async def test_a_rule_that_cannot_be_is_refused(folder: Path) -> None:
     await store.close()
 
 
-async def test_a_server_applies_what_is_due_and_says_so_in_the_audit(folder: Path) -> None:
+async def test_a_server_applies_due_rules_and_audits_them(folder: Path) -> None:
     clock = ManualClock(1e9)
     async with Runtime(Settings(data=folder), clock=clock) as runtime:
         store = runtime.store_of("acme")

@@ -25,7 +25,7 @@ from mindstream.service.privacy.retention import KeepRules
 from mindstream.settings import Settings
 
 
-async def test_a_house_that_cannot_be_opened_holds_no_folder(folder: Path) -> None:
+async def test_a_runtime_that_fails_to_open_releases_its_folder(folder: Path) -> None:
     async with Town.open(folder, hamlet()):
         pass
     for _ in range(2):  # the second is not told that another server has it
@@ -33,9 +33,7 @@ async def test_a_house_that_cannot_be_opened_holds_no_folder(folder: Path) -> No
             await Runtime(Settings(data=folder)).__aenter__()
 
 
-async def test_an_error_of_foreign_code_does_not_end_the_keeping_of_rules(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_error_in_foreign_code_does_not_stop_retention(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks, again = list[str](), asyncio.Event()
 
     async def apply(_: KeepRules) -> None:
@@ -50,7 +48,7 @@ async def test_an_error_of_foreign_code_does_not_end_the_keeping_of_rules(
         await again.wait()
 
 
-async def test_who_cannot_look_for_what_others_left_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_search_for_orphaned_work_raises(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def budget(_: str) -> None:
         return None
 
@@ -64,9 +62,7 @@ async def test_who_cannot_look_for_what_others_left_says_so(folder: Path, monkey
         (folder / "aside").rename(folder / "mindstream.db")
 
 
-async def test_results_of_all_tenants_are_not_read_at_once_where_a_server_begins(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_starting_server_reads_no_results_of_tenants(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, asked = SqlStore.kept, list[str]()
 
     async def watched(store: SqlStore, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:

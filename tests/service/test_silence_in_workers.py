@@ -1,4 +1,4 @@
-"""Servers that do not think leave what silence calls for to a worker; of several workers one does it."""
+"""Servers without thinking leave actions after silence to workers; only one worker acts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mindstream.settings import Settings
 
 
 class Idle:
-    """Thinks after a time of silence."""
+    """A reasoner that thinks after a period of silence."""
 
     slot, timeout_s = "night", 60.0
     trigger = Trigger(every=0, idle_s=0.3)
@@ -36,7 +36,7 @@ class Idle:
 
 
 class Hosts:
-    """Makes those who answer, each with a reasoner that uses silence."""
+    """Builds responders, each with a reasoner that acts on silence."""
 
     def __init__(self) -> None:
         self.idle: list[Idle] = []
@@ -56,7 +56,7 @@ async def _echo(text: str, _: Host) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_of_two_workers_one_does_what_silence_calls_for(folder: Path, kind: str) -> None:
+async def test_only_one_of_two_workers_acts_on_silence(folder: Path, kind: str) -> None:
     data = Location.of(postgres_server.fresh_url() if kind == "postgres" else folder)
     settings, talks, thinks = Settings(data=data), Hosts(), Hosts()
     async with contextlib.AsyncExitStack() as stack:

@@ -47,7 +47,7 @@ WORDS = {
 async def plant(
     store: SqlStore, user: str, clock: ManualClock, words: Mapping[str, str] = WORDS
 ) -> tuple[list[str], bytes]:
-    """Write one of each kind that a store holds; return the ids and the bytes of a vector."""
+    """Write one row of each kind; return the ids and the bytes of a vector."""
     async with Memory(store, user, Words(), clock) as memory:
         drafts = [RecordDraft(
             text=f"{words['text']} number {n} sings", kind="note", by=words["by"], episode=words["session"],
@@ -88,7 +88,7 @@ def cluster() -> list[Path]:
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_no_byte_is_left_of_a_tenant(kind: str, folder: Path) -> None:
+async def test_deleting_a_tenant_leaves_no_byte_of_it(kind: str, folder: Path) -> None:
     clock, open_one = ManualClock(1e9), opener(kind, folder)
     ours = open_one()
     acme = open_one(WORDS["tenant"])
@@ -102,7 +102,7 @@ async def test_no_byte_is_left_of_a_tenant(kind: str, folder: Path) -> None:
     key = acme.key(StreamName("user", WORDS["name"]))
     for stream in (key, operations_of(WORDS["tenant"])):
         await acme.keep(stream, f"{RESULT}{WORDS['result']}", clock.now(), lambda _: WORDS["came"])
-    await acme.compact()  # as upkeep does: the planner looks at everything
+    await acme.compact()  # as upkeep does: ANALYZE reads every table
     if kind == "sqlite":
         typed = history(folder, key)
         typed.parent.mkdir(parents=True)
@@ -112,7 +112,9 @@ async def test_no_byte_is_left_of_a_tenant(kind: str, folder: Path) -> None:
     wanted = [*(word.encode() for word in WORDS.values()), *(each.encode() for each in ids), vector]
     places = cluster if kind == "postgres" else lambda: [*folder.rglob("*")]
     before = found(places(), wanted)
-    assert {word for word in wanted if any(repr(word) in each for each in before)} == {*wanted}, "all are there first"
+    assert {word for word in wanted if any(repr(word) in each for each in before)} == {*wanted}, (
+        "all files hold the text at first"
+    )
     gone = await delete_tenant(acme, folder if kind == "sqlite" else None)
     assert gone.rows["records"] > 300 and gone.rows["work"] >= 1
     await ours.note(
@@ -125,7 +127,7 @@ async def test_no_byte_is_left_of_a_tenant(kind: str, folder: Path) -> None:
     await ours.close()
 
 
-async def test_a_tenant_of_whom_nothing_is_kept_is_none(folder: Path) -> None:
+async def test_deleting_an_unknown_tenant_is_refused(folder: Path) -> None:
     open_one = opener("sqlite", folder)
     for tenant, said in (("acme", "there are no data of a tenant 'acme'"), ("", "are not a tenant")):
         store = open_one(tenant)
@@ -135,7 +137,7 @@ async def test_a_tenant_of_whom_nothing_is_kept_is_none(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_a_person_is_erased_from_a_tenant_and_the_namesake_next_door_is_not(kind: str, folder: Path) -> None:
+async def test_erasing_a_person_keeps_the_namesake_in_another_tenant(kind: str, folder: Path) -> None:
     clock, open_one = ManualClock(1e9), opener(kind, folder)
     stores = [open_one("acme"), open_one("other")]
     for store in stores:
@@ -163,7 +165,7 @@ async def test_a_person_is_erased_from_a_tenant_and_the_namesake_next_door_is_no
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_a_mind_that_is_open_elsewhere_writes_nothing_back(kind: str, folder: Path) -> None:
+async def test_a_mind_open_elsewhere_writes_no_erased_text_back(kind: str, folder: Path) -> None:
     clock, open_one = ManualClock(1e9), opener(kind, folder)
     here, there = open_one(), open_one()
     async with Mind.open(there, user="ann", embed=Words(), clock=clock, responder=Coach.using()) as mind:
@@ -174,7 +176,7 @@ async def test_a_mind_that_is_open_elsewhere_writes_nothing_back(kind: str, fold
             await mind.send("Does it sing still?")
         key = there.key(StreamName("user", "ann"))
         assert await here.events(key) == []
-    assert await here.events(key) == [], "nor does it as it ends"
+    assert await here.events(key) == [], "also when it ends"
     async with Mind.open(there, user="ann", embed=Words(), clock=clock, responder=Coach.using()) as mind:
         await mind.send("A new beginning.")
     assert [row.event.kind for row in await here.events(key, kinds=["heard", Opened.kind])] == [Opened.kind, "heard"]
@@ -182,8 +184,8 @@ async def test_a_mind_that_is_open_elsewhere_writes_nothing_back(kind: str, fold
         await store.close()
 
 
-def test_no_name_that_is_typed_means_all_tenants(folder: Path) -> None:
-    """A store that sees all tenants exists for servers; behind a name it would delete everyone."""
+def test_no_tenant_name_stands_for_all_tenants(folder: Path) -> None:
+    """The store that sees all tenants is for servers; as a tenant name it would delete everything."""
     for name in ("*", "%", "../acme", "ac\nme"):
         with pytest.raises(InputError, match="tenant"):
             open_store(folder, name)

@@ -21,7 +21,7 @@ COUNT = 5 * BATCH + 7
 
 
 class Counting(WordLlama):
-    """Remembers how many texts it was given at once."""
+    """Records the sizes of the batches it was given."""
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -41,9 +41,7 @@ async def write(store: SqliteStore, user: str, texts: Sequence[str]) -> None:
         await stream.retain_all([RecordDraft(text=text, kind="note") for text in texts])
 
 
-async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
-    store: SqliteStore, tmp_path: Path
-) -> None:
+async def test_an_import_holds_one_batch_and_yields_to_other_tasks(store: SqliteStore, tmp_path: Path) -> None:
     await write(store, "ann", [f"ann saw thing {n}" for n in range(COUNT)])
     exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
     other = SqliteStore(tmp_path / "elsewhere")
@@ -70,7 +68,7 @@ async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
     await other.close()
 
 
-async def test_another_user_s_record_at_the_very_end_stops_all_of_it(store: SqliteStore) -> None:
+async def test_a_record_of_another_user_aborts_the_whole_import(store: SqliteStore) -> None:
     await write(store, "bob", ["bob's own"])
     theirs = [line async for line in transfer.export(memory(store, "bob")[0])]
     mine = [theirs[1].replace("bob's own", "x").replace('"id": "', f'"id": "{n:04d}') for n in range(2 * BATCH)]
@@ -85,7 +83,7 @@ async def test_another_user_s_record_at_the_very_end_stops_all_of_it(store: Sqli
     assert not await store.events(into.key, limit=1) and await store.streams() == ["bob"]
 
 
-async def test_an_export_is_the_memory_of_one_moment(store: SqliteStore) -> None:
+async def test_an_export_is_a_snapshot(store: SqliteStore) -> None:
     await write(store, "ann", [f"ann saw thing {n}" for n in range(COUNT)])
     lines = transfer.export(memory(store, "ann")[0])
     exported = [await anext(lines) for _ in range(3)]
@@ -96,7 +94,7 @@ async def test_an_export_is_the_memory_of_one_moment(store: SqliteStore) -> None
         assert len(export) == COUNT
 
 
-async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: SqliteStore, tmp_path: Path) -> None:
+async def test_imported_beliefs_that_exist_already_are_skipped(store: SqliteStore, tmp_path: Path) -> None:
     def version(n: int, text: str) -> RecordDraft:
         return RecordDraft(text=text, kind="belief", slot="sleep", version=n, data={"value": {"a": text}})
 

@@ -1,4 +1,4 @@
-"""A talk with a thought and a tool call, for tests of spans."""
+"""A conversation with a thought and a tool call, for tests of spans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling kinds of text apart by n-grams; and recognisers on long texts."""
+"""Text classification by n-grams, and recognisers on long texts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ TIRED = "I was up late with the neighbours' party. We had pizza afterwards. The 
 @pytest.mark.parametrize(
     "text", ["I can't sleep", "have a look at it", "it doesn't matter", "i just want one good night"]
 )
-def test_no_single_word_carries_a_recogniser(text: str) -> None:
-    """The log odds of each of these were above 0, for the sake of one or two common words."""
+def test_no_single_word_decides_a_classification(text: str) -> None:
+    """The log odds of each of these texts were above 0 because of one or two common words."""
     assert not recognises_danger(text)
 
 
 @pytest.mark.parametrize("text", ["I keep thinking they'd be better off if I was gone", "如果哪天我不在了，你们别难过"])
-def test_one_sentence_among_many_is_not_drowned(text: str) -> None:
+def test_one_relevant_sentence_among_many_is_recognised(text: str) -> None:
     assert recognises_danger(text) and not recognises_danger(TIRED * 4)
     assert recognises_danger(f"{TIRED * 2}{text}. {TIRED * 3}")

@@ -10,7 +10,7 @@ NOW = datetime(2023, 8, 16, 15, 30, tzinfo=UTC).timestamp()  # a Wednesday
 
 
 def read(text: str) -> list[tuple[str, str]]:
-    """Return the first and the day after the last of each stretch of time."""
+    """Return the first day of each time span and the day after its last."""
     return [
         (f"{datetime.fromtimestamp(span.since, UTC):%Y-%m-%d}", f"{datetime.fromtimestamp(span.until, UTC):%Y-%m-%d}")
         for span in spans(text, NOW)
@@ -45,11 +45,11 @@ def read(text: str) -> list[tuple[str, str]]:
         ("最近三天", "2023-08-13", "2023-08-17"),
     ],
 )
-def test_a_phrase_is_a_stretch_of_time(text: str, since: str, until: str) -> None:
+def test_a_date_phrase_is_a_time_span(text: str, since: str, until: str) -> None:
     assert read(text) == [(since, until)]
 
 
-def test_two_dates_are_two_stretches_in_order() -> None:
+def test_two_dates_are_two_spans_in_order() -> None:
     assert [since for since, _ in read("between 2 June and 5 July 2022")] == ["2023-06-02", "2022-07-05"]
 
 
@@ -63,16 +63,16 @@ def test_two_dates_are_two_stretches_in_order() -> None:
         "三个月饼",
     ],
 )
-def test_what_is_no_date_is_none(text: str) -> None:
+def test_other_text_gives_no_date(text: str) -> None:
     assert read(text) == []
 
 
 @given(st.text(max_size=60))
-def test_any_text_can_be_read(text: str) -> None:
+def test_any_text_can_be_parsed(text: str) -> None:
     for span in spans(text, NOW):
         assert span.since < span.until
 
 
 @given(st.from_regex(r"\A(last |in |on )?\d{1,4}[ 年/-](May|月|days ago|weeks)?[ ,-]?\d{0,4}[日天]?(前)?\Z"))
-def test_numbers_beyond_any_calendar_do_no_harm(text: str) -> None:
+def test_numbers_beyond_the_calendar_raise_nothing(text: str) -> None:
     spans(text, NOW)

@@ -10,7 +10,7 @@ DOCUMENTS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=12), min_size
 
 
 def okapi(documents: list[list[str]], asked: list[str]) -> list[float]:
-    """BM25 as the textbook writes it."""
+    """BM25 as defined in the textbook."""
     mean = max(1.0, sum(map(len, documents)) / len(documents))
     scores = []
     for document in documents:
@@ -25,7 +25,7 @@ def okapi(documents: list[list[str]], asked: list[str]) -> list[float]:
 
 
 @given(DOCUMENTS, st.lists(st.sampled_from("abcdefgh"), max_size=5))
-def test_scores_are_those_of_the_textbook(documents: list[list[str]], asked: list[str]) -> None:
+def test_scores_equal_textbook_bm25(documents: list[list[str]], asked: list[str]) -> None:
     index = Lexical()
     for document in documents:
         index.add(document)

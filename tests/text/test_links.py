@@ -21,7 +21,7 @@ GIVEN = links(["https://www.sleep.org/a"])
         "Node.js",
     ],
 )  # fmt: skip
-def test_what_was_given_stays(text: str) -> None:
+def test_given_links_are_kept(text: str) -> None:
     assert without_links(text, GIVEN) == (text, [])
 
 
@@ -38,7 +38,7 @@ def test_what_was_given_stays(text: str) -> None:
         ("https://sleep.org.evil.com/a", "…", "sleep.org.evil.com/a"),
     ],
 )
-def test_what_nobody_gave_is_left_out(text: str, left: str, gone: str) -> None:
+def test_links_that_were_not_given_are_removed(text: str, left: str, gone: str) -> None:
     assert without_links(text, GIVEN) == (left, [gone.removeprefix("www.")])
 
 
@@ -51,7 +51,7 @@ async def passed(*pieces: str) -> list[str]:
     return [piece async for piece in pieces_without_links(_pieces(*pieces), lambda: GIVEN)]
 
 
-async def test_the_first_piece_does_not_wait() -> None:
+async def test_the_first_piece_is_not_delayed() -> None:
     source = pieces_without_links(_pieces("Hello", " there"), lambda: GIVEN)
     assert await anext(source) == "Hello"
     assert await passed("Hello", " there", " and", " who") == ["Hello", " there", " and", " who"]
@@ -66,21 +66,21 @@ async def test_the_first_piece_does_not_wait() -> None:
         ("when he was at home, http was new", "when he was at home, http was new"),
     ],
 )
-async def test_a_link_split_over_pieces_is_left_out(text: str, left: str) -> None:
+async def test_a_link_split_over_pieces_is_removed(text: str, left: str) -> None:
     for size in range(1, len(text) + 1):
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
         assert "".join(await passed(*pieces)) == left
 
 
 @given(st.lists(st.text("htps:/. evilsleep.org/a,<>[]()!?=w"), max_size=12))
-async def test_no_piece_and_no_sum_of_pieces_holds_a_link_that_was_not_given(pieces: list[str]) -> None:
+async def test_no_link_passes_in_one_piece_or_in_their_concatenation(pieces: list[str]) -> None:
     said = "".join(await passed(*pieces))
     assert links([said]) <= GIVEN
     if not links(["".join(pieces)]) and "<" not in "".join(pieces):
         assert said == "".join(pieces)
 
 
-async def test_a_link_without_end_is_removed_and_not_waited_for() -> None:
+async def test_an_endless_link_is_removed_without_waiting() -> None:
     pieces = await passed("https://", *["a" * 500] * 20, " and", " more")
     assert pieces == ["…", " and", " more"]
 
@@ -101,7 +101,7 @@ FORMS = [
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size", [1, 4, 1000])
-async def test_no_form_of_an_address_that_nobody_gave_is_passed_on(form: str, size: int) -> None:
+async def test_no_form_of_an_unknown_address_passes(form: str, size: int) -> None:
     text = f"Look: {form} That is all."
     said = "".join(await passed(*(text[at : at + size] for at in range(0, len(text), size))))
     assert "zqword" not in said.replace("\u200b", "")
@@ -117,7 +117,7 @@ async def test_no_form_of_an_address_that_nobody_gave_is_passed_on(form: str, si
         "see https://sleep.org/a), [x](https://www.sleep.org/a) or <https://sleep.org/a>", "看https://sleep.org/a。好",
     ],
 )  # fmt: skip
-async def test_text_without_such_addresses_is_not_changed(text: str) -> None:
+async def test_text_without_unknown_addresses_is_unchanged(text: str) -> None:
     for size in (1, 3, 1000):
         assert "".join(await passed(*(text[at : at + size] for at in range(0, len(text), size)))) == text
 
@@ -131,6 +131,6 @@ async def test_text_without_such_addresses_is_not_changed(text: str) -> None:
         ("<img width=1 src='https://sleep.org/a'>", "…"),
     ],
 )
-async def test_an_address_that_only_a_document_gave_is_named_but_not_loaded(text: str, left: str) -> None:
+async def test_an_address_from_a_document_is_shown_but_not_loaded(text: str, left: str) -> None:
     pieces = pieces_without_links(_pieces(*text), lambda: GIVEN, frozenset)
     assert "".join([piece async for piece in pieces]) == left

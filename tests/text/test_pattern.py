@@ -1,4 +1,4 @@
-"""Patterns find what Python's engine finds, and none of them can explode."""
+"""Patterns match like Python's engine, in bounded time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def sources() -> list[str]:
-    """Return every pattern that ships: alarms, hints, and what spares them."""
+    """Return every shipped pattern: alarms, hints and exceptions."""
     found = [source for name in shipped_packs() for alarm in load(name).alarms for source in alarm.sources()]
     return list(dict.fromkeys(found))
 
@@ -31,7 +31,7 @@ def _lines(path: Path) -> list[str]:
     return path.read_text("utf-8").splitlines()
 
 
-def test_every_shipped_pattern_finds_what_pythons_engine_finds() -> None:
+def test_every_shipped_pattern_matches_like_re() -> None:
     compiled = [(source, pattern(source), re.compile(source, re.IGNORECASE)) for source in sources()]
     said = sentences()[::4]
     assert len(compiled) >= 40 and len(said) > 100
@@ -44,7 +44,7 @@ def test_every_shipped_pattern_finds_what_pythons_engine_finds() -> None:
     assert differ == []
 
 
-def test_patterns_searched_together_find_what_each_finds_alone() -> None:
+def test_combined_patterns_match_like_single_ones() -> None:
     each = [pattern(source) for source in sources()]
     together = Patterns({at: [one] for at, one in enumerate(each)})
     for sentence in sentences()[::7]:
@@ -71,16 +71,16 @@ EXPRESSION = st.recursive(
 
 
 @given(EXPRESSION, st.text("abcA é你1\n.", min_size=1, max_size=9))
-def test_any_pattern_finds_what_pythons_engine_finds(source: str, text: str) -> None:
+def test_any_pattern_matches_like_re(source: str, text: str) -> None:
     try:
         read = pattern(source)
-    except ValueError:  # stars within stars within stars
+    except ValueError:  # stars nested three deep
         reject()
     assert read.matches(text) is bool(re.search(source, text, re.IGNORECASE))
 
 
 @given(EXPRESSION, st.text("abcAkſİı é你1\u0301\x1c\n.", max_size=9))
-def test_a_relaxed_pattern_finds_at_least_what_pythons_engine_finds(source: str, text: str) -> None:
+def test_a_relaxed_pattern_matches_at_least_what_re_matches(source: str, text: str) -> None:
     try:
         read = pattern(source)
     except ValueError:
@@ -90,8 +90,8 @@ def test_a_relaxed_pattern_finds_at_least_what_pythons_engine_finds(source: str,
 
 
 @given(st.text("ab(|)[]^$*+?{}01,\\\\:=!<>P#iswWbB-.'", max_size=12))
-def test_what_is_read_means_what_it_means_to_pythons_engine(source: str) -> None:
-    """Whatever the text of a pattern: it is refused, or Python reads it too and finds no more than its relaxed form."""
+def test_every_accepted_pattern_is_valid_for_re(source: str) -> None:
+    """Any pattern text is refused, or Python accepts it too and finds no more than its relaxed form."""
     try:
         read = pattern(source)
     except ValueError:
@@ -99,7 +99,7 @@ def test_what_is_read_means_what_it_means_to_pythons_engine(source: str) -> None
     try:
         with warnings.catch_warnings(action="ignore"):
             compiled = re.compile(source, re.IGNORECASE)
-    except re.error:  # a look-behind without a fixed width
+    except re.error:  # a look-behind without fixed width
         reject()
     for text in ("ab", "a", "0,1", "(b)", "i's:w-", "é{1}", "a\n", "<P>", "^$*+?[]#\\"):
         if compiled.search(text):
@@ -116,8 +116,8 @@ PUMPED = ["a" * 32_000, "a " * 16_000, "x" * 32_000, "aA" * 16_000, "haha " * 6_
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("source", EXPLOSIVE)
-def test_what_hangs_other_engines_is_over_at_once(source: str) -> None:
-    """Each takes milliseconds; a backtracking engine would need longer than the test may take, mostly than there is."""
+def test_patterns_that_make_re_backtrack_end_at_once(source: str) -> None:
+    """Each takes milliseconds; a backtracking engine would exceed the time limit of the test."""
     read = pattern(source)
     for text in PUMPED:
         read.matches(text + "!")
@@ -137,12 +137,12 @@ def test_what_hangs_other_engines_is_over_at_once(source: str) -> None:
         ("\ud800", "surrogate"),
     ],
 )
-def test_what_is_not_matched_is_refused_with_what_to_write_instead(source: str, told: str) -> None:
+def test_unsupported_patterns_are_refused_with_an_alternative(source: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         pattern(source)
 
 
-def test_what_takes_too_long_is_in_doubt() -> None:
+def test_a_search_that_takes_too_long_gives_the_in_doubt_value() -> None:
     slow = pattern("(?:x|y|xy|yx)+!(?<!!)")
     text = "xy" * 1_000 + "!"
     for in_doubt in (True, False):

@@ -1,4 +1,4 @@
-"""Personal data is removed before anything is stored, sent or shown; by whom, and the replacement mark."""
+"""Personal data is replaced by a mark before anything is stored, sent or shown."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ def switched_on() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("switched_on")
-async def test_what_is_taken_out_of_an_utterance_reaches_neither_disk_nor_model(
-    folder: Path, door: FakeEndpoint
-) -> None:
+async def test_redacted_parts_of_an_utterance_reach_neither_disk_nor_model(folder: Path, door: FakeEndpoint) -> None:
     model = provider(f"{door.url}#any", api_key=KEY, patience_s=5)
     async with Mind.open(
         folder, user="ann", models={"talker": model, "default": "rules"}, responder=Coach.using()
@@ -67,14 +65,14 @@ async def test_what_is_taken_out_of_an_utterance_reaches_neither_disk_nor_model(
     await model.aclose()
     told = [row.event for row in rows if isinstance(row.event, Heard | Redacted)]
     assert isinstance(told[0], Heard) and told[0].text == "Call [phone], or again [phone], at night."
-    assert told[1:] == [Redacted(kinds={"phone": 2})], "it is said of which kinds, and not what"
+    assert told[1:] == [Redacted(kinds={"phone": 2})], "the kinds are logged, not the values"
     asked = repr(door.asked)
     assert "Call [phone]" in asked and "4711" not in asked
     assert b"4711" not in bytes_of(folder)
 
 
 @pytest.mark.usefixtures("switched_on")
-async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path, tmp_path: Path) -> None:
+async def test_retained_imported_and_observed_texts_are_redacted(folder: Path, tmp_path: Path) -> None:
     clock = ManualClock()
     redaction.switch_on(None)
     async with SqliteStore(tmp_path / "before") as store:
@@ -102,7 +100,7 @@ async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path
 
 
 @pytest.mark.usefixtures("switched_on")
-async def test_so_it_is_with_what_stands_beside_a_text_that_a_program_retains(folder: Path) -> None:
+async def test_keywords_and_data_of_retained_texts_are_redacted(folder: Path) -> None:
     async with Runtime(Settings(data=folder)) as runtime:
         ask = RetainRequest(text="It is 4711.", keywords=["code 4711"], data={"code": {"door": ["4711"]}})
         told = await retain(runtime, LOCAL_PRINCIPAL.of("ann"), ask)
@@ -117,8 +115,8 @@ async def test_so_it_is_with_what_stands_beside_a_text_that_a_program_retains(fo
 
 
 @pytest.mark.usefixtures("switched_on")
-async def test_what_was_taken_out_is_told_with_what_was_heard_or_neither_is(folder: Path) -> None:
-    """Otherwise the message would be blocked by an answer that never comes, with all later ones."""
+async def test_redaction_and_message_are_logged_together_or_not_at_all(folder: Path) -> None:
+    """Otherwise an answer that never arrives would block this message and all later ones."""
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         commits = list[Commit]()
         commit = mind.memory.store.commit
@@ -135,7 +133,7 @@ async def test_what_was_taken_out_is_told_with_what_was_heard_or_neither_is(fold
 
 
 @pytest.mark.usefixtures("switched_on")
-async def test_so_it_is_with_what_is_offered_to_a_pool_and_said_in_a_town(folder: Path, tmp_path: Path) -> None:
+async def test_texts_in_pools_and_towns_are_redacted(folder: Path, tmp_path: Path) -> None:
     async with Pool.open(tmp_path / "pool", "codes") as pool:
         await pool.create("doors", "olga", members=["*"])
         (laid,) = await lay_in(pool, [Pair("Which code opens 4711?", "4711 opens it.")], "olga")
@@ -148,7 +146,7 @@ async def test_so_it_is_with_what_is_offered_to_a_pool_and_said_in_a_town(folder
     assert b"4711" not in bytes_of(folder) + bytes_of(tmp_path / "pool")
 
 
-def test_a_redactor_that_is_not_there_is_named() -> None:
+def test_an_unknown_redactor_is_named() -> None:
     with pytest.raises(SettingsError, match="there is no redactor 'regex'"):
         open_redactor("regex")
 
@@ -173,11 +171,11 @@ def presidio() -> redaction.Redactor:
 def test_presidio_takes_out_what_has_a_form(said: str, kept: str, presidio: redaction.Redactor) -> None:
     cleaned = presidio.clean(said)
     assert cleaned.text == kept and bool(cleaned.taken) == (said != kept)
-    assert presidio.clean(cleaned.text) == Cleaned(cleaned.text), "a mark is nobody's number"
+    assert presidio.clean(cleaned.text) == Cleaned(cleaned.text), "a mark is not redacted again"
 
 
 @pytest.mark.usefixtures("presidio")
-def test_the_sealed_sentences_are_cleaned_as_docs_say() -> None:
+def test_redaction_recall_on_the_sealed_set_is_as_documented() -> None:
     from redaction import measure  # benchmarks/
 
     lines = Path(__file__).parents[2] / "benchmarks" / "redaction.jsonl"

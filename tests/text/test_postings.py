@@ -1,4 +1,4 @@
-"""Numbers by key: a structure copied in steps may grow between them."""
+"""Postings (numbers by key) may grow while they are copied in steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from mindstream.text.lexical import Lexical, Postings
 
 
-def test_numbers_are_added_between_the_steps_of_a_copy() -> None:
+def test_postings_can_be_added_while_a_copy_is_made() -> None:
     postings, found = Postings(), dict[str, Any]()
     for number in range(5):
         postings.add("word", number)

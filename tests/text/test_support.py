@@ -1,4 +1,4 @@
-"""Beliefs are supported by messages: words are looked up."""
+"""Support of beliefs by messages is checked by looking up words."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SAID = (
         "61 dB <at night>",
     ],
 )
-def test_what_was_said_supports(quoted: str) -> None:
+def test_quotations_of_the_text_are_supported(quoted: str) -> None:
     assert Support(SAID).has_quotation(quoted)
 
 
 @pytest.mark.parametrize(
     "quoted", ["because of my children", "", "…", "I", "music … lie awake at noon", "三", "o", "NO WAY"]
 )
-def test_what_was_not_said_does_not(quoted: str) -> None:
+def test_other_quotations_are_not_supported(quoted: str) -> None:
     assert not Support(SAID).has_quotation(quoted)
 
 
@@ -46,10 +46,10 @@ def test_what_was_not_said_does_not(quoted: str) -> None:
         ("三点睡着", True),
     ],
 )
-def test_a_text_without_a_quotation_stands_by_its_own_words(text: str, holds: bool) -> None:
+def test_a_text_without_a_quotation_is_supported_by_shared_words(text: str, holds: bool) -> None:
     assert Support(SAID).has_most_words(text) is holds
 
 
-def test_a_complaint_names_what_rests_on_nothing_and_is_short() -> None:
+def test_a_complaint_names_the_unsupported_parts_and_is_short() -> None:
     told = complaint(["goals: fly to the moon", "x" * 5_000])
     assert "“goals: fly to the moon”" in told and "rests_on" in told and len(told) < 700

@@ -1,4 +1,4 @@
-"""No tool reaches a private address, however it is written, named or redirected to: one rule for both ways out."""
+"""No tool reaches a private address, however it is written, named or redirected to."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ PUBLIC = "8.8.8.8 93.184.216.34 2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::808:808 
 
 
 @pytest.mark.parametrize("address", PRIVATE.split())
-def test_an_address_that_is_not_public_is_known(address: str) -> None:
+def test_private_addresses_are_recognised(address: str) -> None:
     assert not is_public(address) and not may_reach(address, "example.org", ["localhost", "10.9.9.9"])
 
 
 @pytest.mark.parametrize("address", PUBLIC.split())
-def test_an_address_that_is_public_is_known(address: str) -> None:
+def test_public_addresses_are_recognised(address: str) -> None:
     assert is_public(address)
 
 
-def test_what_is_allowed_is_that_host_and_no_other() -> None:
+def test_only_the_allowed_hosts_are_allowed() -> None:
     allow = ("Wiki.Intranet", "[::1]", "10.0.0.7")
     assert all(is_allowed(host, allow) for host in ("wiki.intranet", "WIKI.intranet.", "::1", "[0:0::1]", "10.0.0.7"))
     others = ("intranet", "wiki.intranet.example.org", "x.wiki.intranet", "::2", "::ffff:10.0.0.7", "10.0.0.70", "")
@@ -48,7 +48,7 @@ def test_what_is_allowed_is_that_host_and_no_other() -> None:
 
 @dataclass
 class Listener:
-    """A door on this machine that counts who knocks, and answers with a redirect to `leads_to`, or with words."""
+    """A local server that counts its requests and answers with a redirect to `leads_to` or with text."""
 
     port: int = 0
     leads_to: str = ""
@@ -65,7 +65,7 @@ class Listener:
 @pytest.fixture
 async def listener() -> AsyncIterator[Listener]:
     door = Listener()
-    servers = [await asyncio.start_server(door.serve, "0.0.0.0", 0)]  # as many services listen
+    servers = [await asyncio.start_server(door.serve, "0.0.0.0", 0)]  # services listen on both address families
     door.port = servers[0].sockets[0].getsockname()[1]
     with contextlib.suppress(OSError):  # a machine without IPv6
         servers.append(await asyncio.start_server(door.serve, "::", door.port))
@@ -103,7 +103,7 @@ HOSTS = (
 
 @WAYS
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_what_lies_on_this_machine_is_not_asked(scheme: str, way: Way, listener: Listener) -> None:
+async def test_addresses_of_this_machine_are_not_requested(scheme: str, way: Way, listener: Listener) -> None:
     for host in HOSTS.split():
         said = await way(f"{scheme}://{host}:{listener.port}/latest/meta-data", "wiki.intranet")
         assert said.startswith("refused: ") and listener.came == [], host
@@ -111,7 +111,7 @@ async def test_what_lies_on_this_machine_is_not_asked(scheme: str, way: Way, lis
 
 @WAYS
 @pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"])
-async def test_a_name_is_asked_where_it_leads_now(
+async def test_a_name_rebound_to_a_private_address_is_refused(
     address: str, way: Way, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, looked = socket.getaddrinfo, itertools.count()
@@ -128,7 +128,7 @@ async def test_a_name_is_asked_where_it_leads_now(
 
 
 @WAYS
-async def test_a_name_that_changes_its_mind_is_looked_up_once(
+async def test_a_name_is_resolved_once_per_request(
     way: Way, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, looked = socket.getaddrinfo, itertools.count()
@@ -141,7 +141,7 @@ async def test_a_name_that_changes_its_mind_is_looked_up_once(
     monkeypatch.setattr(socket, "getaddrinfo", rebinds)
     await way(f"https://rebinds.example:{listener.port}/", "127.0.0.1")  # the first address is allowed, others are not
     assert next(looked) == 1 and len(listener.came) == 1
-    assert b"rebinds.example" in listener.came[0], "the certificate is to be that of the name"
+    assert b"rebinds.example" in listener.came[0], "the certificate is checked against the name"
 
 
 @WAYS
@@ -150,13 +150,13 @@ async def test_a_name_that_changes_its_mind_is_looked_up_once(
     ["http://127.0.0.2:{port}/", "http://[::1]:{port}/", "//0.0.0.0:{port}/x", "http://169.254.169.254/latest/meta-data",
      "file:///etc/passwd"],
 )  # fmt: skip
-async def test_a_redirect_does_not_lead_in(target: str, way: Way, listener: Listener) -> None:
+async def test_a_redirect_to_a_private_address_is_refused(target: str, way: Way, listener: Listener) -> None:
     listener.leads_to = target.format(port=listener.port)
     said = await way(f"http://127.0.0.1:{listener.port}/", "127.0.0.1", "wiki.intranet")
     assert said.startswith("refused: ") and len(listener.came) == 1
 
 
 @WAYS
-async def test_what_is_allowed_by_name_is_asked(way: Way, listener: Listener) -> None:
+async def test_hosts_allowed_by_name_are_requested(way: Way, listener: Listener) -> None:
     assert await way(f"http://localhost:{listener.port}/", "LocalHost") == "ok"
     assert await way(f"http://127.0.0.1:{listener.port}/", "127.0.0.1") == "ok"

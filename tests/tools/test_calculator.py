@@ -1,4 +1,4 @@
-"""The calculator: what people write is computed exactly, and no text makes it work without end or runs anything."""
+"""The calculator computes everyday notation exactly; no text makes it run forever or executes code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from mindstream.tools.tool import tool
         ("2 + 2 = 5", "false: the sides differ by -1"),
     ],
 )
-async def test_arithmetic_is_exact_as_people_write_it(text: str, result: str) -> None:
+async def test_arithmetic_in_everyday_notation_is_exact(text: str, result: str) -> None:
     assert await calculator(text) == result
 
 
@@ -72,13 +72,13 @@ async def test_linear_equations_need_no_package(text: str, result: str, monkeypa
         ("cos(x) = x", "x ≈ 0.7390851332\nfound by approaching; there may be others"),
     ],
 )
-async def test_other_equations_are_solved_in_a_process_of_their_own(text: str, result: str) -> None:
+async def test_other_equations_are_solved_in_a_separate_process(text: str, result: str) -> None:
     pytest.importorskip("sympy")
     assert await calculator(text) == result
 
 
 @given(st.lists(st.tuples(st.sampled_from("+-*/"), st.integers(1, 10**6)), min_size=1, max_size=8))
-async def test_it_agrees_with_fractions(steps: list[tuple[str, int]]) -> None:
+async def test_results_agree_with_fractions(steps: list[tuple[str, int]]) -> None:
     text, value = "1", Fraction(1)
     for sign, number in steps:
         text = f"({text}) {sign} {number}"
@@ -103,7 +103,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_what_cannot_be_computed_is_refused_at_once(name: str) -> None:
+async def test_hostile_expressions_are_refused_at_once(name: str) -> None:
     text, says = HOSTILE[name]
     with pytest.raises(ToolError, match=says):
         await calculator(text)
@@ -121,7 +121,7 @@ async def test_any_text_gives_a_result_or_a_tool_error(text: str) -> None:
         pass
 
 
-async def test_work_without_end_ends_with_its_process(tmp_path: Path) -> None:
+async def test_endless_work_is_ended_with_its_process(tmp_path: Path) -> None:
     script = tmp_path / "spin.py"
     script.write_text("def work(given):\n    while True: pass")
     with pytest.raises(ToolError, match="longer than 1 seconds"):
@@ -131,7 +131,7 @@ async def test_work_without_end_ends_with_its_process(tmp_path: Path) -> None:
         await run_child(script, "work", None, seconds=5, megabytes=500)
 
 
-async def test_only_so_many_children_work_at_once(tmp_path: Path) -> None:
+async def test_concurrent_child_processes_are_limited(tmp_path: Path) -> None:
     script = tmp_path / "count.py"
     script.write_text(
         "import os, pathlib, time\n"
@@ -149,7 +149,7 @@ async def test_only_so_many_children_work_at_once(tmp_path: Path) -> None:
     assert 1 <= max(told) <= MAX_CHILDREN
 
 
-async def test_the_process_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_child_process_gets_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     script = tmp_path / "show.py"
     script.write_text("import os\ndef work(given): return sorted(os.environ)")
@@ -158,7 +158,7 @@ async def test_the_process_knows_no_keys(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("promise", promises.PROMISES, ids=lambda each: each.__name__)
-async def test_it_keeps_what_tools_promise(promise: Promise[promises.Trial]) -> None:
+async def test_the_calculator_satisfies_the_tool_contract(promise: Promise[promises.Trial]) -> None:
     @asynccontextmanager
     async def opened() -> AsyncIterator[promises.Trial]:
         yield promises.Trial(tool(calculator), '{"expression": "1 + 1"}', '{"expression": 7}')

@@ -49,7 +49,7 @@ class Watching:
         return ""
 
 
-async def test_a_plain_function_does_not_stop_the_loop_and_its_time_limit_holds() -> None:
+async def test_a_blocking_function_does_not_block_the_loop_and_times_out() -> None:
     go_on = threading.Event()
 
     def blocks() -> str:
@@ -98,12 +98,12 @@ def recurses() -> str:
 
 
 @pytest.mark.parametrize("function", [exits, cancels, thing, recurses], ids=lambda each: each.__name__)
-async def test_whatever_a_tool_does_is_an_observation(function: Callable[[], object]) -> None:
+async def test_any_tool_failure_becomes_an_observation(function: Callable[[], object]) -> None:
     found = await call_tool(Call(function.__name__, ""), [tool(function)])
     assert found.failed and found.text.startswith(f"{function.__name__} failed: ") and len(found.text) < 1000
 
 
-async def test_what_a_tool_returns_is_cut_and_can_be_encoded() -> None:
+async def test_tool_results_are_cut_and_encodable() -> None:
     assert (await call_tool(Call("surrogate", ""), [tool(surrogate)])).text == "a ? b"
 
     def flood() -> str:
@@ -113,7 +113,7 @@ async def test_what_a_tool_returns_is_cut_and_can_be_encoded() -> None:
     assert len((await call_tool(Call("flood", ""), [tool(flood)])).text) < MAX_RESULT + 100
 
 
-async def test_functions_that_never_come_back_do_not_gather_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_functions_that_never_return_are_limited_in_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_free", threading.Semaphore(2))
     go_on = threading.Event()
     for _ in range(2):
@@ -136,7 +136,7 @@ async def run(*replies: object) -> tuple[Watching, FakeModel]:
     return watching, model
 
 
-async def test_a_thousand_calls_in_a_reply_are_not_run() -> None:
+async def test_calls_per_reply_are_limited() -> None:
     watching, model = await run([Call("add", f'{{"a": {n}}}', str(n)) for n in range(1000)])
     assert watching.calls == MAX_PER_REPLY
     turns = model.asked[-1].turns
@@ -150,7 +150,7 @@ async def test_a_run_makes_so_many_calls_and_no_more() -> None:
     assert watching.calls == MAX_CALLS
 
 
-async def test_the_same_call_again_and_again_is_not_run() -> None:
+async def test_repeated_identical_calls_are_not_run() -> None:
     watching, model = await run(*[[Call("add", '{"a": 1}')]] * 5)
     assert watching.calls == MAX_SAME
     assert "the same call was made before" in model.asked[-1].turns[-1].text

@@ -1,4 +1,4 @@
-"""Documents: passages are found with their place, follow the files, and nothing outside the folder is read."""
+"""Documents: passages are found with their place and updated with the files; nothing outside the folder is read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GARDEN = "# Garden\n\nTomatoes want sun.\n\n# Shed\n\nThe blue key opens the she
 
 
 def pdf(*texts: str) -> bytes:
-    """Write a small PDF, a page for each text."""
+    """Return a small PDF with a page for each text."""
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(texts)))
     objects = [
         "<</Type/Catalog/Pages 2 0 R>>",
@@ -73,7 +73,7 @@ async def test_a_passage_is_found_with_its_file_and_place(documents: Documents) 
     assert await call(documents, "list_documents") == "boat.txt\nnotes/garden.md"
 
 
-async def test_it_follows_the_files_and_reads_only_what_changed(documents: Documents, files: Path) -> None:
+async def test_only_changed_files_are_read_again(documents: Documents, files: Path) -> None:
     await documents.refresh()
     before = {record.data["file"]: record.id for record in await documents.memory.latest("document", 10)}
     (files / "boat.txt").write_text("The boat is called Ondine now.\n")
@@ -87,7 +87,7 @@ async def test_it_follows_the_files_and_reads_only_what_changed(documents: Docum
     assert "Ondine" not in await call(documents, "search_documents", query="what is the boat called?")
 
 
-async def test_what_was_read_is_not_read_again_the_next_time(files: Path, tmp_path: Path) -> None:
+async def test_unchanged_files_are_not_read_again_after_reopening(files: Path, tmp_path: Path) -> None:
     ids = []
     for _ in range(2):
         async with open_documents(files, tmp_path / "kept") as documents:
@@ -97,7 +97,7 @@ async def test_what_was_read_is_not_read_again_the_next_time(files: Path, tmp_pa
     assert ids[0] == ids[1] and len(ids[0]) == 2
 
 
-async def test_a_large_document_of_many_lines_lets_others_go_on(documents: Documents, files: Path) -> None:
+async def test_reading_a_large_document_does_not_block_the_loop(documents: Documents, files: Path) -> None:
     (files / "many.md").write_text("a\n" * 990_000, "utf-8")
     clock = asyncio.get_running_loop().time
     start, came = clock(), [clock()]
@@ -113,7 +113,9 @@ async def test_a_large_document_of_many_lines_lets_others_go_on(documents: Docum
     taken = clock() - start
     await documents.refresh()
     ticking.cancel()
-    assert max(after - before for before, after in pairwise(came)) < taken / 2, "reading it takes that long at a time"
+    assert max(after - before for before, after in pairwise(came)) < taken / 2, (
+        "reading blocks the loop for less than half of its time"
+    )
 
 
 async def test_a_pdf_is_read_page_by_page(documents: Documents, files: Path) -> None:
@@ -136,7 +138,7 @@ PAGE = """<!doctype html><html><head><title>Harbour Bakery</title><style>p { col
     ("asked", "said"),
     [("when does the bakery open?", "We open at six on Tuesdays & Fridays."), ("price of a rye loaf", "4.20 euros")],
 )
-async def test_a_question_to_a_page_finds_its_text_without_tags(
+async def test_a_search_in_an_html_page_finds_its_text_without_tags(
     documents: Documents, files: Path, asked: str, said: str
 ) -> None:
     (files / "bakery.html").write_text(PAGE)
@@ -145,7 +147,7 @@ async def test_a_question_to_a_page_finds_its_text_without_tags(
     assert not [each for each in ("<", "color", "track", "Jobs") if each in found]
 
 
-async def test_files_that_cannot_be_read_are_named_with_what_was_found(documents: Documents, files: Path) -> None:
+async def test_unreadable_files_are_named_beside_the_results(documents: Documents, files: Path) -> None:
     (files / "image.png").write_bytes(b"\x89PNG\0\0\0")
     (files / "scan.pdf").write_bytes(pdf(""))
     found = await call(documents, "search_documents", query="what is the boat called?")
@@ -156,7 +158,7 @@ async def test_files_that_cannot_be_read_are_named_with_what_was_found(documents
     )
 
 
-async def test_an_encrypted_pdf_is_called_so(documents: Documents, files: Path) -> None:
+async def test_an_encrypted_pdf_is_reported_as_encrypted(documents: Documents, files: Path) -> None:
     writer = PdfWriter()
     writer.add_blank_page(100, 100)
     writer.encrypt("secret", algorithm="RC4-128")
@@ -164,7 +166,7 @@ async def test_an_encrypted_pdf_is_called_so(documents: Documents, files: Path) 
     assert "locked.pdf: encrypted" in await call(documents, "list_documents")
 
 
-async def test_a_long_document_comes_in_parts(documents: Documents, files: Path) -> None:
+async def test_a_long_document_is_read_in_parts(documents: Documents, files: Path) -> None:
     (files / "long.txt").write_text("\n".join(f"line number {n}" for n in range(1, 2_001)))
     first = await call(documents, "read_document", name="long.txt")
     start = int(first.rpartition("from line ")[2].rstrip(")"))
@@ -189,7 +191,7 @@ async def test_nothing_outside_the_folder_is_read(name: str, documents: Document
     assert "4711" not in await call(documents, "search_documents", query="what is the secret?")
 
 
-async def test_what_cannot_be_read_is_told(documents: Documents, files: Path) -> None:
+async def test_unreadable_files_are_listed_with_the_reason(documents: Documents, files: Path) -> None:
     (files / "huge.txt").write_bytes(b"x " * 1_500_000)
     (files / "image.png").write_bytes(b"\x89PNG\0\0\0")
     (files / "odd.txt").write_bytes(b"caf\xe9 \x07 \xff\n" + b"y" * 9_000)
@@ -203,7 +205,7 @@ async def test_what_cannot_be_read_is_told(documents: Documents, files: Path) ->
     assert "caf" in await call(documents, "search_documents", query="caf")
 
 
-async def test_a_row_comes_with_its_headings_and_columns() -> None:
+async def test_a_row_is_returned_with_its_headings_and_columns() -> None:
     text = """## Fares
 Prices from May.
 
@@ -222,7 +224,7 @@ No boats run in winter at all."""
     assert found == "boat.md, lines 3-12 (Ferry › Fares › Winter):\nNo boats run in winter at all."
 
 
-async def test_what_is_left_out_between_two_lines_is_marked() -> None:
+async def test_omitted_lines_are_marked() -> None:
     text = (
         "| What | Price |\n|---|---|\n| blue apples | 12 |\n"
         + "| pears, of which there are many in autumn | 3 |\n" * 12

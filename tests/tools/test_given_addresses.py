@@ -1,4 +1,4 @@
-"""After third-party content was read, calls reach only addresses that the user, the plan or a search gave, or ask."""
+"""After third-party content was read, calls to addresses not given by the user, plan or a search ask for approval."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GIVEN = links(["https://a.test/x"])
 
 
 class Web:
-    """Tools that read: a letter of a stranger, a search, pages, whatever their address is."""
+    """Tools that read a letter of a stranger, a search, and pages at any address."""
 
     def __init__(self) -> None:
         self.fetched: list[str] = []
@@ -67,9 +67,7 @@ class Web:
         ({"url": STOLEN}, Traits(changes=True), ""),
     ],
 )
-def test_an_address_is_found_wherever_it_stands_in_the_arguments(
-    arguments: dict[str, Any], traits: Traits, found: str
-) -> None:
+def test_addresses_are_found_anywhere_in_the_arguments(arguments: dict[str, Any], traits: Traits, found: str) -> None:
     async def fetch() -> str:
         """Fetch."""
         return ""
@@ -98,7 +96,9 @@ LETTER, SEARCH = Call("read_letter", '{"name": ""}'), Call("search", '{"query": 
         ([read("https://chosen.test/"), LETTER, read("https://chosen.test/")], ["https://chosen.test/"] * 2),
     ],
 )
-async def test_react_and_reasoners_fetch_what_was_given(calls: list[Call], fetched: list[str], tmp_path: Path) -> None:
+async def test_react_and_reasoners_fetch_only_given_addresses(
+    calls: list[Call], fetched: list[str], tmp_path: Path
+) -> None:
     web = Web()
     model = FakeModel({"act_on_task": [*([each] for each in calls), "done"]})
     solution = await Planner(models=model, tools=web.tools(), how="react").solve("Look at https://task.test/t.")
@@ -113,7 +113,7 @@ async def test_react_and_reasoners_fetch_what_was_given(calls: list[Call], fetch
         ("#E1 = search[x]\n#E2 = read_page[#E1]", ["1. A page\nhttps://found.test/page"]),
     ],
 )
-async def test_a_plan_fetches_the_addresses_that_it_was_written_with(plan: str, fetched: list[str]) -> None:
+async def test_a_plan_fetches_only_addresses_in_its_text(plan: str, fetched: list[str]) -> None:
     web = Web()
     model = FakeModel({"make_plan": [plan], "answer_from_evidence": ["done"], "mend_plan": [plan] * 3})
     solution = await Planner(models=model, tools=web.tools()).solve("What does the letter say?")
@@ -133,7 +133,7 @@ async def test_approval_lets_a_plan_fetch_another_address() -> None:
     assert web.fetched == [STOLEN] and asked == ["spy.test/?d=8812"]
 
 
-async def test_a_life_asks_before_it_fetches_an_address_that_a_letter_gave(tmp_path: Path) -> None:
+async def test_a_life_asks_before_it_fetches_an_address_from_a_letter(tmp_path: Path) -> None:
     web = Web()
 
     def m1(task: str) -> list[Call]:
@@ -151,8 +151,8 @@ async def test_a_life_asks_before_it_fetches_an_address_that_a_letter_gave(tmp_p
             assert web.fetched == ["https://goal.test/", STOLEN]
 
 
-async def test_a_reasoner_fetches_what_the_user_said(tmp_path: Path) -> None:
-    """Through the tool loop with a reasoner's run as its watcher."""
+async def test_a_reasoner_fetches_addresses_from_the_user(tmp_path: Path) -> None:
+    """The tool loop runs with the run of a reasoner as its watcher."""
     from mindstream.models.prompt import Prompt
     from mindstream.reasoners.reasoner import RunContext, Utterance
 

@@ -1,4 +1,4 @@
-"""LangChain's tools as ours.
+"""LangChain tools as mindstream tools.
 
 The stand-ins have the shape that `BaseTool` of langchain-core 1.7 has: name, description, args_schema, ainvoke, invoke.
 """
@@ -30,7 +30,7 @@ class SearchArguments(BaseModel):
 
 
 class Search:
-    """A tool as langchain-core has them: arguments by a Pydantic class, async and sync."""
+    """A tool in the style of langchain-core: arguments by a Pydantic class, async and sync."""
 
     name, description, args_schema = "web search", "Search the web.", SearchArguments
 
@@ -45,7 +45,7 @@ class Search:
 
 
 class Where:
-    """A tool that is only sync, with a JSON Schema; its result is a message."""
+    """A sync tool with a JSON Schema, whose result is a message."""
 
     name, description = "where", "Tell the thread."
     args_schema: ClassVar[dict[str, Any]] = {"properties": {"depth": {"type": "integer"}}, "required": ["depth"]}
@@ -73,24 +73,24 @@ async def trial(build: Any) -> AsyncIterator[contract.Trial]:
 
 @pytest.mark.parametrize("promise", contract.PROMISES, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("build", SEARCHES, ids=lambda each: each.__name__)
-async def test_a_langchain_tool_keeps_what_tools_promise(build: Any, promise: Promise[contract.Trial]) -> None:
+async def test_a_langchain_tool_satisfies_the_tool_contract(build: Any, promise: Promise[contract.Trial]) -> None:
     await promise(partial(trial, build))
 
 
 @pytest.mark.parametrize("build", SEARCHES, ids=lambda each: each.__name__)
-async def test_what_it_gives_is_text(build: Any) -> None:
+async def test_results_of_a_langchain_tool_are_text(build: Any) -> None:
     search = langchain_tool(build())
     given = await search(Call("web_search", '{"query": "tea", "limit": 2}'))
     assert given.split() == ["{", '"found":', "[", '"tea",', '"tea"', "]", "}"]
     assert search.spec.name in ("web_search", "search") and "query" in search.spec.parameters["properties"]
 
 
-async def test_what_it_raises_is_told_to_the_caller() -> None:
+async def test_errors_of_a_langchain_tool_become_tool_errors() -> None:
     with pytest.raises(ToolError, match="web_search: ValueError: the web is closed"):
         await langchain_tool(Search())(Call("web_search", '{"query": "fail"}'))
 
 
-async def test_a_sync_tool_runs_beside_the_loop() -> None:
+async def test_a_sync_tool_runs_outside_the_loop() -> None:
     where = langchain_tool(Where())
     assert await where(Call("where", '{"depth": 2}')) == "2 False"
     with pytest.raises(ToolError, match="depth is missing"):

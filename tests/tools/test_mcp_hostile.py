@@ -1,4 +1,4 @@
-"""MCP servers that answer small messages that are much to read: they cost one call, and never this process."""
+"""MCP servers whose small messages are expensive to parse: they affect one call, never this process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def raw(how: str, more: object = "", timeout_s: float = 60.0) -> McpServer:
 
 @asynccontextmanager
 async def held_by_nobody() -> AsyncIterator[None]:
-    """Hold that this process's loop goes on by ticks, none of which waits for most of the time, and stays small."""
+    """Check that the event loop of this process is not blocked and its memory stays small."""
     clock = asyncio.get_running_loop().time
     start, ticks = clock(), 0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -55,12 +55,12 @@ async def held_by_nobody() -> AsyncIterator[None]:
     beating = asyncio.ensure_future(tick())
     yield
     beating.cancel()
-    assert ticks >= (clock() - start) / TICK_S / 4, "of the ticks that fit in, most came"
+    assert ticks >= (clock() - start) / TICK_S / 4, "the loop was blocked for too many ticks"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_KILOBYTES
 
 
 @pytest.mark.parametrize("how", ["empty blocks", "many texts", "deep"])
-async def test_an_answer_that_is_much_to_read_costs_one_call(how: str, pins: Pins) -> None:
+async def test_an_expensive_answer_affects_only_its_own_call(how: str, pins: Pins) -> None:
     other = McpServer(shlex.join([sys.executable, str(RAW)]), name="other")
     async with opened(raw(how, timeout_s=20.0), other, pins=pins) as tools:
         bad, good = tools
@@ -70,14 +70,14 @@ async def test_an_answer_that_is_much_to_read_costs_one_call(how: str, pins: Pin
             assert await good(Call(good.spec.name, HELLO.arguments)) == "hello"
 
 
-async def test_an_answer_that_takes_too_much_is_told_in_words_and_the_server_is_started_again(pins: Pins) -> None:
+async def test_an_answer_over_the_limits_gives_an_error_and_restarts_the_server(pins: Pins) -> None:
     async with opened(raw("empty blocks"), pins=pins) as (echo,):
         for _ in range(2):
             with pytest.raises(ToolError, match=r"raw: it sent what takes more than \d+ (MB|seconds) to read"):
                 await echo(HELLO)
 
 
-async def test_a_list_that_is_much_to_read_leaves_the_server_or_its_tools_out(pins: Pins) -> None:
+async def test_an_expensive_tool_list_excludes_the_tool_or_server(pins: Pins) -> None:
     async with held_by_nobody(), opened(raw("many patterns"), pins=pins) as tools:
         assert [tool.spec.name for tool in tools] == ["echo"]
         assert "patterns" in tools.refused["raw/p0"]
@@ -86,7 +86,7 @@ async def test_a_list_that_is_much_to_read_leaves_the_server_or_its_tools_out(pi
             pass
 
 
-async def test_half_a_character_is_a_mark_and_loses_no_server(pins: Pins) -> None:
+async def test_unpaired_surrogates_are_replaced_and_the_server_stays(pins: Pins) -> None:
     async with opened(raw("half a character"), pins=pins) as tools:
         assert [tool.spec.description for tool in tools] == ["Say it again.", "Look at � it."]
         assert await tools[0](HELLO) == "half of � it"
@@ -102,7 +102,7 @@ def is_running(number: Path) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="who adopts orphans can be said on Linux only")
 @pytest.mark.parametrize("said", ["stay", "die"])
-async def test_what_a_server_has_started_ends_with_it_wherever_it_went(said: str, pins: Pins, tmp_path: Path) -> None:
+async def test_processes_started_by_a_server_end_with_it(said: str, pins: Pins, tmp_path: Path) -> None:
     number = tmp_path / "pid"
     async with opened(raw("runs away", number), pins=pins) as (echo,):
         with contextlib.suppress(ToolError):
@@ -111,7 +111,7 @@ async def test_what_a_server_has_started_ends_with_it_wherever_it_went(said: str
     assert not is_running(number)
 
 
-def test_the_protocol_is_not_even_loaded_here(tmp_path: Path) -> None:
+def test_the_mcp_sdk_is_not_imported_in_this_process(tmp_path: Path) -> None:
     script = (
         "import asyncio, sys; from pathlib import Path; from mindstream.tools.mcp.mcp import mcp_tools;"
         "from mindstream.tools.mcp.pins import Pins\n"

@@ -42,7 +42,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def good() -> Iterator[str]:
-    """The SDK's own server in a process of its own, by uvicorn."""
+    """The server of the SDK in a separate process with uvicorn."""
     port = free_port()
     script = Path(__file__).parent / "mcp_servers" / "good.py"
     with subprocess.Popen([sys.executable, script, str(port)], stderr=subprocess.PIPE, text=True) as process:
@@ -52,7 +52,7 @@ def good() -> Iterator[str]:
         process.terminate()
 
 
-async def test_a_server_of_the_sdk_answers_side_by_side(good: str, pins: Pins) -> None:
+async def test_calls_to_an_sdk_server_run_concurrently(good: str, pins: Pins) -> None:
     async with opened(good, pins=pins, allow=[LOOPBACK]) as tools:
         by_name = {tool.spec.name: tool for tool in tools}
         assert await by_name["add"](Call("add", '{"a": 2, "b": 5}')) == "7"
@@ -67,7 +67,7 @@ async def test_a_server_of_the_sdk_answers_side_by_side(good: str, pins: Pins) -
 
 @dataclass
 class RawHttp:
-    """A server with a minimum of the protocol and scripted responses."""
+    """A server with a minimal protocol and scripted responses."""
 
     how: str = "well"
     url: str = ""
@@ -171,7 +171,7 @@ async def raw_http(how: str) -> AsyncIterator[RawHttp]:
         ("silent", r"did not answer within 1 seconds"),
     ],
 )
-async def test_a_call_that_fails_is_told_in_words_and_the_next_is_answered(how: str, found: str, pins: Pins) -> None:
+async def test_a_failed_call_gives_an_error_and_the_next_is_answered(how: str, found: str, pins: Pins) -> None:
     async with raw_http(how) as door:
         async with opened(McpServer(door.url, timeout_s=1.0), pins=pins, allow=[LOOPBACK]) as (echo,):
             with pytest.raises(ToolError, match=found) as caught:
@@ -179,17 +179,17 @@ async def test_a_call_that_fails_is_told_in_words_and_the_next_is_answered(how: 
             assert len(str(caught.value)) < 1_000
             door.how = "well"
             assert await echo(Call("echo", "")) == "hello"
-        assert "GET" not in [method for method, _, _ in door.asked], "no stream is opened that nobody reads"
+        assert "GET" not in [method for method, _, _ in door.asked], "no unused stream is opened"
 
 
 @pytest.mark.parametrize("how", ["session gone", "session unknown"])
-async def test_a_session_that_the_server_ended_is_opened_again(how: str, pins: Pins) -> None:
+async def test_a_session_ended_by_the_server_is_reopened(how: str, pins: Pins) -> None:
     async with raw_http(how) as door, opened(door.url, pins=pins, allow=[LOOPBACK]) as (echo,):
         assert await echo(Call("echo", "")) == "hello"
         assert [message.get("method") for _, _, message in door.asked].count("initialize") == 2
 
 
-async def test_headers_come_from_the_environment_and_go_nowhere_else(
+async def test_headers_come_from_the_environment_and_are_not_stored(
     pins: Pins, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTES_KEY", "nk-1234567890")
@@ -214,7 +214,7 @@ async def test_headers_come_from_the_environment_and_go_nowhere_else(
         ("https://169.254.169.254/latest", ToolError, "not a public address"),
     ],
 )
-async def test_what_is_private_is_asked_only_where_it_is_allowed_by_name(
+async def test_private_addresses_are_requested_only_if_allowed_by_name(
     url: str, error: type[Exception], words: str, pins: Pins
 ) -> None:
     with pytest.raises(error, match=words):

@@ -87,7 +87,7 @@ def write_slides(path: Path) -> None:
     made.save(path)
 
 
-async def test_word_documents_have_headings_tables_and_what_is_under_review(tmp_path: Path) -> None:
+async def test_word_documents_give_headings_tables_and_reviewed_text(tmp_path: Path) -> None:
     write_letter(tmp_path / "letter.docx")
     found = "\n".join([f"{place}: {text}" for place, text in (await places(tmp_path, "letter.docx")).items()])
     assert "paragraphs 1-" in found and "# Boathouse\n\nThe oars hang behind the door." in found
@@ -95,7 +95,7 @@ async def test_word_documents_have_headings_tables_and_what_is_under_review(tmp_
     assert "The jetty was painted green." in found and "Footer: Rowing Club, Pier 7" in found
 
 
-async def test_sheets_have_rows_below_the_names_of_their_columns(documents: Documents) -> None:
+async def test_sheets_give_rows_with_column_names(documents: Documents) -> None:
     write_sheets(documents.folder.root / "fares.xlsx")
     found = await places(documents.folder.root, "fares.xlsx")
     first, *_, last = [place for place in found if place.startswith("sheet Fares")]
@@ -111,7 +111,7 @@ async def test_sheets_have_rows_below_the_names_of_their_columns(documents: Docu
     )
 
 
-async def test_slides_have_titles_notes_and_tables(tmp_path: Path) -> None:
+async def test_slides_give_titles_notes_and_tables(tmp_path: Path) -> None:
     write_slides(tmp_path / "regatta.pptx")
     found = await places(tmp_path, "regatta.pptx")
     assert list(found) == ["slide 1", "slide 2"]
@@ -126,7 +126,7 @@ def zip_bomb(path: Path) -> None:
             archive.writestr(f"word/{n}.xml", b" " * (50 << 20))
 
 
-async def test_what_cannot_be_read_is_named_with_its_format_and_the_others_are_found(documents: Documents) -> None:
+async def test_unreadable_files_are_named_with_their_format(documents: Documents) -> None:
     root = documents.folder.root
     ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600
     locked = ole + "EncryptedPackage".encode("utf-16-le")
@@ -149,7 +149,7 @@ async def test_what_cannot_be_read_is_named_with_its_format_and_the_others_are_f
     assert "Die Fähre heißt Übermut" in await call(documents, "search_documents", query="Wie heißt die Fähre?")
 
 
-async def test_a_file_that_takes_too_long_is_remembered_until_it_changes(
+async def test_a_file_that_timed_out_is_skipped_until_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "files"
@@ -173,13 +173,13 @@ async def test_a_file_that_takes_too_long_is_remembered_until_it_changes(
             assert "1931" in found and "(not searched: a.html: that takes longer than 1 seconds" in found
             assert "Marta" in await call(documents, "search_documents", query="who built the jetty?")
     runs = len((tmp_path / "runs").read_text())
-    assert runs <= 4, "the slow one once, the other one once in each process"
+    assert runs <= 4, "the slow file once, the other one once per process"
     (root / "a.html").write_text("It sank in 1950.")
     async with open_documents(root, tmp_path / "data") as documents:
         assert "1950" in await call(documents, "search_documents", query="when did it sink?")
 
 
-async def test_a_search_waits_no_longer_than_it_may(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_search_waits_at_most_its_time_limit(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
     root = documents.folder.root
     (root / "z.txt").write_text("The ferry Ondine was built in 1931.")
     (root / "a.html").write_text("<p>one</p>")

@@ -29,7 +29,7 @@ class Place(BaseModel):
 
 
 class Cupboard:
-    """Something with a method."""
+    """A class with a method."""
 
     def __init__(self, content: str) -> None:
         self.content = content
@@ -70,7 +70,7 @@ async def test_a_signature_becomes_a_schema_with_defaults_enums_models_and_liter
     assert find_faults({"what": "cup", "place": {"shelf": 2}}, schema) == ["place.room is missing"]
 
 
-async def test_arguments_arrive_as_what_their_types_say() -> None:
+async def test_arguments_are_converted_to_their_declared_types() -> None:
     given = {"what": "cup", "size": "large", "place": {"room": "hall"}, "since": "2026-11-24", "model_tags": ["x"]}
     found = json.loads(await tool(find)(Call("find", json.dumps(given))))
     assert found == {
@@ -87,7 +87,7 @@ async def test_arguments_arrive_as_what_their_types_say() -> None:
         ({"what": "cup", "colour": "red"}, "colour: Unexpected keyword argument"),
     ],
 )
-async def test_what_does_not_fit_is_told_and_nothing_is_called(given: dict[str, Any], words: str) -> None:
+async def test_invalid_arguments_are_reported_and_nothing_is_called(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ToolError, match="find: the arguments do not fit: ") as caught:
         await tool(find)(Call("find", json.dumps(given)))
     assert words in str(caught.value) and len(str(caught.value)) < 300
@@ -132,6 +132,6 @@ def silent(what: str) -> str:
         (Cupboard.look, "'self' needs a type hint"),
     ],
 )
-def test_what_a_model_could_not_call_is_refused(function: Callable[..., Any], words: str) -> None:
+def test_functions_a_model_could_not_call_are_refused(function: Callable[..., Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         tool(function)

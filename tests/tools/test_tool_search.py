@@ -1,4 +1,4 @@
-"""Two hundred invented tools, and needs in words of their own."""
+"""Tool search with two hundred invented tools and needs in other words."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ async def share_found(needs: dict[str, str], k: int = 6) -> float:
     return sum(name in names for name, names in found.items()) / len(needs)
 
 
-async def test_a_tool_is_found_among_two_hundred_of_which_ten_are_about_the_same_thing() -> None:
+async def test_half_of_the_unseen_needs_find_their_tool_among_two_hundred() -> None:
     assert await share_found(UNSEEN) >= 0.5
 
 
-async def test_a_name_that_one_tool_alone_has_decides() -> None:
+async def test_a_unique_word_in_a_tool_name_decides() -> None:
     odd = Invented("zotero_add", "Keep it there.", "entry")
     shelf = ToolIndex([*invented(), odd], shared_embedder())
     assert (await shelf.find("put this paper into Zotero, please", 3))[0] is odd
 
 
-async def test_chinese_needs_find_by_pairs_of_characters() -> None:
+async def test_chinese_needs_find_tools_by_character_pairs() -> None:
     chinese = [
         Invented(f"t{n}", f"{what}。", "内容") for n, what in enumerate(["查询天气预报", "发送电子邮件", "播放音乐"])
     ]
@@ -98,12 +98,12 @@ async def test_chinese_needs_find_by_pairs_of_characters() -> None:
     ]  # fmt: skip
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
+def test_two_tools_with_one_name_are_refused() -> None:
     with pytest.raises(InputError):
         ToolIndex([*invented(), Invented("mail_list", "Another.", "x")], shared_embedder())
 
 
-# Attached in the midst of a run.
+# Attached during a run.
 
 
 class Report(BaseModel):
@@ -118,7 +118,7 @@ class Errand(Prompt[Report]):
         return "# user\n{{ task }}"
 
 
-async def test_what_is_found_can_be_called_next() -> None:
+async def test_tools_that_were_found_can_be_called_next() -> None:
     attached: list[Tool] = []
     attached.append(find_tools_tool(ToolIndex(invented(), shared_embedder()), attached, 3))
     model = FakeModel({
@@ -131,6 +131,6 @@ async def test_what_is_found_can_be_called_next() -> None:
     assert (await run_tool_loop(model, Errand(), attached)).text == "done"
     offered = [[each.name for each in asked.tools] for asked in model.asked]
     assert offered[0] == ["find_tools"] and "airline_remove" in offered[1]
-    assert all(len(set(names)) == len(names) for names in offered), "nothing is attached twice"
+    assert all(len(set(names)) == len(names) for names in offered), "no tool is attached twice"
     results = [turn.text for turn in model.asked[-1].turns if turn.role == "tool"]
     assert "airline_remove: Take a seat" in results[0] and "airline_remove did it" in results[2]

@@ -1,4 +1,4 @@
-"""The tool that writes files writes into its folder only, once a key, and never over others' files."""
+"""The tool that writes files writes only into its folder, once per key, and never over files of others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def write(folder: Path, name: str, text: str, key: str = "") -> str:
     return await write_file_tool(folder)(call)
 
 
-async def test_it_writes_and_replaces_what_it_wrote(tmp_path: Path) -> None:
+async def test_files_are_written_and_replaced(tmp_path: Path) -> None:
     await write(tmp_path / "out", "brief.md", "one")
     assert "written" in await write(tmp_path / "out", "brief.md", "two")
     assert (tmp_path / "out" / "brief.md").read_text() == "two"
@@ -32,7 +32,7 @@ async def test_a_call_with_the_same_key_has_its_effect_once(tmp_path: Path) -> N
     assert (tmp_path / "a.md").read_text() == "two"
 
 
-async def test_what_somebody_else_wrote_or_changed_stays(tmp_path: Path) -> None:
+async def test_files_written_or_changed_by_others_are_kept(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("mine")
     await write(tmp_path, "a.md", "one")
     (tmp_path / "a.md").write_text("one, and my remark")

@@ -1,4 +1,4 @@
-"""Files that were written are listed, read back and deleted; nothing else in their folder is."""
+"""Written files are listed, read and deleted; other files in the folder are not touched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def use(folder: Path, tool: str, /, **arguments: object) -> str:
     return await tools[tool](Call(tool, json.dumps(arguments)))
 
 
-async def test_what_was_written_is_listed_read_and_deleted(tmp_path: Path) -> None:
+async def test_written_files_are_listed_read_and_deleted(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("mine")
     assert not any(traits_of(each).ready() for each in written_file_tools(tmp_path))  # type: ignore[misc]
     await use(tmp_path, "write_file", name="a.md", text="one")
@@ -33,7 +33,7 @@ async def test_what_was_written_is_listed_read_and_deleted(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("tool", ["read_file", "delete_file"])
-async def test_what_somebody_else_wrote_or_changed_is_left_alone(tmp_path: Path, tool: str) -> None:
+async def test_files_written_or_changed_by_others_are_untouched(tmp_path: Path, tool: str) -> None:
     await use(tmp_path, "write_file", name="a.md", text="one")
     (tmp_path / "mine.md").write_text("mine")
     (tmp_path / "a.md").write_text("one, and my remark")

@@ -1,7 +1,7 @@
 """A garden shop's assistant with a session per customer (OpenAI Agents SDK, offline).
 
 The model is a scripted subclass of the SDK's Model interface: it orders through a tool, and answers
-from what stands in its input, so that a forgotten history shows in the answers.
+from its input, so that a forgotten history shows in the answers.
 """
 import asyncio
 from collections.abc import AsyncIterator

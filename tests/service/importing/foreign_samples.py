@@ -1,4 +1,4 @@
-"""Imports of samples into a store of a test."""
+"""Import samples into the store of a test."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ async def take_in(
 
 
 async def held(store: SqliteStore, user: str = "ann") -> list[Record]:
-    """Return what a user's memory holds, in the order of writing."""
+    """Return all records of a user, in the order of writing."""
     return (await store.changes(StreamName("user", user).key, 0)).records

@@ -13,7 +13,7 @@ from mindstream.memory.store.record import Triple, is_tainted
 from mindstream.service.importing.reading import FORMS, Form
 
 
-async def test_memories_of_mem0_keep_date_user_and_metadata(store: SqliteStore) -> None:
+async def test_mem0_memories_keep_date_user_and_metadata(store: SqliteStore) -> None:
     run = await take_in(store, "mem0", "mem0.json", each_user=True)
     assert (run.done.written, dict(run.done.users)) == (3, {"ann": 2, "bob": 1})
     cello, graph = await held(store)
@@ -28,7 +28,7 @@ async def test_memories_of_mem0_keep_date_user_and_metadata(store: SqliteStore) 
     }  # fmt: skip
 
 
-async def test_what_the_platform_says_besides_is_kept_and_none_of_it_can_say_that_it_is_not_foreign(
+async def test_mem0_platform_fields_are_kept_and_cannot_remove_the_foreign_mark(
     store: SqliteStore,
 ) -> None:
     run = await take_in(store, "mem0", "mem0_platform.json")
@@ -50,7 +50,7 @@ def zipped(**files: str) -> bytes:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-async def test_of_chatgpt_the_branch_that_was_on_the_screen_is_read(store: SqliteStore, packed: bool) -> None:
+async def test_the_visible_branch_of_a_chatgpt_export_is_imported(store: SqliteStore, packed: bool) -> None:
     text = (SAMPLES / "chatgpt.json").read_text("utf-8")
     run = await take_in(store, "chatgpt", zipped(conversations_json=text, chat_html="<p>") if packed else text.encode())
     asked, answered = await held(store)
@@ -71,7 +71,7 @@ async def test_of_chatgpt_the_branch_that_was_on_the_screen_is_read(store: Sqlit
     assert lost.get("files of the archive") == ("chat.html" if packed else None)
 
 
-async def test_numbered_parts_of_an_export_are_read_one_after_another(store: SqliteStore) -> None:
+async def test_numbered_parts_of_an_export_are_read_in_order(store: SqliteStore) -> None:
     (talk,) = json.loads((SAMPLES / "chatgpt.json").read_text("utf-8"))
     other = json.dumps([talk]).replace("n-", "m-").replace("c-1", "c-2")
     parts = {"export__conversations-000_json": json.dumps([talk]), "export__conversations-001_json": other}
@@ -79,7 +79,7 @@ async def test_numbered_parts_of_an_export_are_read_one_after_another(store: Sql
     assert [record.episode for record in await held(store)] == ["c-1", "c-1", "c-2", "c-2"]
 
 
-async def test_of_claude_what_was_said_is_read_and_thoughts_tools_and_files_are_named_as_lost(
+async def test_a_claude_export_gives_messages_and_reports_the_rest_as_lost(
     store: SqliteStore,
 ) -> None:
     run = await take_in(store, "claude", "claude.json")
@@ -93,7 +93,7 @@ async def test_of_claude_what_was_said_is_read_and_thoughts_tools_and_files_are_
     assert {"message.content: thinking", "message.content: tool_use"} <= lost.keys()
 
 
-async def test_json_lines_keep_what_is_known_of_a_text(store: SqliteStore) -> None:
+async def test_json_lines_keep_the_known_fields(store: SqliteStore) -> None:
     run = await take_in(store, "jsonl", "lines.jsonl", each_user=True)
     boiler, plan, sauna, answer = await held(store)
     assert sauna.created == parse_iso("2023-05-05") and sauna.by == "ann" and not is_tainted(sauna)
@@ -109,7 +109,7 @@ async def test_json_lines_keep_what_is_known_of_a_text(store: SqliteStore) -> No
     assert run.tally.lost["line"].count == 2
 
 
-async def test_of_an_agent_file_blocks_and_what_was_said_are_read(store: SqliteStore) -> None:
+async def test_an_agent_file_gives_its_blocks_and_messages(store: SqliteStore) -> None:
     run = await take_in(store, "letta", "letta.af")
     boat, block, asked, answered = await held(store)
     assert (boat.text, boat.keywords, boat.created) == ("Chad keeps a boat.", ("boat",), parse_iso("2025-09-01"))
@@ -129,7 +129,7 @@ async def test_passages_of_archival_memory_keep_tags_dates_and_metadata(store: S
     assert run.tally.lost["items"].example == "Gone." and "embedding" in run.tally.lost
 
 
-async def test_facts_of_zep_hold_while_they_held_there(store: SqliteStore) -> None:
+async def test_zep_facts_keep_their_validity(store: SqliteStore) -> None:
     await take_in(store, "zep", "zep.json", each_user=True)
     (said,) = await held(store)
     assert (said.by, said.episode, said.text) == ("ann", "t-1", "I moved to Lyon in June.")

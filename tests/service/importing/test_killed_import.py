@@ -1,4 +1,4 @@
-"""An import whose process is killed in the middle of it goes on where it stopped."""
+"""An import whose process is killed resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ asyncio.run(run.run(reader("mem0")(Source("file", open(sys.argv[1], "rb")), run.
 """Imports a file, and dies by SIGKILL after a number of items."""
 
 
-async def test_an_import_that_was_killed_goes_on_and_writes_each_once(tmp_path: Path) -> None:
+async def test_a_killed_import_resumes_and_writes_each_record_once(tmp_path: Path) -> None:
     memories = [{"id": f"{n}", "memory": f"Ann saw light {n}", "created_at": "2024-05-01"} for n in range(COUNT)]
     file, folder = tmp_path / "mem0.json", tmp_path / "data"
     file.write_text(json.dumps({"results": memories}), "utf-8")

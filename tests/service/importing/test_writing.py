@@ -26,7 +26,7 @@ def mem0(*memories: dict[str, Any]) -> bytes:
     return json.dumps({"results": memories}).encode()
 
 
-async def test_what_a_memory_says_already_is_not_written_again_and_is_told(store: SqliteStore) -> None:
+async def test_known_texts_are_not_written_again_and_reported(store: SqliteStore) -> None:
     async with Memory(store, "ann", WordLlama(), ManualClock(NOW)) as stream:
         await stream.retain_all([RecordDraft(text="Drinks tea.", kind="note")])
     ended = {"id": "3", "memory": "drinks TEA", "expiration_date": "2020-01-01"}
@@ -36,13 +36,13 @@ async def test_what_a_memory_says_already_is_not_written_again_and_is_told(store
     assert [record.text for record in await held(store)] == ["Drinks tea.", "Rows", "drinks TEA"]
 
 
-async def test_two_imports_at_the_same_moment_write_each_once(store: SqliteStore) -> None:
+async def test_concurrent_imports_write_each_record_once(store: SqliteStore) -> None:
     file = mem0(*({"id": str(n), "memory": f"thing {n}"} for n in range(2 * BATCH + 3)))
     one, other = await asyncio.gather(take_in(store, "mem0", file), take_in(store, "mem0", file))
     assert one.done.written + other.done.written == 2 * BATCH + 3 == len(await held(store))
 
 
-async def test_new_words_of_a_known_memory_are_told_and_not_written(store: SqliteStore) -> None:
+async def test_a_changed_text_of_a_known_item_is_reported_not_written(store: SqliteStore) -> None:
     old = {"id": "1", "memory": "Rows on Sundays", "created_at": "2024-01-01"}
     await take_in(store, "mem0", mem0(old))
     run = await take_in(store, "mem0", mem0(old | {"memory": "Rows no more"}))
@@ -82,18 +82,18 @@ WRAPPED: list[tuple[str, Form, bytes, int]] = [
 
 
 @pytest.mark.parametrize(("form", "data", "count"), [row[1:] for row in WRAPPED], ids=[row[0] for row in WRAPPED])
-async def test_a_file_is_read_in_every_wrapping(store: SqliteStore, form: Form, data: bytes, count: int) -> None:
+async def test_every_file_structure_is_read(store: SqliteStore, form: Form, data: bytes, count: int) -> None:
     run = await take_in(store, form, data)
     texts = [record.text for record in await held(store)]
     assert texts == ["Rows", "Sings"][:count] and run.done.written == count
 
 
-async def test_two_items_of_one_id_are_told(store: SqliteStore) -> None:
+async def test_two_items_with_one_id_are_reported(store: SqliteStore) -> None:
     run = await take_in(store, "mem0", mem0({"id": "1", "memory": "Rows"}, {"id": "1", "memory": "Sings"}))
     assert run.done.written == 1 and run.tally.lost["items"].example == "Sings"
 
 
-async def test_a_text_too_long_for_a_record_becomes_several(store: SqliteStore) -> None:
+async def test_a_text_too_long_for_one_record_is_split(store: SqliteStore) -> None:
     text = " ".join(f"wörd{n}" for n in range(25_000))
     run = await take_in(store, "mem0", mem0({"id": "1", "memory": text}))
     parts = await held(store)
@@ -102,7 +102,7 @@ async def test_a_text_too_long_for_a_record_becomes_several(store: SqliteStore) 
     assert all(len(part.text) <= MAX_TEXT for part in parts)
 
 
-async def test_metadata_that_cannot_be_kept_does_not_take_its_text_along(store: SqliteStore) -> None:
+async def test_a_text_is_kept_without_unusable_metadata(store: SqliteStore) -> None:
     deep: dict[str, Any] = {}
     for _ in range(60):
         deep = {"in": deep, "n": 1}
@@ -112,7 +112,7 @@ async def test_metadata_that_cannot_be_kept_does_not_take_its_text_along(store: 
     assert "deep" in run.tally.lost["fields of an item"].why
 
 
-async def test_a_name_that_nobody_can_have_is_told(store: SqliteStore) -> None:
+async def test_an_invalid_user_name_is_reported(store: SqliteStore) -> None:
     run = await take_in(store, "mem0", mem0({"id": "1", "memory": "Rows", "user_id": "../x\n"}), each_user=True)
     assert run.done.left_out == 1 and "letters, digits" in run.tally.lost["items"].why
 
@@ -137,7 +137,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-async def test_a_file_that_is_not_what_it_says_is_refused_by_name(kind: str, store: SqliteStore) -> None:
+async def test_an_invalid_file_is_refused_with_its_name(kind: str, store: SqliteStore) -> None:
     data, told = HOSTILE[kind]
     form: Form = "chatgpt" if "archive" in kind else "mem0"
     with pytest.raises(InputError, match=told) as caught:
@@ -192,7 +192,7 @@ def written_out(form: Form, items: list[dict[str, Any]], broken: str = "", zippe
 
 @pytest.mark.parametrize(("count", "there", "broken"), BREAKS)
 @pytest.mark.parametrize("form", ITEMS)
-async def test_a_broken_import_writes_what_came_before_and_says_how_much(
+async def test_a_broken_file_is_imported_up_to_the_error_and_counted(
     form: Form, count: int, there: int, broken: str, store: SqliteStore
 ) -> None:
     is_zip, item = form in ("chatgpt", "claude"), ITEMS[form][2]
@@ -286,7 +286,7 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_no_form_fails_over_odd_objects(form: Form, store: SqliteStore) -> None:
+async def test_unexpected_objects_raise_only_known_errors(form: Form, store: SqliteStore) -> None:
     names = ("agents", "blocks", "messages", "nodes", "episodes", "edges", "items", "results", "relations")
     await take_in(store, form, "\n".join(json.dumps(each) for each in ODD if isinstance(each, dict)).encode())
     if form != "jsonl":
@@ -296,7 +296,7 @@ async def test_no_form_fails_over_odd_objects(form: Form, store: SqliteStore) ->
 
 
 @pytest.mark.parametrize("form", WRITERS)
-async def test_what_is_given_back_is_taken_in_alike(form: Any, store: SqliteStore, tmp_path: Path) -> None:
+async def test_an_export_in_a_foreign_format_imports_unchanged(form: Any, store: SqliteStore, tmp_path: Path) -> None:
     first = mem0(
         {"id": "1", "memory": "Rows “far”", "created_at": "2024-01-01T10:00:00.25Z", "metadata": {"n": 1},
          "categories": ["sport"], "run_id": "r"},

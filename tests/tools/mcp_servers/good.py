@@ -1,4 +1,4 @@
-"""An MCP server by the SDK, over stdio, or over HTTP with a port."""
+"""An MCP server of the SDK, over stdio, or over HTTP if a port is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An MCP server of the standard library alone, line by line, that does on purpose what its arguments say."""
+"""An MCP server without the SDK, whose faults are selected by its arguments."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def text(words: str, **more: Any) -> dict[str, Any]:
 
 
 def tools(params: dict[str, Any]) -> dict[str, Any]:
-    if HOW == "definition":  # a file that holds it, so that it can be another next time
+    if HOW == "definition":  # a file that tests can change between starts
         return {"tools": json.loads(Path(MORE).read_text("utf-8"))}
-    if HOW == "repeated page":  # an empty cursor is one like any other
+    if HOW == "repeated page":  # an empty cursor is a valid cursor
         return {"tools": json.loads(Path(MORE).read_text("utf-8")), "nextCursor": ""}
     if HOW == "many patterns":
         return {"tools": [TOOL, *({"name": f"p{n}", "inputSchema": patterns(n)} for n in range(20))]}
