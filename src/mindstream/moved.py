@@ -42,6 +42,8 @@ MOVED = {
     "mindstream.coach.contest": "mindstream_evals.contest",
     "mindstream.planning.evaluation": "mindstream_evals.planning",
     "mindstream.memory.evaluation": "mindstream_evals.memory",
+    "mindstream.models.cause": "mindstream.models.attribution",
+    "mindstream.models.embedders.named": "mindstream.models.embedders.embedder",
     "mindstream.models.questions": "mindstream.models.decide",
     "mindstream.sharing.experiment": "mindstream_evals.sharing",
 }

@@ -36,8 +36,8 @@ class Fragile(Background):
         while True:
             while work := await self._claim(slot):
                 run = Run(work)
-                occasion = await self._occasion(slot, run)
-                await self._conclude(run, occasion, await slot.reasoner.think(occasion))
+                context = await self._context(slot, run)
+                await self._conclude(run, context, await slot.reasoner.think(context))
                 self._notify()
             await self._rest(slot)
 

@@ -13,6 +13,7 @@ from mindstream.errors import ModelSilent, ModelUnavailable, ReplyInvalid
 from mindstream.models.ask import ask
 from mindstream.models.providers.limits import BYTES_PER_TOKEN, LOCAL, TEXT_TOKENS, Waits
 from mindstream.models.providers.provider import Provider, provider
+from mindstream.models.providers.wire import MAX_EVENT_BYTES, Allowance, Refusal
 
 
 def bomb() -> Iterable[bytes]:
@@ -145,3 +146,13 @@ async def test_unpaired_surrogates_are_replaced(door: FakeEndpoint, model: Provi
     broken = b'data: {"choices": [{"index": 0, "delta": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}\n\n'
     door.will(Floods(lambda: [broken, b"data: [DONE]\n\n"]))
     assert text_of(await parts_of(model)) == "a?b"
+
+
+def test_events_whose_blank_line_arrives_by_itself_are_counted_one_by_one() -> None:
+    allowance = Allowance(0)
+    for _ in range(2 * MAX_EVENT_BYTES // 1_000):
+        allowance.take(b"data: " + b"x" * 1_000 + b"\n")
+        allowance.take(b"\n")
+    with pytest.raises(Refusal):
+        for _ in range(2 * MAX_EVENT_BYTES // 1_000):
+            allowance.take(b"data: " + b"x" * 1_000 + b"\n")

@@ -75,7 +75,7 @@ async def _serve(line: Connection) -> None:
 
 
 def _listen(line: Connection, orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
-    """Forward orders; after the last one, or when the parent is gone, exit within SAVING_S whatever the task does."""
+    """Forward orders; after the last one, or when the parent has exited, exit within SAVING_S, even during a task."""
     with suppress(EOFError, OSError):
         while (order := line.recv()) != END:
             loop.call_soon_threadsafe(orders.put_nowait, order)

@@ -88,10 +88,6 @@ class Prompt(BaseModel, Generic[R_co]):
         """Return the answer's JSON Schema, or None for free text."""
         return _reply_schema(type(self))
 
-    def shown_schema(self) -> JsonSchema | None:
-        """Return the schema for the prompt's text, which may already describe a part of it."""
-        return self.reply_schema()
-
     def dialogue(self) -> Sequence[Message]:
         """Return messages between the system and the user message: the conversation before this question."""
         return ()
@@ -101,7 +97,7 @@ class Prompt(BaseModel, Generic[R_co]):
         words = self.words() if words is None else words
         system, user = templates(words, self.label())
         fields = {name: getattr(self, name) for name in type(self).model_fields}
-        shown = self.shown_schema() if "schema" in words else None
+        shown = self.reply_schema() if "schema" in words else None
         fields["schema"] = _compact_reply(type(self)) if shown is _reply_schema(type(self)) else _compact(shown)
         both = Message("system", system(fields)), *self.dialogue(), Message("user", user(fields))
         return tuple(each for place, each in enumerate(both) if each.text or 0 < place < len(both) - 1)

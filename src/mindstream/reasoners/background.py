@@ -485,8 +485,7 @@ class Background:
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
             with renewing(self.memory.store, self.memory.clock, lambda: run.ids, self.owner, self._lease_s):
-                rows, newer = await rows_of(self.memory, run.work), self._newer(slot, run)
-                context = await build_context(self.memory, slot.name, rows, newer, self._tools)
+                context = await self._context(slot, run)
                 await self._conclude(run, context, await self._conclusion(slot, run, context))
             slot.due, slot.outages = None, 0
         except Stopped:
@@ -518,6 +517,10 @@ class Background:
             await self.memory.commit(*entries, put_back=put_back)
         except ErasedMeanwhile as erased:
             await self._read_again(run, erased)
+
+    async def _context(self, slot: Slot, run: Run) -> RunContext:
+        rows = await rows_of(self.memory, run.work)
+        return await build_context(self.memory, slot.name, rows, self._newer(slot, run), self._tools)
 
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
         with span(genai.INVOKE_AGENT, slot.name, {genai.AGENT: slot.name, genai.CONVERSATION: context.session}):

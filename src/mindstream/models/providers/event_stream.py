@@ -78,16 +78,16 @@ class EventReader:
             self._event = value.strip()
         elif name == "data":
             self._data.append(value.removeprefix(" "))
-            if value.endswith("}"):  # usually the complete event; some servers send no blank line after it
+            if value.rstrip().endswith(("}", "]")):  # usually the whole event; some servers send no blank line after it
                 self._dispatch(found, ended=False)
 
     def _dispatch(self, found: list[Any], *, ended: bool = True) -> None:
-        """Add the value of the current event; unless it has `ended`, only if it is a complete JSON object."""
+        """Add the value of the current event; unless it has `ended`, only if it is complete JSON."""
         data = "\n".join(self._data).strip()
         while data.startswith("data:"):  # a proxy wrapped the event once more
             data = data[5:].strip()
         value = _parsed(data) if data else None
-        if not ended and not isinstance(value, dict):
+        if not ended and not isinstance(value, dict | list):
             return
         event, self._event, self._data = self._event, "", []
         if data[:1] != "{" and data.strip('"').upper().startswith((DONE, "DONE")):

@@ -290,7 +290,7 @@ class Allowance:
 
     def __init__(self, whole_bytes: int) -> None:
         self._whole, self._left, self._lines = whole_bytes, whole_bytes or MAX_STREAM_BYTES, MAX_STREAM_LINES
-        self._since = 0
+        self._since, self._tail = 0, b""
 
     def take(self, data: bytes) -> None:
         """Count further bytes.
@@ -301,7 +301,9 @@ class Allowance:
         self._left -= len(data)
         if not self._whole:
             self._lines -= data.count(b"\n")
-            end = max(map(data.rfind, ENDS))  # an end that is cut in two is not needed: the next one resets the count
-            self._since = len(data) - end if end >= 0 else self._since + len(data)
+            joined = self._tail + data  # a server may send the blank line after each event by itself
+            end = max(map(joined.rfind, ENDS))
+            self._since = len(joined) - end if end >= 0 else self._since + len(data)
+            self._tail = joined[-3:]
         if self._left < 0 or self._lines < 0 or self._since > MAX_EVENT_BYTES:
             raise Refusal("the response does not end")
