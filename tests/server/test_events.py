@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from served import Served, ServerProcess
+
+from mindstream.server import streams
 
 
 def read(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
@@ -145,3 +149,31 @@ def test_a_stream_ends_with_its_token_and_resumes_with_another(folder: Path) -> 
         resumed = other | {"Last-Event-ID": last[0]["last"]}
         with client.stream("GET", "/api/v1/events?user=ann&kind=heard", headers=resumed) as answer:
             assert next(read(answer.iter_lines()))["data"]["text"] == "after"
+
+
+async def test_a_stream_ends_whose_client_takes_nothing_and_not_one_that_has_nothing_to_send(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(streams, "STUCK_S", 0.05)
+    begun, closed, sent = asyncio.Event(), asyncio.Event(), list[Any]()
+
+    async def chunks() -> AsyncGenerator[bytes]:
+        try:
+            await asyncio.sleep(0.2)  # longer than a client may take for a chunk
+            yield b"first"
+            yield b"second"
+        finally:
+            closed.set()
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("body"))
+        if message.get("body") == b"first":
+            begun.set()
+            await asyncio.Event().wait()
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(10):
+        await streams.EventStream(chunks())({"type": "http"}, receive, send)
+    assert begun.is_set() and closed.is_set() and sent == [None, b"first"]

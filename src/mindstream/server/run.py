@@ -26,7 +26,7 @@ DRAIN_S = 20.0
 """Maximum seconds for which answers continue after SIGTERM."""
 BACKLOG = 4_096
 """Connections that may wait to be accepted; when it is full, clients wait ever longer."""
-COLLECTED_AFTER = (5_000, 10, 100)
+COLLECTED_AFTER = (10_000, 10, 100)
 """Thresholds of the garbage collector. All requests wait while it runs, 20 ms for 20,000 objects on a busy machine.
 Nearly all objects that it finds belong to running requests: a lower threshold examines them several times in vain."""
 

@@ -53,13 +53,14 @@ class EventStream(Response):
                 is_over = True
                 task.cancel()
 
+        watch = loop.call_later(STUCK_S, lambda: look())  # one timer for all chunks
+
         def look() -> None:
             nonlocal watch
             watch = loop.call_later(STUCK_S, look)
             if loop.time() - sending_since >= STUCK_S:
                 end()
 
-        watch = loop.call_later(STUCK_S, look)  # one timer for all chunks
         gone = asyncio.ensure_future(_disconnected(receive))
         gone.add_done_callback(lambda done: None if done.cancelled() else end())
         try:
