@@ -164,6 +164,24 @@ async def test_a_call_that_changes_the_world_needs_approval_for_each_call(tmp_pa
         assert sent == ["All is well."] and len(life.state.wishes) == 1
 
 
+async def test_approve_decides_at_once_and_what_it_does_not_approve_waits_for_the_user(tmp_path: Path) -> None:
+    sent: list[str] = []
+
+    @tool(changes=True)
+    def send(text: str) -> str:
+        """Send a letter."""
+        sent.append(text)
+        return "sent"
+
+    tasks = [[call("M1", task=f"Send letter {n}.")] for n in range(2)]
+    letters = [[call("send", text=text)] for text in ("All is well.", "Send money.")]
+    model = script([tasks[0], "so", tasks[1], "it"], [letters[0], "done", letters[1], "wished"])
+    async with living(tmp_path, model, tools=[send], approve=lambda each: "money" not in each.arguments) as life:
+        await life.run(turns=2)
+        assert sent == ["All is well."]
+        assert [each.arguments for each in life.state.wishes.values()] == ['{"text": "Send money."}']
+
+
 async def test_m1_is_shown_the_tools_that_its_task_needs(tmp_path: Path) -> None:
     def make(subject: str) -> object:
         async def look() -> str:

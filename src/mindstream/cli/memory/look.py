@@ -90,6 +90,7 @@ async def recall(
         parts = {name: round(value, 4) for name, value in each.parts.items()}
         shown = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
         row = {**plain(each.record), "score": round(each.score, 4), "parts": parts, **sure}
+        row["confidence"] = round(each.confidence, 4)
         tell(json, row, f"{each.score:6.2f}  {record_line(each.record)}", f"        {mark}{shown}")
 
 

@@ -167,13 +167,17 @@ class Receipt(Reply):
 
 
 class RecalledMemory(Reply):
-    """A memory that was recalled, and why. Times are seconds since 1970 UTC; None: no limit."""
+    """A memory that was recalled, and why. Times are seconds since 1970 UTC; None: no limit.
+
+    `confidence`: calibrated probability that it answers the question, 0 to 1.
+    """
 
     id: str
     text: str
     kind: Kind
     valid_from: Moment | None = None
     valid_until: Moment | None = None
+    confidence: float = Field(0.0, ge=0, le=1)
     receipt: Receipt
 
 
@@ -347,7 +351,9 @@ def show_recalled(found: Recollection, now: Moment) -> RecallResult:
             ranks[at][part] = place + 1
     return RecallResult(
         memories=[
-            RecalledMemory.from_object(each.record, receipt=_receipt(each, place + 1, ranks[place], now))
+            RecalledMemory.from_object(
+                each.record, confidence=each.confidence, receipt=_receipt(each, place + 1, ranks[place], now)
+            )
             for place, each in enumerate(found)
         ],
         certainty=min(1.0, max(0.0, found.certainty)),
