@@ -132,11 +132,6 @@ class Conversation:
         with failures_logged("the messages"):
             self.handle.wait(lambda memory: self._write(messages, memory))
 
-    async def aadd(self, messages: Sequence[Message]) -> None:
-        """Store messages in one commit; a failure is logged, so that the run continues with its answer."""
-        with failures_logged("the messages"):
-            await self.handle.do(lambda memory: self._write(messages, memory))
-
     async def _read(self, memory: Memory) -> list[Any]:
         """Return the messages in their framework's form, oldest first."""
         return [record.data[self.framework] for record in await self._records(memory)]
@@ -145,8 +140,7 @@ class Conversation:
         """Replace all messages, in one commit; the old ones are archived."""
         await self._write(messages, memory, await self._records(memory))
 
-    read, aread = both(_read)
-    set, aset = both(_set)
+    read, set = both(_read)[0], both(_set)[0]
 
     async def _records(self, memory: Memory) -> list[Record]:
         now = memory.clock.now()
