@@ -54,7 +54,6 @@ def test_documented_output_equals_the_printed_output(
     assert capsys.readouterr().out == output
 
 
-@pytest.mark.skipif(not hasattr(mindstream, "ChatBot"), reason="ChatBot is not part of this build")
 @pytest.mark.parametrize("page", [TUTORIAL[1], ROOT / "README.md"], ids=lambda page: page.stem)
 def test_the_chat_bots_of_the_first_pages_answer_with_a_model(
     page: Path, door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -20,6 +20,7 @@ from mindstream.memory.conversation import DatedLine, Line, Note
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.policy import AnyPolicy
+from mindstream.memory.recall.exemplars import Exemplars, find_examples
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
 from mindstream.minds.context import HISTORY, HISTORY_TOKENS, gather_context
@@ -46,6 +47,8 @@ QUOTED = 3
 """Maximum number of lines that are quoted if no model is configured."""
 STEPS = 10
 """Maximum number of model calls for an answer with tools."""
+EXEMPLAR_S = 2.0
+"""Seconds that an answer waits for lessons and exemplars."""
 SETTLE_S = 60.0
 """Seconds for which the end of a chat waits for the facts of the last messages."""
 REFUSED = {
@@ -70,6 +73,8 @@ class CompanionTalk(Prompt[str]):
     persona: str = ""
     instructions: str = ""
     beside: str = ""
+    exemplars: tuple[str, ...] = ()
+    """Lessons and good answers of others, from a pool."""
     notes: tuple[Note, ...] = ()
     recalled: tuple[Note, ...] = ()
     talks: tuple[DatedLine, ...] = ()
@@ -83,6 +88,7 @@ class CompanionTalk(Prompt[str]):
         """Yield the texts whose links an answer may name."""
         yield from self.own_texts()
         yield self.beside
+        yield from self.exemplars
         yield from (note.text for note in (*self.notes, *self.recalled))
 
     def own_texts(self) -> Iterator[str]:
@@ -226,10 +232,14 @@ class ChatResponder(FunctionResponder):
         if page.lines:
             fits = fit([ContextPart("history", page.lines, "last")], HISTORY_TOKENS)
             history, left_out = fits.kept("history", page.lines), fits.cut["history"]
+        shown, failed = await find_examples(self._bot.exemplars, text, EXEMPLAR_S)
+        if failed:
+            await memory.commit(Entry(Failed(text=failed, where="exemplars"), self.name))
         return CompanionTalk(
             persona=self._bot.instructions,
             instructions=page.instructions,
             beside=page.beside,
+            exemplars=tuple(map(str, shown)),
             notes=found.notes,
             recalled=found.recalled,
             talks=(*found.talks, *newest_of_others),
@@ -274,6 +284,7 @@ class BotFactory:
         tools: the tools that it may call.
         approve: which calls of tools that change the world are made (tools/approval).
         name: the author of its answers.
+        exemplars: finds lessons and good answers of others for an utterance, such as a `Member` of a pool.
     """
 
     models: AnyModels | None = None
@@ -281,6 +292,7 @@ class BotFactory:
     tools: tuple[Tool, ...] = ()
     approve: Approve = ()
     name: str = NAME
+    exemplars: Exemplars | None = None
 
     def __call__(self, host: Host) -> ChatResponder:
         """Make the responder.
@@ -356,6 +368,7 @@ class ChatBot:
         clock: Clock | None = None,
         policy: AnyPolicy = MappingProxyType({}),
         settle_s: float = SETTLE_S,
+        exemplars: Exemplars | None = None,
     ) -> AsyncIterator[ChatBot]:
         """Open a user's bot.
 
@@ -372,13 +385,14 @@ class ChatBot:
                 (tools/approval). By default none.
             session: the conversation to continue; None begins a new one. Memory spans all of them.
             embed, policy: see `Memory.open`.
+            exemplars: finds lessons and good answers of others for an utterance, such as a `Member` of a pool.
 
         Raises:
             SettingsError: no model is named, or there is no such model.
             UserError: a name is invalid, or two tools have one name.
             StorageError: the data folder cannot be used.
         """
-        factory = cls.using(model=model, instructions=instructions, tools=tools, approve=approve)
+        factory = cls.using(model=model, instructions=instructions, tools=tools, approve=approve, exemplars=exemplars)
         if model is None:
             raise SettingsError(NO_MODEL)
         opened = Mind.open(data, user=user, session=session, responder=factory, embed=embed, clock=clock, policy=policy)
@@ -396,6 +410,7 @@ class ChatBot:
         tools: Sequence[Tool | Callable[..., Any]] = (),
         approve: Approve = (),
         name: str = NAME,
+        exemplars: Exemplars | None = None,
     ) -> BotFactory:
         """Describe a bot, for `app(data, bots={"support": ChatBot.using(…)})` and `Mind.open(responder=…)`.
 
@@ -403,7 +418,7 @@ class ChatBot:
             model: see `open`; None: the models of the server or of the mind.
             name: the author of its answers in the log and in memory.
         """
-        return BotFactory(model, instructions, checked_tools(tools), approve, name)
+        return BotFactory(model, instructions, checked_tools(tools), approve, name, exemplars)
 
     @property
     def memory(self) -> Memory:
