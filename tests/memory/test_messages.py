@@ -7,11 +7,11 @@ from pathlib import Path
 
 import confidence
 import pytest
-from mindstream.models.embedders.named import embedder
 
 from mindstream import FakeModel, Memory
 from mindstream.errors import InputError, ModelError, SettingsError
 from mindstream.memory.facts import AT_ONCE, Fact, Facts
+from mindstream.models.embedders.embedder import embedder
 
 TALK = [
     {"role": "user", "content": "I live in Lyon.", "created": "2026-03-01T10:00+01:00"},
