@@ -38,6 +38,7 @@ MOVED = {
     "mindstream.town.evaluation": "mindstream_evals.town",
     "mindstream.town": "mindstream_town",
     "mindstream.studio": "mindstream_studio",
+    "mindstream.reasoners.conversation": "mindstream.memory.conversation",
     "mindstream.conformance": "mindstream_evals.conformance",
     "mindstream.coach.contest": "mindstream_evals.contest",
     "mindstream.planning.evaluation": "mindstream_evals.planning",
