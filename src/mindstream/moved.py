@@ -44,7 +44,8 @@ MOVED = {
     "mindstream.planning.evaluation": "mindstream_evals.planning",
     "mindstream.memory.evaluation": "mindstream_evals.memory",
     "mindstream.models.cause": "mindstream.models.attribution",
-    "mindstream.models.embedders.embedder": "mindstream.models.embedders.embedder",
+    "mindstream.models.embedders.named": "mindstream.models.embedders.embedder",
+    "mindstream.models.questions.choice": "mindstream.models.decide",
     "mindstream.models.questions": "mindstream.models.decide",
     "mindstream.sharing.experiment": "mindstream_evals.sharing",
 }
