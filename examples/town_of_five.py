@@ -4,7 +4,7 @@ import asyncio
 
 from mindstream import Place, Resident, Town
 
-NEWS = {"text": "The ferry will not run on Friday.", "weight": 8}  # important enough to be told
+NEWS = {"text": "The ferry will not run on Friday.", "weight": 8}  # important enough to be passed on
 PLACES = [
     Place(name="Bakery", objects=["oven", "counter"], hours="06:00-18:00", purpose=["eat", "shop"]),
     Place(name="School", objects=["blackboard", "desk"], hours="08:00-16:00"),

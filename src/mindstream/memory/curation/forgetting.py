@@ -26,6 +26,7 @@ from mindstream.memory.curation.candidates import may_mention, may_quote
 from mindstream.memory.curation.curation import finish_erasure
 from mindstream.memory.curation.mentions import mentions, quotes
 from mindstream.memory.curation.slot_items import SlotItem, Without, lost_items, rewrite
+from mindstream.memory.recall.relevance import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
@@ -262,7 +263,7 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
         return found, []
     others = [each for each in recalled if each.record.slot is None and each.record.id not in found]
     best = max((each.score for each in others), default=0.0)
-    is_sure = not recalled.low_confidence
+    is_sure = recalled.certainty >= LOW_CERTAINTY
     similar = [
         each.record
         for each in others
