@@ -28,6 +28,7 @@ KEYS = (
     "WOLFRAM_APP_ID",
 )  # fmt: skip
 
+SLOW = Path(__file__).parent / "tests/slow.txt"
 IN_MEMORY, ROOM = Path("/dev/shm"), 3 << 30
 
 
@@ -49,6 +50,15 @@ settings.register_profile("thorough", deadline=None)
 def pytest_configure(config: pytest.Config) -> None:
     """Generate fewer examples if the slow tests are not run either."""
     settings.load_profile("quick" if "not slow" in config.option.markexpr else "thorough")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of tests/slow.txt as slow (`python tools/slow_tests.py` writes that list)."""
+    slow = frozenset(SLOW.read_text("utf-8").split())
+    for item in items:
+        if item.nodeid.partition("[")[0] in slow:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,7 @@ from mindstream_evals.sharing.workplaces import WORKPLACES, Assignment, Workplac
 Arm: TypeAlias = Literal["none", "exemplars", "lessons", "both"]
 ARMS: tuple[Arm, ...] = get_args(Arm)
 OWNER, AGENT = "owner", "agent"
-ENDING = "End with a line of its own: ANSWER: and the number."
+ENDING = "End with a line of its own: ANSWER: and the number, or ANSWER: unknown."
 ANSWER = re.compile(r"ANSWER:\D*?(-?[\d,]*\.?\d+)")
 TRIES_BEYOND = 2
 """Number of tries after all conventions were told."""
