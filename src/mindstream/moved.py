@@ -45,7 +45,6 @@ MOVED = {
     "mindstream.memory.evaluation": "mindstream_evals.memory",
     "mindstream.models.cause": "mindstream.models.attribution",
     "mindstream.models.embedders.named": "mindstream.models.embedders.embedder",
-    "mindstream.models.questions.choice": "mindstream.models.decide",
     "mindstream.models.questions": "mindstream.models.decide",
     "mindstream.sharing.experiment": "mindstream_evals.sharing",
 }

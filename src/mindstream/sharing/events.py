@@ -160,7 +160,7 @@ class LessonWritten(Event):
     """A lesson was added or amended: the last row of an id counts, and the sources of all rows are kept."""
 
     kind = "lesson_written"
-    id: RecordId[str]
+    id: NoWords[str]
     text: Quotes[str]
     applies: Quotes[str] = ""
     """When it applies; "": always."""
@@ -170,7 +170,9 @@ class LessonWritten(Event):
     """What it rests on: tasks, corrections, documents."""
     writer: Person[Agent]
     asked_by: Person[Agent] = ""
-    """The user whose words it rests on, if not a member."""
+    """The user whose words it rests on, if not a member by name."""
+    said_by: Person[Agent] = ""
+    """The person whose verdict it rests on; erasing that person's data removes the words of this row."""
     task: NoWords[str] = ""
     """Digest of the task from which it was learned."""
     replaces: NoWords[tuple[str, ...]] = ()

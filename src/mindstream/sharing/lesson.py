@@ -12,8 +12,11 @@ from typing import Literal
 
 from mindstream.clock import Moment
 from mindstream.log.events import Logged
+from mindstream.memory.store.redaction import MARK
 from mindstream.sharing import events
 
+VOUCHED = "by hand"
+"""Stands for a task among those that confirm a lesson that a member wrote or vouched for."""
 MAX_WRONG = 3
 """Number of wrong answers given with a lesson from which on it may be flagged."""
 
@@ -61,9 +64,11 @@ class Lesson:
 
     def line(self, names: dict[str, str]) -> str:
         """Return it as a line of a prompt; `names`: the names of the lessons in that prompt by id."""
-        marks = [f"confirmed by {len(self.confirmed_by) or 1}" if self.state == "confirmed" else "assumed, not checked"]
+        marks = [f"confirmed by {len(self.confirmed_by)}" if self.state == "confirmed" else "assumed, not checked"]
         if self.contradicted_by:
             marks.append(f"contradicted by {len(self.contradicted_by)}")
+        if self.untrusted:
+            marks.append("learned from third-party text")
         if self.is_flagged:
             marks.append(f"{self.wrong} wrong answers were given with it")
         if others := [names[each] for each in sorted(self.disputes) if each in names]:
@@ -77,6 +82,7 @@ class LessonBook:
     """All lessons of a pool, by id."""
 
     lessons: dict[str, Lesson] = field(default_factory=dict)
+    _judged: set[tuple[str, str, bool]] = field(default_factory=set)
 
     def fold(self, row: Logged) -> None:
         """Apply a row of the log; rows that are not about lessons change nothing."""
@@ -87,7 +93,9 @@ class LessonBook:
                 for each in self._of(ids):
                     each.private = False
                     each.untrusted = each.untrusted and not vouched
-                    each.state = "confirmed" if vouched else each.state
+                    if vouched:
+                        each.state = "confirmed"
+                        each.confirmed_by.add(VOUCHED)
             case events.LessonRetired(ids=ids, because=because):
                 for each in self._of(ids):
                     each.retired = because or "retired"
@@ -98,26 +106,34 @@ class LessonBook:
         return (self.lessons[id_] for id_ in ids if id_ in self.lessons)
 
     def _write(self, event: events.LessonWritten, at: Moment) -> None:
-        known = self.lessons.get(event.id)
-        one = known or Lesson(
+        if event.text == MARK:  # its words were erased; an earlier version stays
+            return
+        one = self.lessons.get(event.id) or Lesson(
             event.id, "", "", event.state, event.writer, event.asked_by, event.private, event.untrusted, at
         )
-        one.text, one.applies, one.state = event.text, event.applies, event.state
+        one.text, one.applies, one.state, one.retired = event.text, event.applies, event.state, ""
         one.untrusted = one.untrusted or event.untrusted
+        one.contradicted_by, one.wrong = set(), 0  # these were about the earlier text
         for other in self._of(event.replaces):
             one.sources += other.sources
             one.confirmed_by |= other.confirmed_by
+            one.untrusted = one.untrusted or other.untrusted
+            one.disputes |= other.disputes - {one.id}
             other.retired = f"merged into {event.id}"
         one.sources = tuple(dict.fromkeys([*one.sources, *event.sources]))
-        if event.state == "confirmed" and event.task:
-            one.confirmed_by.add(event.task)
+        if event.state == "confirmed":
+            one.confirmed_by.add(event.task or VOUCHED)
         for other in self._of(event.disputes):
-            other.disputes.add(event.id)
             one.disputes.add(other.id)
+            if not event.private:
+                other.disputes.add(event.id)
         self.lessons[event.id] = one
 
     def _judge(self, event: events.TaskJudged, at: Moment) -> None:
-        for each in self._of(event.shown):
+        verdict = event.task, event.by, event.right
+        is_repeated = verdict in self._judged
+        self._judged.add(verdict)
+        for each in self._of(() if is_repeated else event.shown):
             each.right += event.right
             each.wrong += not event.right and each.id not in event.confirms
             each.useful = at if event.right else each.useful
@@ -127,5 +143,5 @@ class LessonBook:
         for each in self._of(event.contradicts):
             each.contradicted_by.add(event.task)
             against, confirmed = len(each.contradicted_by), len(each.confirmed_by)
-            if (against == 2 and confirmed < 2) or (against > 2 and 2 * against > confirmed):  # one may be a mistake
+            if against > 1 and (against > confirmed or (against > 2 and against == confirmed)):  # one may be a mistake
                 each.retired = f"contradicted by the verdicts on {against} tasks"

@@ -64,14 +64,16 @@ class Verdict:
     Attributes:
         right: whether the result was accepted. words: what was said, such as a correction.
         by: the person who gave it; "": an automatic check.
+        relayed: an agent passed it on, so that nobody knows whether the person said it: lessons from it are assumed.
     """
 
     right: bool
     words: str = ""
     by: str = ""
+    relayed: bool = False
 
     def __str__(self) -> str:
-        who = f"a person ({self.by})" if self.by else "an automatic check"
+        who = "an agent" if self.relayed else "a person" if self.by else "an automatic check"
         return f"{'accepted' if self.right else 'rejected'} by {who}{': ' if self.words else ''}{self.words}"
 
 
@@ -155,9 +157,11 @@ async def lessons_of(pool: Pool, agent: str, user: str = "", *, retired: bool = 
 async def choose_lessons(
     pool: Pool, task: str, agent: str, user: str = "", tokens: int = LESSON_TOKENS
 ) -> list[Lesson]:
-    """Return the lessons for a task: all while they fit, else those that always apply and those nearest to the task."""
+    """Return the lessons for a task: all while they fit, else those that always apply, up to half of the tokens, and
+    those nearest to the task."""
     found = await lessons_of(pool, agent, user)
     sizes = {each.id: estimate_tokens(each.line({})) + 8 for each in found}
+    always = tokens // 2
     if sum(sizes.values()) > tokens:
         texts = [f"{each.applies} {each.text}" for each in found]
         vectors = unit(np.asarray(await pool.memory.embedder.embed([task, *texts])))
@@ -166,10 +170,13 @@ async def choose_lessons(
             each.id: CONFIRMED_BONUS * (each.state == "confirmed") - FLAGGED_MALUS * each.is_flagged for each in found
         }
         found.sort(key=lambda each: (bool(each.applies), -near[each.id] - bonus[each.id]))
+    else:
+        always = tokens
     kept = list[Lesson]()
     for each in found:
-        if sizes[each.id] <= tokens:
-            tokens -= sizes[each.id]
+        size = sizes[each.id]
+        if size <= tokens and (each.applies or size <= always):
+            tokens, always = tokens - size, always - size * (not each.applies)
             kept.append(each)
     return kept
 

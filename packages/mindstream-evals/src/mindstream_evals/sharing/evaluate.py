@@ -25,6 +25,7 @@ from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.run import Solution
 from mindstream.service.lessons import procedure_of, work_of
 from mindstream.sharing.admission import Pair, admit_work
+from mindstream.sharing.exemplar import question_id
 from mindstream.sharing.lessons import Line, Verdict, learn
 from mindstream.sharing.member import Member, plan_shot
 from mindstream.sharing.pool import Pool
@@ -69,12 +70,13 @@ class Chosen:
 
     member: Member
     arm: Arm
+    question: str
 
-    async def examples(self, query: str, k: int) -> list[Example]:
-        """Return what the arm shows."""
+    async def examples(self, query: str, k: int) -> list[Example]:  # noqa: ARG002
+        """Return what the arm shows for the question, without the description of the workplace around it."""
         if self.arm == "none":
             return []
-        found = await self.member.examples(query, k)
+        found = await self.member.examples(self.question, k)
         return [each for each in found if self.arm == "both" or bool(each.lessons) == (self.arm == "lessons")]
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> None:
@@ -123,7 +125,9 @@ class Evaluation:
             raise InputError(f"there is no {wrong!r}: workplaces are {', '.join(WORKPLACES)}; arms {', '.join(ARMS)}")
         place = WORKPLACES[self.place](self.seed, self.training, self.tests)
         self.work.mkdir(parents=True, exist_ok=True)
-        key = f"{self.place}-{self.seed}-{self.mistaken:g}-{self.how}"
+        names = ",".join(f"{role}={name}" for role, name in sorted(self.models.names.items()))
+        settings = f"{self.training} {self.tests} {self.mistaken:g} {self.how} {names}"
+        key = f"{self.place}-{self.seed}-{question_id(settings)[:8]}"
         ledger = EvaluationCache(self.work / f"{key}.jsonl")
         learns = set(arms) != {"none"}
         total, done = learns * len(place.training) + len(arms) * len(place.tests), 0
@@ -158,7 +162,7 @@ class Evaluation:
         return Member(pool, AGENT, render=plan_shot)
 
     async def _solve(self, place: Workplace, text: str, member: Member, arm: Arm) -> Solution:
-        planner = Planner(models=self.models, tools=place.tools, how=self.how, exemplars=Chosen(member, arm))
+        planner = Planner(models=self.models, tools=place.tools, how=self.how, exemplars=Chosen(member, arm, text))
         return await planner.solve(f"{place.about}\n\n{text}\n\n{ENDING}")
 
     async def _test(self, pool: Pool, place: Workplace, arm: Arm, task: Assignment) -> Trial:
@@ -184,7 +188,9 @@ class Evaluation:
             if not left:
                 told.append("That is still not it.")
             else:
-                is_mistaken = place.mistakes[left[0]] not in told and rng.random() < self.mistaken
+                may_be = place.mistakes[left[0]] not in (*told, place.says[left[0]])
+                wrong_ones = sum(place.mistakes[name] != place.says[name] for name in place.says)
+                is_mistaken = may_be and rng.random() < self.mistaken * len(place.says) / wrong_ones
                 told.append((place.mistakes if is_mistaken else place.says)[left[0]])
             work.append(Line("user", told[-1]))
         work.append(Line("user", "Accepted." if right else "I give up."))

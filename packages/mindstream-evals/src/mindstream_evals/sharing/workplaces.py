@@ -113,6 +113,7 @@ class Bikes:
             cost = int(minutes * (30 + (day - first) // 30) * share)  # so that each convention changes an average, too
             row = (n, member, date, minutes, cost, state, rng.choice("wps"))
             self.db.execute("INSERT INTO rd VALUES (?,?,?,?,?,?,?)", row)
+        self.db.execute("PRAGMA query_only = ON")
 
     def tool(self) -> Tool:
         """Return the tool that runs a query."""
