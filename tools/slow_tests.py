@@ -1,7 +1,7 @@
 """Write tests/slow.txt: the tests that `make test` leaves out, because they took long in a whole run.
 
-Run `pytest -m "not soak" --durations=0 -vv > log`, then `python tools/slow_tests.py log`. The quickest tests are kept as
-long as they take at most SECONDS together; a parametrised test counts as one.
+Run `pytest -m "not soak" --durations=0 -vv > log`, then `python tools/slow_tests.py log`. The quickest tests are kept
+as long as they take at most SECONDS together; a parametrised test counts as one.
 """
 
 from __future__ import annotations
