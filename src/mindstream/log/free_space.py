@@ -12,16 +12,17 @@ locks on it (POSIX). So its descriptor is kept until the last user in the proces
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 Key = tuple[int, int]
+CHUNK = 1 << 20
+"""Number of bytes read at once."""
 INTERIOR, LEAVES = (2, 5), (10, 13)
 """First byte of the pages of a B-tree: of an index and of a table. All other pages are overwritten when they are
 freed."""
@@ -73,29 +74,34 @@ def overwrite(path: Path, page_size: int) -> int:
     with _changing:
         if key not in _descriptors:
             _descriptors[key] = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    # not by `mmap`: it duplicates the descriptor, and closing the duplicate drops the locks of the whole process
     descriptor, zeros, dirty = _descriptors[key], bytes(page_size), 0
-    if not (size := os.fstat(descriptor).st_size // page_size * page_size):
-        return 0
-    with mmap.mmap(descriptor, size, access=mmap.ACCESS_READ) as mapped:
-        for begin, end in _gaps(mapped, page_size):
-            if not zeros.startswith(mapped[begin:end]):
-                os.pwrite(descriptor, zeros[: end - begin], begin)
-                dirty += 1
+    for start in range(0, os.fstat(descriptor).st_size, CHUNK):
+        chunk = os.pread(descriptor, CHUNK, start)
+        for begin, end in _used_gaps(chunk, page_size, is_first=not start):
+            os.pwrite(descriptor, zeros[: end - begin], start + begin)
+            dirty += 1
     if dirty:
         os.fsync(descriptor)
     return dirty
 
 
-def _gaps(mapped: mmap.mmap, page_size: int) -> Iterable[tuple[int, int]]:
-    """Return beginning and end of the unused bytes of each page of a B-tree."""
-    pages = np.frombuffer(mapped, np.uint8).reshape(-1, page_size)
+def _used_gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, int]]:
+    """Return beginning and end of the unused bytes of pages in a chunk, if they are not all zero."""
+    flat = np.frombuffer(chunk, np.uint8, len(chunk) // page_size * page_size)
+    pages = flat.reshape(-1, page_size)
     header = pages[:, :8].astype(np.int64)
-    header[0] = pages[0, 100:108]
+    if is_first and len(pages):
+        header[0] = pages[0, 100:108]
     cells, content = header[:, 3] << 8 | header[:, 4], header[:, 5] << 8 | header[:, 6]
     content = np.where(content == 0, 65_536, content)
     interior = np.isin(header[:, 0], INTERIOR)
     begins = np.where(interior, 12, 8) + 2 * cells
-    begins[0] += 100
+    if is_first and len(pages):
+        begins[0] += 100
     is_sound = (interior | np.isin(header[:, 0], LEAVES)) & (begins < content) & (content <= page_size)
     at = np.flatnonzero(is_sound)
-    return zip((at * page_size + begins[at]).tolist(), (at * page_size + content[at]).tolist(), strict=True)
+    gaps = np.stack((at * page_size + begins[at], at * page_size + content[at]), axis=1)
+    edges = gaps.reshape(-1)
+    highest = np.maximum.reduceat(flat, edges[edges < len(flat)])[::2] if len(edges) else edges
+    return [(int(begin), int(end)) for begin, end in gaps[highest > 0]]
