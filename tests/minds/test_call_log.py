@@ -40,7 +40,7 @@ async def test_a_call_is_written_with_the_next_commit_that_succeeds(folder: Path
             await asyncio.sleep(0)
             (row,) = await ann.commit(opened, unique="once")
             assert row.event == opened
-            assert [each.event.kind for each in await store.events(ann.key)] == ["opened", "model_called"]
+            assert [each.event.kind for each in await store.events(ann.key)] == ["model_called", "opened"]
             calls.take(Metered("any", "reasoner", "think", 0.0, None, 1.0, None))
             with pytest.raises(Conflict):
                 await ann.commit(opened, unique="once")

@@ -94,6 +94,10 @@ async def test_idle_triggers_run_only_in_processes_with_reasoners(data: str) -> 
         await until(lambda: thinks.ended == 1)
         assert talks.begun == 0
         await mind.settled()
+        for _ in range(100):  # the other mind's thought is written after its run ended
+            if await thoughts_of(data, "night"):
+                break
+            await asyncio.sleep(0.05)
     assert len(await thoughts_of(data, "night")) == 1
 
 

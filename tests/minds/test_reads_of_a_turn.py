@@ -48,7 +48,7 @@ class CountingStore(SqliteStore):
         return found
 
     async def commit(self, *commits: Commit) -> list[Logged]:
-        self.calls.update(f"commit {entry.event.kind}" for one in commits for entry in one.entries[:1])
+        self.calls.update(f"commit {kind}" for one in commits for kind in {entry.event.kind for entry in one.entries})
         return await super().commit(*commits)
 
 

@@ -188,7 +188,7 @@ def test_lessons_show_what_they_rest_on_and_are_retired(
         body = {"text": text, "applies": "water is measured"}
         client.post("/api/v1/users/ann/pools/tea/lessons", json=body).raise_for_status()
     seen = studio(dark=size == NARROW, size=size)
-    seen.open("pools", user="ann", show="lessons")
+    seen.open("pools", user="ann", pool="tea", show="lessons")
     row = (
         seen.page.get_by_role("list", name="Lessons").get_by_role("listitem").filter(has_text=f"{size[0]} drops").first
     )

@@ -219,7 +219,12 @@ def test_on_a_phone_the_newest_answer_is_above_the_input(studio: OpenStudio, tol
     seen.open("talk", user="ann", session="first")
     seen.page.get_by_role("region", name="The conversation").get_by_text("answered in").last.wait_for()
     bottom = "[...document.querySelectorAll('.line')].at(-1).getBoundingClientRect().bottom"
-    seen.page.wait_for_function(f"{bottom} <= document.querySelector('.composer').getBoundingClientRect().top")
+    top = "document.querySelector('.composer').getBoundingClientRect().top"
+    for _ in range(100):  # not by `wait_for_function`, whose `eval` the page's security policy forbids
+        if seen.page.evaluate(f"{bottom} <= {top}"):
+            return
+        seen.page.wait_for_timeout(100)
+    raise AssertionError("the newest answer is below the input")
 
 
 @pytest.fixture

@@ -564,7 +564,9 @@ class Stream:
     async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
         beside = self.beside[:] if commit.entries else []
         del self.beside[: len(beside)]
-        whole = replace(commit, entries=(*commit.entries, *beside)) if beside else commit
+        before = len(beside) if commit.wake is None else 0  # the first row of a commit is what wakes work
+        ordered = (*beside, *commit.entries) if before else (*commit.entries, *beside)
+        whole = replace(commit, entries=ordered) if beside else commit
         try:
             logged = await (self._touches.commit(whole, touch) if touch else self._touches.commit_all(whole))
         except BaseException:
@@ -578,7 +580,7 @@ class Stream:
         for each in logged:
             self.feed.publish(each)
         ours = logged[len(logged) - len(whole.entries) :] if touch else logged  # rows of the touch come first
-        return ours[: len(commit.entries)]
+        return ours[before : before + len(commit.entries)]
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Publish an event to the feed without storing it."""

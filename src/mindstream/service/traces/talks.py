@@ -135,13 +135,9 @@ class Talks:
         self._heard: dict[int, tuple[tuple[str, ...], str]] = {}
         self._begun: dict[tuple[str, str, str], tuple[Logged, ToolCalled]] = {}
         self._tools: dict[str, list[tuple[Logged, ToolCalled, Logged, Observed]]] = {}
-        self._concluded: list[tuple[Logged, str, tuple[int, ...]]] = []
-        """Runs whose calls may follow: rows of calls are written after the other rows of a commit."""
 
     def take(self, row: Logged) -> Iterator[Span]:
-        """Yield the spans that end with this row, or ended with the commit before it."""
-        if self._concluded and row.at != self._concluded[0][0].at:
-            yield from self._conclude()
+        """Yield the spans that end with this row."""
         match row.event:
             case Heard(session=session, text=text):
                 yield from self._over()
@@ -158,16 +154,10 @@ class Talks:
             case Observed() as found if begun := self._begun.pop((found.slot, found.tool, found.id), None):
                 self._tools.setdefault(found.slot, []).append((*begun, row, found))
             case Thought(slot=slot, about=about) | SetAside(slot=slot, about=about):
-                self._concluded.append((row, slot, about))
-
-    def _conclude(self) -> Iterator[Span]:
-        for run in self._concluded:
-            yield from self._thought(*run)
-        self._concluded.clear()
+                yield from self._thought(row, slot, about)
 
     def close(self) -> Iterator[Span]:
         """Yield the spans that are open at the end of the log."""
-        yield from self._conclude()
         for turn in self._turns.values():
             yield self._root(turn)
             for row, call in turn.calls:
