@@ -6,6 +6,7 @@ from pydantic import Field
 
 from mindstream.clock import Moment
 from mindstream.minds.calls import CallLog
+from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.pools import Done, PoolName, open_pool
 from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
@@ -108,8 +109,17 @@ async def lessons(runtime: Runtime, principal: Principal, request: LessonsReques
     )
 
 
-@operation("pools.verdict", "write", "POST /users/{user}/pools/{pool}/verdict", mcp="pool_verdict", cli="pool verdict")
-async def verdict(runtime: Runtime, principal: Principal, request: VerdictRequest) -> VerdictResult:
+@operation(
+    "pools.verdict",
+    "write",
+    "POST /users/{user}/pools/{pool}/verdict",
+    long=True,
+    mcp="pool_verdict",
+    cli="pool verdict",
+)
+async def verdict(
+    runtime: Runtime, principal: Principal, request: VerdictRequest, one: RunningOperation
+) -> VerdictResult:
     """Tell a pool whether the result of a run was right: its lessons change, and accepted work becomes an exemplar."""
     from mindstream.service.lessons import judge_run
     from mindstream.sharing.lessons import Verdict
@@ -120,6 +130,7 @@ async def verdict(runtime: Runtime, principal: Principal, request: VerdictReques
         Verdict(request.right, request.words, principal.user),
     )
     async with open_pool(runtime, principal, request.pool) as pool, calls.writing(memory):
+        one.report("keeping the lessons")
         judged = await judge_run(pool, model, memory, request.run, given, principal.user)
     return VerdictResult.from_object(judged.learned, run=judged.run, task=judged.task, exemplar=judged.exemplar)
 
