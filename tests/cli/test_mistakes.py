@@ -22,7 +22,7 @@ MISTAKES = [
     (["chat", "--user", "a\tb"], "user 'a\\tb'"),
     (["chat", "--deadline", "soon"], "--deadline"),
     (["chat", "--record", "nowhere/calls.jsonl"], "cannot be written"),
-    (["chat", "--data", "/proc/nowhere"], "cannot be made"),
+    (["chat", "--data", "/proc/nowhere"], "cannot be created"),
     (["chat", "--nothing"], "no such option"),
     (["whistle"], "no such command"),
     (["memory", "recall", "noise", "--data", "nowhere"], "no memory in nowhere"),
