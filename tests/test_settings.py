@@ -183,9 +183,9 @@ def test_quotes_and_whitespace_of_env_files_are_removed(
         ("timezone", "Europe/Berln", "did you mean Europe/Berlin?"),
         ("timezone", "europe/berlin", "did you mean Europe/Berlin?"),
         ("timezone", "UTC+2", "name a place as Europe/Berlin"),
-        ("data", "$HOME/memory", "write the path itself"),
-        ("data", "mysql://ann:s3cret@host/db", "found one that begins with mysql://"),
-        ("prompts", "${HOME}", "write the path itself"),
+        ("data", "$HOME/memory", "write the full path"),
+        ("data", "mysql://ann:s3cret@host/db", "found a URL that begins with mysql://"),
+        ("prompts", "${HOME}", "write the full path"),
     ],
 )
 def test_an_invalid_value_is_refused_with_its_source_and_the_expected_form(
