@@ -235,7 +235,7 @@ class Stream:
     Args:
         name: a plain string is the name of a user.
         strength: the rules by which its records strengthen and decay; `KEEP`: they strengthen, and nothing is archived;
-        None: they never change.
+            None: they never change.
         second: the reranker of its recalls; None: no second stage (memory/recall/rerank).
         seed: makes the ids of its records reproducible, so that the same run writes the same log; None: random ids.
             Raises (from every method): StorageError; InputError for invalid arguments.

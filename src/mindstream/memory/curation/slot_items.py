@@ -23,7 +23,7 @@ BODIES = ("value", "plan")
 NAMED_BY = "title"
 """The field that identifies an item that is itself an object with fields."""
 MIN_TEXT = 4
-"""Minimum number of characters of a text for a plan's paragraph that contains it to count as this item's paragraph."""
+"""Minimum number of characters of a removed text for a paragraph of a plan that contains it to be removed, too."""
 
 Fields = dict[str, Any]
 

@@ -206,7 +206,7 @@ class ConnectionPool:
 
         Raises:
             StorageError: no connection became free within WAIT_S.
-                psycopg.Error: no connection can be opened, or the block raises it.
+            psycopg.Error: no connection can be opened, or the block raises it.
         """
         if not beyond and not self._room.acquire(timeout=WAIT_S):
             raise StorageError(f"{self._place}: no connection became free within {WAIT_S:.0f} seconds; try again later")

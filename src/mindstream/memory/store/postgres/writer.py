@@ -136,7 +136,7 @@ class CommitWriter(GroupWriter):
         """Commit. If the connection breaks during it, find out whether the transaction was committed.
 
         Raises:
-                psycopg.Error: the transaction was not committed.
+            psycopg.Error: the transaction was not committed.
         """
         self._batch += 1
         notes = "".join(f"NOTIFY {CHANNEL}, '{name}';" for name in sorted(notified))
