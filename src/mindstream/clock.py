@@ -156,7 +156,7 @@ def read_zone(name: str) -> tzinfo:
         near = difflib.get_close_matches(name.strip().casefold(), zones, 1, 0.88)
         meant = f"did you mean {zones[near[0]]}? Otherwise " if near else ""
         raise InputError(
-            f"no time zone {name[:60]!r}: {meant}name a place as Europe/Berlin, America/New_York, or UTC"
+            f"no time zone {name[:60]!r}: {meant}use a name such as Europe/Berlin, America/New_York, or UTC"
         ) from None
 
 
@@ -192,7 +192,7 @@ def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Mome
     if at is not None:
         raise InputError(f"{what}: {out_of_range(at)}")
     raise InputError(
-        f"{what}: seconds since 1970, a datetime or a text as 2026-11-20 or 2026-11-20T21:30+01:00 is expected,"
+        f"{what}: seconds since 1970, a datetime or a text such as 2026-11-20 or 2026-11-20T21:30+01:00 is expected,"
         f" not {when!r:.99}"
     )
 

@@ -62,7 +62,7 @@ def check_plain(path: Path) -> None:
             mode = each.stat().st_mode
         except FileNotFoundError:
             if each.is_symlink():
-                raise StorageError(f"{each} is a link to nothing; move it away") from None
+                raise StorageError(f"{each} is a broken link; move it away") from None
             continue
         except OSError as error:
             raise StorageError(f"{each} cannot be opened: {error.strerror}; move it away") from None

@@ -82,7 +82,9 @@ async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, 
     forgotten = await _read(stream, steps, "fading")
     at = steps["fading"].at
     if gone := sum(each.forgotten is None or each.forgotten > at for each in forgotten):
-        raise InputError(f"{gone} of the records that this sleep archived were changed since: it cannot be undone")
+        raise InputError(
+            f"{gone} of the records that this sleep archived were changed since: the sleep cannot be undone"
+        )
     weakened, left = await _weakened(stream, steps["fading"])
     merged = await _read(stream, steps, "duplicates")
     dreamt = [each for each in await _read(stream, steps, "dream", may_be_gone=True) if each.forgotten is None]
@@ -110,7 +112,7 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
     found = await stream.store.records(stream.key, event.records)
     if missing := 0 if may_be_gone else len(event.records) - len(found):
         what = "archived" if step == "fading" else "created from near-duplicates"
-        raise InputError(f"{missing} of the records that this sleep {what} were deleted: it cannot be undone")
+        raise InputError(f"{missing} of the records that this sleep {what} were deleted: the sleep cannot be undone")
     return found
 
 

@@ -190,7 +190,7 @@ def _check_text(text: object) -> None:
 def check_vector(row: Vector | None) -> None:
     """Raise InputError if a vector is not a row of finite float16 numbers."""
     if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and is_finite(row)):
-        raise InputError("vector: expected one row of finite float16")
+        raise InputError("vector: expected one row of finite float16 numbers")
 
 
 def is_finite(row: Vector) -> bool:
