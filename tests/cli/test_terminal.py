@@ -145,7 +145,7 @@ def test_an_export_is_escaped_in_a_terminal_but_not_in_a_pipe(command: str, fold
     assert lines[1:] == [json.loads(line) for line in piped.splitlines()][1:]
 
 
-@pytest.mark.parametrize("odd", ["fifo", "broken link", "no folder"])
+@pytest.mark.parametrize("odd", ["fifo", "link to nothing", "no folder"])
 def test_typed_history_is_stored_only_in_a_regular_file(odd: str, tmp_path: Path) -> None:
     path = tmp_path / "history" / "you.txt"
     assert isinstance(_history(path), FileHistory) and path.stat().st_mode & 0o777 == 0o600
