@@ -182,7 +182,7 @@ def test_quotes_and_whitespace_of_env_files_are_removed(
         ("roles", "talker=", "MINDSTREAM_ROLES: ROLE=MODEL is expected"),
         ("timezone", "Europe/Berln", "did you mean Europe/Berlin?"),
         ("timezone", "europe/berlin", "did you mean Europe/Berlin?"),
-        ("timezone", "UTC+2", "name a place as Europe/Berlin"),
+        ("timezone", "UTC+2", "use a name such as Europe/Berlin"),
         ("data", "$HOME/memory", "write the full path"),
         ("data", "mysql://ann:s3cret@host/db", "found a URL that begins with mysql://"),
         ("prompts", "${HOME}", "write the full path"),
