@@ -37,5 +37,5 @@ def test_leftover_worker_files_are_merged_at_open(tmp_path: Path) -> None:
     assert EvaluationCache(file).rows == {"a": {"n": 1}}
     assert list(tmp_path.iterdir()) == [file]
     (tmp_path / "kept.jsonl.x.part").write_text("my notes\n")
-    with pytest.raises(InputError, match="is not a file of an evaluation"):
+    with pytest.raises(InputError, match="is not an evaluation cache"):
         EvaluationCache(file)

@@ -89,20 +89,20 @@ def test_paths_in_the_file_are_relative_to_its_folder(monkeypatch: pytest.Monkey
     ("text", "told"),
     [
         ('usr = "ann"', "mindstream.toml: unknown key 'usr'; did you mean 'user'?"),
-        ("user = ", "mindstream.toml is not TOML"),
+        ("user = ", "mindstream.toml is not valid TOML"),
         ("deadline_s = -1", "mindstream.toml: deadline_s"),
         ('deadline_s = "soon"', "mindstream.toml: deadline_s"),
         ("user = 3", "mindstream.toml: user"),
         ('roles = "talker"', "talker=openai"),
         ("[roles]\nsinger = 'rules'", "mindstream.toml: there is no role 'singer'"),
-        ("[roles]\ntalker = 3", "mindstream.toml: roles is a table"),
-        ("roles = [1]", "mindstream.toml: roles is a table"),
+        ("[roles]\ntalker = 3", "mindstream.toml: a table from role to model name"),
+        ("roles = [1]", "mindstream.toml: a table from role to model name"),
         ("data = [1]", "mindstream.toml: data: a path is expected, found [1]"),
         ('data = "a\\u0000b"', "mindstream.toml: data: 'a\\x00b' cannot be a path"),
         ('data = "~nosuchuser/x"', "the home directory of an unknown user"),
         (f'prompts = "{"p" * 300}"', "too long for a path"),
         ("data = " + "[" * 5000, "nested too deeply"),
-        ("deadline_s = " + "9" * 5000, "mindstream.toml is not TOML"),
+        ("deadline_s = " + "9" * 5000, "mindstream.toml is not valid TOML"),
         ("#" * 200_000, "mindstream.toml is too large: at most 100,000 bytes are read"),
     ],
     ids=lambda value: value[:30],
@@ -167,7 +167,7 @@ def test_quotes_and_whitespace_of_env_files_are_removed(
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("deadline_s", "30s", "a number without a unit is expected, as 30 or 2.5, found '30s'"),
+        ("deadline_s", "30s", "a number without a unit is expected, such as 30 or 2.5, found '30s'"),
         ("deadline_s", "nan", "a finite number is expected, found 'nan'"),
         ("deadline_s", "-1e9", "a number above 0 is expected"),
         ("budget_usd", "$5", "a number without a unit is expected"),
@@ -175,17 +175,17 @@ def test_quotes_and_whitespace_of_env_files_are_removed(
         ("budget_tokens", "9" * 400, "a number of at most 1,000,000,000,000,000 is expected"),
         ("context", '{"ollama:a": "big"}', "MINDSTREAM_CONTEXT.ollama:a: a whole number"),
         ("keep_prompts", "maybe", "true or false is expected, found 'maybe'"),
-        ("memory", '{"base": 2, "base": 3}', "the key 'base' is there twice"),
-        ("roles", '{"talker": "a", "talker": "b"}', "the key 'talker' is there twice"),
-        ("roles", "talker=rules talker=ollama:a", "the role 'talker' is given two models"),
+        ("memory", '{"base": 2, "base": 3}', "the key 'base' occurs twice"),
+        ("roles", '{"talker": "a", "talker": "b"}', "the key 'talker' occurs twice"),
+        ("roles", "talker=rules talker=ollama:a", "the role 'talker' has two models"),
         ("roles", "taler=rules", "did you mean 'talker'?"),
-        ("roles", "talker=", "MINDSTREAM_ROLES: a role is set by ROLE=MODEL"),
+        ("roles", "talker=", "MINDSTREAM_ROLES: ROLE=MODEL is expected"),
         ("timezone", "Europe/Berln", "did you mean Europe/Berlin?"),
         ("timezone", "europe/berlin", "did you mean Europe/Berlin?"),
-        ("timezone", "UTC+2", "name a place as Europe/Berlin"),
-        ("data", "$HOME/memory", "write the path itself"),
-        ("data", "mysql://ann:s3cret@host/db", "found one that begins with mysql://"),
-        ("prompts", "${HOME}", "write the path itself"),
+        ("timezone", "UTC+2", "use a name such as Europe/Berlin"),
+        ("data", "$HOME/memory", "write the full path"),
+        ("data", "mysql://ann:s3cret@host/db", "found a URL that begins with mysql://"),
+        ("prompts", "${HOME}", "write the full path"),
     ],
 )
 def test_an_invalid_value_is_refused_with_its_source_and_the_expected_form(
@@ -215,7 +215,7 @@ def test_a_file_may_have_a_bom_windows_line_ends_and_blank_values(file: Path) ->
     with pytest.raises(SettingsError, match=r"mindstream\.toml: user: a value is expected"):
         choose()
     file.write_text('user = "a"\nuser = "b"\n')
-    with pytest.raises(SettingsError, match="a key is there twice"):
+    with pytest.raises(SettingsError, match="a key occurs twice"):
         choose()
     file.write_text('deadline_s = "soon"\nbudget_usd = -1\n')
     with pytest.raises(SettingsError, match=r"deadline_s: a number .*; mindstream\.toml: budget_usd: a number of at"):
@@ -267,5 +267,5 @@ def test_without_a_home_directory_the_data_flag_is_required(monkeypatch: pytest.
 
     monkeypatch.setattr("pwd.getpwuid", nobody)
     assert choose({"data": "here"}).settings.data == Location(Path("here"))
-    with pytest.raises(SettingsError, match="say --data DIR"):
+    with pytest.raises(SettingsError, match="name a data folder with --data DIR"):
         choose()

@@ -1,4 +1,4 @@
-"""mindstream: a talker that answers at once, reasoners that think behind, one memory that joins them.
+"""mindstream: a talker that answers at once, reasoners that think in the background, and one memory that they share.
 
     async with Mind.open("data", user="ann", responder=Coach.using(pack="sleep")) as mind:
         async for event in mind.stream("Noise keeps me awake. Can you make me a plan?"):
@@ -6,8 +6,8 @@
                 case Said(text=text):
                     print(text)
 
-docs/python.md shows every name that stands here in an example that runs. Names are loaded when they are first used, so
-that importing the package is quick.
+docs/python.md shows each name of this module in an example that runs. Names are loaded when they are first used, so
+that importing the package is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m mindstream`."""
+"""Run the command line: `python -m mindstream`."""
 
 import runpy
 

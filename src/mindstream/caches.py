@@ -1,8 +1,9 @@
-"""Registry of this process's caches of users' words. All are bounded, and emptied by one call.
+"""Registry of this process's caches of users' words. All caches are bounded, and one call empties them.
 
-Cached functions register by `remember`, objects by `watch`; objects that must end with a user, such as an open mind,
-by `watch_end`. When data are permanently deleted the store calls `empty`; so does a process that learns of an
-erasure by another one (memory/privacy_watch), for which the opened streams are recorded here.
+Cached functions register by `remember`, objects with words by `watch`, and objects that must be closed when a user is
+erased, such as an open mind, by `watch_end`. When data is permanently deleted the store calls `empty`. A process that
+learns of an erasure by another process (memory/privacy_watch) calls it too; for this, the module records the streams
+that this process has opened.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Opener(Protocol):
     """An object that has streams open."""
 
     def end(self, stream: str, before: int | None, /) -> None:
-        """Close everything opened of a stream before that erasure (None: at any time): the whole stream was erased."""
+        """Close the object's use of a stream that was erased as a whole, if it was opened before the erasure with the
+        number `before` (None: whenever it was opened)."""
 
 
 _functions: WeakSet[Any] = WeakSet()
@@ -37,9 +39,10 @@ _openers: WeakSet[Any] = WeakSet()
 _opened: dict[str, int] = {}
 _erased_here: dict[tuple[str, int], None] = {}
 MAX_ERASURES = 1_000
-"""Maximum number of own erasures that are remembered; older ones are applied a second time."""
+"""Maximum number of this process's own erasures that are remembered. Older ones would be applied a second time, which
+does no harm."""
 _changing = threading.Lock()
-"""Held while one of these sets grows or is copied, because event loops in several threads open streams."""
+"""Lock held while one of these sets grows or is copied, because event loops in several threads open streams."""
 
 
 def _each(of: WeakSet[Any]) -> list[Any]:
@@ -53,7 +56,7 @@ def _add(to: WeakSet[Any], one: object) -> None:
 
 
 def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Cache the results of a pure function for its last `most` arguments; results must be immutable."""
+    """Return a decorator that caches a pure function for its last `most` arguments; results must be immutable."""
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
         cached = lru_cache(most)(function)
@@ -64,17 +67,17 @@ def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def watch(holder: Holder) -> None:
-    """Notify an object, as long as it exists, when words of a stream are erased."""
+    """Call `holder.forget` when words of a stream are erased, as long as the holder exists."""
     _add(_holders, holder)
 
 
 def watch_end(opener: Opener) -> None:
-    """Notify an object, as long as it exists, when a whole stream is erased."""
+    """Call `opener.end` when a whole stream is erased, as long as the opener exists."""
     _add(_openers, opener)
 
 
 def note(stream: str, upto: int = 0) -> None:
-    """Record that this process has opened a stream, when erasures were known up to that number."""
+    """Record that this process has opened a stream; `upto`: the number of the last erasure at that time."""
     _opened[stream] = max(upto, _opened.get(stream, 0))
 
 
@@ -86,7 +89,7 @@ def note_erasure(digest: str, number: int) -> None:
 
 
 def was_erased_here(digest: str, number: int) -> bool:
-    """Return whether an erasure was made by this process."""
+    """Return whether this process itself made an erasure."""
     return (digest, number) in _erased_here
 
 
@@ -96,13 +99,15 @@ def streams() -> list[str]:
 
 
 def empty(stream: str, *, whole: bool = False, before: int | None = None, without: Collection[object] = ()) -> None:
-    """Drop cached words of a stream. Cached functions do not know whose words they hold, so they are emptied
-    completely.
+    """Drop cached words of a stream.
+
+    Cached functions are emptied completely, because they do not know whose words they hold.
 
     Args:
-        whole: the whole stream was erased, and everything that has it open is closed.
-        without: holders that have dropped the words already.
-        before: the number of that erasure if another process made it: a stream opened later is a new one.
+        whole: the whole stream was erased: everything that has it open is closed.
+        before: the number of the erasure if another process made it. Uses of the stream that were opened later belong
+            to a new stream and stay open.
+        without: holders that have already dropped the words.
     """
     for function in _each(_functions):
         function.cache_clear()

@@ -1,4 +1,4 @@
-"""Keyed random numbers: the same seed and key give the same draw, in any order of execution."""
+"""Keyed random numbers: the same seed and key give the same number, in any order of execution."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sample(options: Sequence[T], n: int, seed: int | str, *key: object) -> list[
 LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """The alphabet of generated names."""
 OF_BYTES = (LETTERS * 8).encode()
-"""The letter of each byte value."""
+"""Table that translates each byte value to a letter."""
 
 
 def token(length: int = 12) -> str:
@@ -44,7 +44,7 @@ def token(length: int = 12) -> str:
 
 
 def keyed_token(length: int, seed: int | str, *key: object) -> str:
-    """Return the name of this seed and key: at most 64 lower-case letters and digits."""
+    """Return a name that is determined by this seed and key: `length` (at most 64) lower-case letters and digits."""
     return _named(hashlib.blake2b(repr((seed, *key)).encode(), digest_size=length).digest())
 
 

@@ -1,4 +1,4 @@
-"""Time: the only module that reads it, so that towns, tests and replays can provide their own."""
+"""Time. Only this module reads the machine's clock, so that towns, tests and replays can pass their own."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class SystemClock:
 
 
 class SharedClock:
-    """The clock of a server that several machines use: this machine's clock, corrected by the server's.
+    """The clock for a server that several machines use: this machine's clock, corrected by the server's time.
 
-    So leases and limits are valid although the clocks of machines differ.
+    Leases and limits are therefore valid although the clocks of the machines differ.
     """
 
     TOLERATED_S = 0.05
@@ -70,14 +70,15 @@ class SharedClock:
         self._ahead_s = 0.0
 
     def learn(self, told: Moment, asked: Moment, came: Moment) -> None:
-        """Apply the server's time `told`, read between two moments of this machine's clock."""
+        """Apply the server's time `told`, which was requested at `asked` and received at `came` by this machine's
+        clock."""
         least, most = told - came, told - asked
         if not least - self.TOLERATED_S <= self._ahead_s <= most + self.TOLERATED_S:
             self._ahead_s = (least + most) / 2
 
     @property
     def own(self) -> Clock:
-        """This machine's clock."""
+        """This machine's clock, without correction."""
         return self._own
 
     def now(self) -> Moment:
@@ -106,7 +107,7 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Move forward by `seconds` (not negative) and wake tasks that sleep until then."""
         if seconds < 0:
-            raise ValueError(f"a clock cannot go back: advance({seconds})")
+            raise ValueError(f"a clock cannot go back: expected at least 0 seconds, found advance({seconds})")
         self._now += seconds
         if self._moved is not None:
             self._moved.set()
@@ -155,21 +156,21 @@ def read_zone(name: str) -> tzinfo:
         near = difflib.get_close_matches(name.strip().casefold(), zones, 1, 0.88)
         meant = f"did you mean {zones[near[0]]}? Otherwise " if near else ""
         raise InputError(
-            f"no time zone {name[:60]!r}: {meant}name a place as Europe/Berlin, America/New_York, or UTC"
+            f"no time zone {name[:60]!r}: {meant}use a name such as Europe/Berlin, America/New_York, or UTC"
         ) from None
 
 
 def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Moment:
-    """Convert a time to seconds since 1970. All functions that take times use this.
+    """Convert a time to seconds since 1970. All functions with times as arguments use this.
 
-    A datetime or text without a time zone is in UTC. A date alone is its first moment.
+    A datetime or text without a time zone is in UTC. A date without a time means its first moment.
 
     Args:
         what: the name of the argument, for the error message.
-        whole_day: a date alone means the last moment of that day, as the end of a span does.
+        whole_day: a date without a time means the last moment of that day; used for the end of a span.
 
     Raises:
-        InputError: it is not a time.
+        InputError: `when` is not a time, or is out of range.
     """
     at: float | None = None
     try:
@@ -191,13 +192,14 @@ def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Mome
     if at is not None:
         raise InputError(f"{what}: {out_of_range(at)}")
     raise InputError(
-        f"{what}: seconds since 1970, a datetime or a text as 2026-11-20 or 2026-11-20T21:30+01:00 is expected,"
+        f"{what}: seconds since 1970, a datetime or a text such as 2026-11-20 or 2026-11-20T21:30+01:00 is expected,"
         f" not {when!r:.99}"
     )
 
 
 def out_of_range(at: object, first_year: int = 1) -> str:
-    """Describe an invalid time; milli-, micro- and nanoseconds are recognised by their size."""
+    """Return the error message for a number that is no valid time, with advice if it looks like milliseconds or the
+    like."""
     told = f"seconds since 1970 are expected, from the year {first_year} to 9999, not {at!r:.40}"
     if isinstance(at, float | int):
         for unit, in_a_second in (("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9)):
@@ -212,7 +214,7 @@ def moment_or_none(when: Time | None, what: str = "a time", *, whole_day: bool =
 
 
 def format_spoken(at: Moment, zone: tzinfo | None = None, language: str = "en") -> str:
-    """Format a moment for people, in this zone or the machine's: Friday 20 November 2026, 22:15."""
+    """Format a moment for people, in this zone or the machine's, as in: Friday 20 November 2026, 22:15."""
     if language == "zh":
         when = datetime.fromtimestamp(at, zone or MachineZone())
         return f"{when.year}年{when.month}月{when.day}日星期{'一二三四五六日'[when.weekday()]} {when:%H:%M}"
@@ -228,10 +230,10 @@ def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
     """Parse an ISO 8601 date or time; in UTC unless it names a zone.
 
     Args:
-        whole_day: a date alone means the end of that day.
+        whole_day: a date without a time means the end of that day.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the text is neither a date nor a time.
     """
     when = datetime.fromisoformat(text.strip())
     only_date = len(text.strip()) <= len("2026-11-20")

@@ -1,8 +1,8 @@
 """Decode text files, which may be in any encoding that Windows, Excel and old documents produce.
 
-`decode_text` detects the encoding (chardet) and reports which one was used; documents and other prose use it.
-`decode_utf` takes the Unicode encodings only and names the encoding that it found instead; formats that are UTF-8 by
-specification (TOML, JSON, YAML, prompts) use it. `decode_clear` takes any encoding that is certain (tables).
+`decode_text` detects the encoding (chardet) and reports it; documents and other prose use it. `decode_utf` accepts only
+Unicode encodings, and its error names the encoding that it found; formats that are UTF-8 by specification (TOML, JSON,
+YAML, prompts) use it. `decode_clear` accepts any encoding that is detected with certainty; tables use it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from mindstream.errors import InputError
 SAMPLE = 100_000
 """Maximum number of bytes from which an encoding is detected."""
 CLEAR, TIE = 1.25, 1.03
-"""A detection is certain if it scores CLEAR times the next different text; within TIE a Windows encoding is used."""
+"""CLEAR: a detection is certain if its score is this many times that of the best one with a different text. TIE: among
+encodings whose scores differ by less than this factor, a Windows encoding is preferred."""
 CP1252_BONUS = 1.12
-"""Factor of the score of windows-1252, which is far more frequent than its neighbours."""
+"""Factor for the score of windows-1252, which is far more frequent than similar encodings."""
 MAX_WORDS, MAX_WORD = 400, 100
-"""Maximum number of words that are checked for plausible letters, and of characters of each."""
+"""Maximum number of words that are checked for implausible letters, and maximum number of characters of each."""
 SIGNS = frozenset("€£¥¢°§©®™«»‹›“”„‘’‚…–—·•¿¡²³½¼¾×±ªº´¸¦µ№、。「」，！？：；（）")
-"""Characters beyond letters that texts hold."""
+"""Characters other than letters that are usual in texts."""
 BETWEEN = frozenset("’‘–—·‐")
-"""Those that may occur between two letters."""
+"""Those of SIGNS that may occur between two letters; all other signs there suggest a wrong encoding."""
 DAMAGED = 4
-"""A text with this many valid UTF-8 characters for each invalid byte is damaged UTF-8, not another encoding."""
+"""Minimum number of valid UTF-8 characters per invalid byte for a text to count as damaged UTF-8, and not as a text in
+another encoding."""
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -47,7 +49,7 @@ CANDIDATES = (
     *WIDE,
     "utf-8",
 )
-"""The encodings that are detected."""
+"""Encodings among which the detection chooses."""
 NAMES = {
     "cp932": "Shift_JIS",
     "cp949": "EUC-KR",
@@ -59,11 +61,12 @@ NAMES = {
     "utf-8-sig": "UTF-8",
 }
 BYTES_PER_CONTROL = 20
-"""At most one of this many bytes of an 8-bit text is a control character."""
+"""Minimum number of bytes per control character in an 8-bit text; with more control characters the content is binary
+or UTF-16 or UTF-32."""
 UNUSUAL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
-"""Control characters of which an 8-bit text holds few; UTF-16 and UTF-32 hold many."""
+"""Control characters that are rare in 8-bit texts and frequent in UTF-16 and UTF-32."""
 ISO_2022 = re.compile(rb"\x1b\$[@AB(]")
-"""Where ISO-2022-JP, -KR or -CN turns to two-byte characters: it is ASCII otherwise."""
+"""Escape sequence that starts two-byte characters in ISO-2022-JP, -KR and -CN; the rest of such texts is ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class Decoded:
 
     Attributes:
         encoding: a name for people: "UTF-8", "windows-1252".
-        certain: False: the encoding is the most likely one, and another is possible.
+        certain: False: this encoding is the most likely one, but another is possible.
     """
 
     text: str
@@ -81,7 +84,7 @@ class Decoded:
 
     @property
     def note(self) -> str:
-        """A note on the encoding for the user; "" for UTF-8, UTF-16 and UTF-32."""
+        """A note for the user on the encoding; "" if it is certainly UTF-8, UTF-16 or UTF-32."""
         if self.encoding.startswith("UTF-") and self.certain:
             return ""
         return f"read as {self.encoding}" + ("" if self.certain else " (assumed)")
@@ -95,7 +98,7 @@ def decode_text(content: bytes) -> Decoded:
     """
     if (found := _unicode(content)) is not None:
         return found
-    if content.startswith(codecs.BOM_UTF8):  # the mark is decisive, however damaged the text is
+    if content.startswith(codecs.BOM_UTF8):  # with this mark the text is UTF-8, even if it is damaged
         return Decoded(content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace"), "UTF-8", certain=False)
     if (damaged := _damaged(content)) is not None:
         return damaged
@@ -111,10 +114,11 @@ def decode_text(content: bytes) -> Decoded:
 
 
 def decode_clear(content: bytes) -> str:
-    """Decode a text in any encoding that is detected for certain.
+    """Decode a text in any encoding that is detected with certainty.
 
     Raises:
-        InputError: it is not text, or its encoding is not certain; the message continues after the file's name.
+        InputError: the content is not text, or the encoding is not certain; the message continues after the file's
+            name.
     """
     found = decode_text(content)
     if not found.certain:
@@ -126,7 +130,7 @@ def decode_utf(content: bytes) -> str:
     """Decode UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
 
     Raises:
-        InputError: it is in another encoding, which is named; the message continues after the file's name.
+        InputError: the text is in another encoding, which is named; the message continues after the file's name.
     """
     if (found := _unicode(content)) is not None:
         return found.text
@@ -138,7 +142,7 @@ def decode_utf(content: bytes) -> str:
 
 
 def _unicode(content: bytes) -> Decoded | None:
-    """Decode a text that is certainly Unicode; None: it is not."""
+    """Decode a text that is certainly in a Unicode encoding; otherwise return None."""
     sample = content[:SAMPLE]
     for mark, codec in BOMS:
         if content.startswith(mark):
@@ -159,7 +163,7 @@ def _decoded(content: bytes, codec: str) -> Decoded | None:
 
 
 def _damaged(content: bytes) -> Decoded | None:
-    """Decode UTF-8 with a few invalid bytes, each as U+FFFD; None: it is something else."""
+    """Decode UTF-8 with a few invalid bytes, each as U+FFFD; return None if the content is something else."""
     invalid = 0
     for part in (content[:SAMPLE], content):
         beyond = [each for each in part.decode("utf-8", "surrogateescape") if each > "\x7f"]
@@ -171,7 +175,7 @@ def _damaged(content: bytes) -> Decoded | None:
 
 
 def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
-    """Return score, encoding and text of each encoding that the bytes may be in, the most likely one first."""
+    """Return (score, encoding, text) of each possible encoding, the most likely one first."""
     from chardet import detect_all
 
     is_binary = len(UNUSUAL.findall(sample)) * BYTES_PER_CONTROL > len(sample)
@@ -191,7 +195,8 @@ def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
 
 
 def _oddities(text: str) -> int:
-    """Count what no language writes: words of two alphabets, signs between letters, a capital after a small letter."""
+    """Count patterns that no language has: letters of two alphabets in a word, signs between letters, a capital after a
+    small letter."""
     count = 0
     for word in islice((each[:MAX_WORD] for each in text.split() if not each.isascii()), MAX_WORDS):
         scripts = _scripts(word)
@@ -206,12 +211,12 @@ def _oddities(text: str) -> int:
 
 
 def _scripts(text: str) -> set[str]:
-    """Name the alphabets of the letters of a text."""
+    """Return the names of the alphabets of a text's letters."""
     return {unicodedata.name(each, "?").partition(" ")[0] for each in set(text) if each.isalpha() and each not in "ªºµ"}
 
 
 def _shown(codec: str) -> str:
-    """Name an encoding to people."""
+    """Return the name of an encoding for people."""
     if codec.startswith("cp125") or codec == "cp874":
         return f"windows-{codec[2:]}"
     if codec.startswith("cp") and codec not in NAMES:
@@ -225,14 +230,16 @@ DELIMITERS = ",;\t|"
 
 
 def read_csv(text: str) -> list[dict[str, str]]:
-    """Return the rows, keyed by the names in the first line. The delimiter is the one that occurs most in that line.
+    """Return the rows of a CSV text, keyed by the names in the first line.
+
+    The delimiter is the one that occurs most often in that line, or the one in a line `sep=;` before it.
 
     Raises:
-        csv.Error: it is not CSV.
+            csv.Error: the text is not CSV.
     """
     head, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
     named = head.strip().lower().removeprefix("sep=")
-    if head.lower().startswith("sep=") and named in DELIMITERS:  # Excel's own line
+    if head.lower().startswith("sep=") and named in DELIMITERS:  # a line that Excel writes to name the delimiter
         delimiter, text = named or "\t", rest
     else:
         delimiter = max(DELIMITERS, key=head.count)

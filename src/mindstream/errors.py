@@ -1,4 +1,4 @@
-"""The error tree, by who must act.
+"""The error tree, by who must act: the user, the operator of the data folder, or the provider of a model.
 
 MindstreamError
 ├── UserError                 the caller can fix it: the message says: expected, found, what to do
@@ -34,7 +34,7 @@ class MindstreamError(Exception):
 
 
 class UserError(MindstreamError):
-    """The caller can fix it."""
+    """The caller can fix it; the message says what was expected, what was found, and what to do."""
 
 
 class SettingsError(UserError):
@@ -62,10 +62,10 @@ class LeaseLost(Conflict):
 
 
 class ErasedMeanwhile(StorageError):  # noqa: N818
-    """Words of a stream were erased after they were read here: they are not written back.
+    """Words of a stream were erased after this process read them, so data derived from them is not written.
 
     Attributes:
-        whole: the whole stream was erased; else some records were forgotten.
+        whole: True: the whole stream was erased; False: some of its records were.
     """
 
     def __init__(self, message: str, *, whole: bool = True) -> None:
@@ -74,14 +74,14 @@ class ErasedMeanwhile(StorageError):  # noqa: N818
 
 
 class HeldElsewhere(Conflict):
-    """Another process holds this work now."""
+    """Another process that is alive holds this work."""
 
 
 class HeardAlready(Conflict):
-    """The message was written already.
+    """A message with the same key was written before; it is not written twice.
 
     Attributes:
-        seq: its row of the log.
+        seq: the row of the log with the message.
     """
 
     def __init__(self, seq: int) -> None:
@@ -158,10 +158,10 @@ class ModelResting(ModelUnavailable):
 
 
 class ReplyInvalid(ModelError):  # noqa: N818
-    """The reply is not in the required form, even after the model got the complaint.
+    """The reply is not in the required form, even after the model was told what is wrong.
 
     Attributes:
-        reply: the last reply, if it is one text.
+        reply: the last reply, if it was a single text.
     """
 
     def __init__(self, message: str, reply: str = "") -> None:
@@ -174,11 +174,11 @@ class BudgetSpent(ModelError):  # noqa: N818
 
 
 OUTAGES = (ModelUnavailable, ModelDenied, BudgetSpent)
-"""Errors that say that a model is not available now, whatever it was asked."""
+"""Errors that mean that a model is unavailable now, independently of the request."""
 
 
 class WorkerLost(MindstreamError):  # noqa: N818
-    """The workers of an engine died while doing a task, one after the other."""
+    """The worker processes that tried to do a task all died."""
 
 
 class ToolError(MindstreamError):

@@ -1,4 +1,4 @@
-"""A JSONL cache of evaluation answers and verdicts, keyed by the question, so that nothing is asked twice."""
+"""A JSONL cache of the answers and verdicts of evaluations, so that no question is sent to a model twice."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from mindstream.private_files import append_private
 
 
 class EvaluationCache:
-    """Rows by a key that identifies the model and everything it was asked; each is written at once, as a line of JSON.
+    """Rows by a key, which identifies the model and its whole input. Each row is appended to the file at once, as JSON.
 
     Args:
-        part: another process has the file open: new rows go to a file next to it, named after this, until the other
-            merges them.
+        file: None: the rows are kept in memory only.
+        part: set if another process has the file open: new rows then go to a file next to it that contains this name,
+            until that process merges the parts.
 
     Raises:
-        InputError: the file cannot be used, or contains something else.
+        InputError: the file cannot be read or written, or is not such a cache.
     """
 
     def __init__(self, file: Path | None, *, part: str = "") -> None:
@@ -39,14 +40,14 @@ class EvaluationCache:
             self.merge_parts()
 
     def find(self, key: str) -> dict[str, Any] | None:
-        """Return the row of a key."""
+        """Return the row of a key; None if there is none."""
         return self.rows.get(key)
 
     def keep(self, key: str, row: dict[str, Any]) -> None:
         """Store a row.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the file cannot be written.
         """
         self.rows[key] = row
         if self.file is None:
@@ -75,7 +76,7 @@ class EvaluationCache:
 
 
 def _read(file: Path, *, repair: bool = False) -> dict[str, dict[str, Any]]:
-    """Read the rows of a file, except an incomplete last line; `repair`: that line is cut off."""
+    """Read the rows of a file. An incomplete last line is ignored; with `repair` it is also cut off the file."""
     if not file.exists():
         return {}
     whole = file.read_bytes()
@@ -83,7 +84,9 @@ def _read(file: Path, *, repair: bool = False) -> dict[str, dict[str, Any]]:
     try:
         found = {row.pop("key"): row for row in map(json.loads, lines)}
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise InputError(f"{file} is not a file of an evaluation; name another one with --out") from None
+        raise InputError(
+            f"{file} is not an evaluation cache (lines of JSON with a key); name another one with --out"
+        ) from None
     if rest and repair:
         os.truncate(file, len(whole) - len(rest))
     return found

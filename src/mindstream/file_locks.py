@@ -13,13 +13,13 @@ if sys.platform == "win32":
     import msvcrt
 
     BEYOND = 1 << 30
-    """The locked byte, beyond the content, because a locked byte of Windows cannot be read by others."""
+    """Position of the locked byte, behind the content, because on Windows other processes cannot read a locked byte."""
 
     def lock(descriptor: int, *, wait: bool = True) -> None:
         """Lock an open file until it is closed.
 
         Raises:
-            OSError: another process holds the lock, and this does not wait.
+            OSError: another process holds the lock, and `wait` is False.
         """
         os.lseek(descriptor, BEYOND, os.SEEK_SET)
         try:
@@ -27,14 +27,14 @@ if sys.platform == "win32":
                 try:
                     msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
                     return
-                except OSError:  # LK_LOCK tries for ten seconds
+                except OSError:  # LK_LOCK gives up after ten seconds
                     if not wait:
                         raise
         finally:
             os.lseek(descriptor, 0, os.SEEK_SET)
 
     def open_folder(folder: Path) -> int:
-        """Return a descriptor that stands for a folder, to lock it."""
+        """Return a descriptor that can be locked in place of the folder, which Windows cannot lock."""
         return os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
 
 else:
@@ -44,10 +44,10 @@ else:
         """Lock an open file or folder until it is closed.
 
         Raises:
-            OSError: another process holds the lock, and this does not wait.
+            OSError: another process holds the lock, and `wait` is False.
         """
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
     def open_folder(folder: Path) -> int:
-        """Return a descriptor of a folder, to lock it."""
+        """Return a descriptor of a folder that can be locked."""
         return os.open(folder, os.O_RDONLY)

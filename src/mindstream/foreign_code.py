@@ -1,4 +1,4 @@
-"""Run third-party code (reasoners, tools): whatever it raises becomes one kind of failure and does not end its
+"""Run third-party code, such as reasoners and tools: every exception that it raises becomes a ForeignFailure for its
 caller."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_MESSAGE = 500
 
 
 class ForeignFailure(Exception):  # noqa: N818 (names the outcome of a run)
-    """Third-party code failed; the message says why, in one line. `cause` is the exception, if there is one."""
+    """Third-party code failed. The message says why, in one line; `cause` is the exception, if there is one."""
 
     def __init__(self, message: str, cause: BaseException | None = None) -> None:
         super().__init__(message)
@@ -27,19 +27,19 @@ class ForeignFailure(Exception):  # noqa: N818 (names the outcome of a run)
 
 
 class Overdue(ForeignFailure):
-    """It exceeded its timeout."""
+    """The code did not end within its timeout."""
 
 
 class Stopped(ForeignFailure):
-    """It was stopped by `ForeignTask.stop`."""
+    """The code was stopped by `ForeignTask.stop`."""
 
 
 @dataclass(eq=False)
 class ForeignTask(Generic[T]):
-    """Third-party code in a task of its own.
+    """Third-party code that runs in a task of its own.
 
-    It may raise anything, including its own CancelledError or SystemExit, or continue after it was cancelled: its
-    caller gets a result or `ForeignFailure`, and is cancelled only if the caller itself is cancelled.
+    The code may raise anything, including its own CancelledError or SystemExit, or ignore its cancellation. The caller
+    gets a result or a ForeignFailure, and is cancelled only if the caller itself is cancelled.
     """
 
     work: Callable[[], Coroutine[Any, Any, T]]
@@ -47,11 +47,11 @@ class ForeignTask(Generic[T]):
     _stopped: bool = field(default=False, init=False)
 
     async def result(self, timeout_s: float | None = None) -> T:
-        """Run it and return its result.
+        """Run the code and return its result.
 
         Raises:
-            ForeignFailure: it raised something, which is the `cause`.
-            Overdue: it exceeded `timeout_s`.
+            ForeignFailure: the code raised an exception, which is the `cause`.
+            Overdue: the code did not end within `timeout_s`.
             Stopped: `stop` was called.
         """
         self._task = asyncio.create_task(_outcome(self.work))
@@ -73,14 +73,14 @@ class ForeignTask(Generic[T]):
         return outcome.value[0]
 
     def stop(self) -> bool:
-        """Stop it if it is running; return whether it was."""
+        """Stop the code if it is running; return whether it was running."""
         if self._task is None or self._task.done():
             return False
         self._stopped = True
         return self._task.cancel()
 
     async def _end(self) -> None:
-        """Cancel it, and abandon it if it does not stop."""
+        """Cancel the code; if it does not end within GRACE_S seconds, abandon it."""
         assert self._task is not None
         self._task.cancel()
         await asyncio.wait({self._task}, timeout=GRACE_S)
@@ -97,12 +97,13 @@ async def _outcome(work: Callable[[], Coroutine[Any, Any, T]]) -> _Outcome[T]:
         return _Outcome((await work(),))
     except (asyncio.CancelledError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # noqa: BLE001 (the outermost edge of foreign code; SystemExit would end the loop)
+    except BaseException as error:  # noqa: BLE001 (the boundary to foreign code; SystemExit would end the event loop)
         return _Outcome(error=error)
 
 
 def is_ours(error: BaseException) -> bool:
-    """Return whether an exception must be re-raised: the caller was really cancelled, closed or interrupted."""
+    """Return whether an exception comes from outside the foreign code and must be re-raised: the caller itself was
+    cancelled, closed or interrupted."""
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
@@ -110,11 +111,10 @@ def is_ours(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """Return one line of plain text about an exception: mindstream's own errors by their message, others with their
-    class."""
+    """Return one line of plain text about an exception; the class name is added unless it is a MindstreamError."""
     try:
         words = " ".join(str(error).encode("utf-8", "replace").decode().split())
-    except Exception:  # noqa: BLE001 (an error's own __str__ is foreign code too)
+    except Exception:  # noqa: BLE001 (the __str__ of an error may also be foreign code)
         words = "(its message cannot be read)"
     if isinstance(error, TimeoutError) and not words:
         return "timed out"

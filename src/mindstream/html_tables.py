@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from html import escape
 
 MAX_TEXT = 400
-"""Maximum number of characters of a text."""
+"""Maximum number of characters of a text in a cell."""
 MAX_ROWS = 50
-"""Maximum number of rows."""
+"""Maximum number of rows of a table; the number of further rows is shown below it."""
 STYLE = """
 .mindstream{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:60em;margin:.3em 0;overflow-x:auto}
 .mindstream table{border-collapse:collapse;width:100%;color:inherit;background:none;margin:0}
@@ -39,7 +39,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A text that describes a failure."""
+    """A text that describes a failure, shown in red."""
 
     text: str
 
@@ -48,7 +48,8 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[object]], n
     """Return a table as HTML.
 
     Args:
-        note: shown after the caption, smaller; foot: shown below the table.
+        note: a small text after the caption.
+        foot: a text below the table.
     """
     rows = list(rows)
     more = f"<p>… and {len(rows) - MAX_ROWS} more</p>" if len(rows) > MAX_ROWS else ""

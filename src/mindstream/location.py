@@ -1,7 +1,8 @@
 """The location of data: a folder of this machine, or a PostgreSQL database named by a URL.
 
-State that several processes must agree on is stored in the data themselves. Files that concern only this machine
-(typed history, approvals given here) are stored in `Location.beside`: the folder, or the user's state folder.
+State that several processes share is stored with the data. Files that concern only this machine (the terminal's input
+history, approvals that were given here) are stored in the folder `Location.beside`: the data folder itself, or for a
+database a subfolder of the user's state folder.
 """
 
 from __future__ import annotations
@@ -20,23 +21,24 @@ from mindstream.errors import InputError, SettingsError
 from mindstream.paths import own_folder, usable
 
 OWN = "_"
-"""First character of the names of tenants that mindstream creates for itself; `log.names.checked_tenant` refuses it."""
+"""First character of the names of tenants that mindstream creates for itself; `log.names.checked_tenant` rejects names
+of callers that begin with it."""
 SHOWN = ("host", "port", "user", "dbname", "sslmode", "options", "target_session_attrs")
 """Settings in a URL that may be shown; others may contain a password."""
 NO_URL = (
-    "not a URL of a PostgreSQL database: postgresql://user@host:port/db; in a password @ is written %40, / %2F,"
-    " ? %3F and # %23, and PGPASSWORD or ~/.pgpass keep it better"
+    "not a URL of a PostgreSQL database: expected postgresql://user@host:port/db; in a password write %40 for @, %2F"
+    " for /, %3F for ? and %23 for #, or better keep the password in PGPASSWORD or ~/.pgpass"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The location of the data of a command, server or mind. As text it never contains a password.
+    """The location of the data of a command, server or mind. Its text form never contains a password.
 
     Attributes:
-        folder: None: the data are in a database.
-        url: of the database, complete: only for its driver.
-        tenant: the tenant's part of the database; "": data of no tenant.
+        folder: the data folder; None: the data is in a database.
+        url: the complete URL of the database, to be passed only to its driver.
+        tenant: the tenant whose part of the database is used; "": data without a tenant.
     """
 
     folder: Path | None
@@ -48,19 +50,19 @@ class Location:
         """Parse a location.
 
         Raises:
-            InputError: it is not a valid folder name, nor the URL of a PostgreSQL database.
+            InputError: `data` is neither a valid folder name nor the URL of a PostgreSQL database.
         """
         if isinstance(data, Location):
             return data
         if not is_database(data):
             if isinstance(data, str) and _SCHEME.match(data):
                 raise InputError(
-                    f"a folder or the URL of a PostgreSQL database is expected, found one that begins with"
-                    f" {data.partition('//')[0]}//"
+                    "a folder or the URL of a PostgreSQL database (postgresql://…) is expected, found a URL that begins"
+                    f" with {data.partition('//')[0]}//"
                 )
             return cls(usable(data))
         if not isinstance(data, str):
-            raise InputError(f"pass a URL as text, not as a path: {NO_URL}")  # a path has lost a slash
+            raise InputError(f"pass a URL as text, not as a path: {NO_URL}")  # Path turns // into /
         _shown(data)
         return cls(None, data)
 
@@ -69,7 +71,7 @@ class Location:
 
     @property
     def beside(self) -> Path:
-        """The folder for this machine's files about these data.
+        """The folder for files that belong to this data but concern only this machine.
 
         Raises:
             SettingsError: the user's home directory is unknown.
@@ -81,16 +83,16 @@ class Location:
         return state / "databases" / hashlib.blake2b(str(self).encode(), digest_size=12).hexdigest()
 
     def part(self, name: str) -> Location:
-        """Return a part with its own streams: a subfolder, or a tenant of ours in the database."""
+        """Return the location of a part with separate streams: a subfolder, or a tenant that mindstream creates."""
         if self.folder is not None:
             return Location(self.folder / name)
         return replace(self, tenant=self.tenant or f"{OWN}{name}")
 
     def rooms(self, name: str) -> tuple[Location, Location]:
-        """Return the location for data that must not be mixed with users' conversations, and the other location.
+        """Return the location for data that must not be mixed with users' conversations, and the alternative location.
 
-        A folder is used as it is, and a database has a part for such data. A copy of all data goes to the other of
-        the two.
+        For a folder, the first is the folder itself. For a database it is a tenant for such data, and the second is the
+        database without a tenant. A copy of all data is written to the second of the two.
         """
         tenant = replace(self, tenant=self.tenant or f"{OWN}{name}")
         return (self, tenant) if self.folder is not None else (tenant, replace(self, tenant=""))
@@ -99,16 +101,17 @@ class Location:
         """Return the folder, for operations on files.
 
         Raises:
-            InputError: the data are in a database.
+            InputError: the data is in a database.
         """
         if self.folder is None:
             raise InputError(
-                f"this works on folders only, and {self} is a database: `mindstream data copy` copies it to a folder"
+                f"this operation works on folders only, and {self} is a database: copy it to a folder first, by"
+                " `mindstream data copy`"
             )
         return self.folder
 
     def under(self, folder: Path) -> Location:
-        """Return the location with a relative path resolved from a folder."""
+        """Return the location, with a relative path resolved against a folder."""
         return self if self.folder is None else Location(folder / self.folder)
 
     @classmethod
@@ -119,11 +122,11 @@ class Location:
 
 
 AnyData: TypeAlias = str | Path | Location
-"""A folder, a URL, or a location."""
+"""A folder, the URL of a database, or a location."""
 
 
 def is_database(data: str | Path) -> bool:
-    """Return whether it is the URL of a PostgreSQL database; a URL that was made a Path has lost a slash."""
+    """Return whether this is the URL of a PostgreSQL database, even if it was made a Path, which turns // into /."""
     return str(data).lower().startswith(("postgresql:/", "postgres:/"))
 
 
@@ -134,10 +137,10 @@ def _validated(value: object) -> Location:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without secrets. If it only contains an address, it can be used to connect.
+    """Return a URL without secrets. It can be used to connect if the original has no user password or hidden settings.
 
     Raises:
-        InputError: it is not a valid URL; the message does not repeat it, since any part of it may be part of a
+        InputError: the URL is not valid; the message does not repeat the URL, since any part of it may be part of a
             password.
     """
     try:
@@ -155,7 +158,8 @@ def _shown(url: str) -> str:
 
 
 def _is_host(text: str) -> bool:
-    """Return whether it is a host with or without a port (a name, an address, [an IPv6 address]), or empty."""
+    """Return whether a text is a host (a name, an address, or [an IPv6 address]), with or without a port, or is
+    empty."""
     host, bracket, port = text.rpartition("]" if text.startswith("[") else ":")
     if not bracket:
         host, port = text, ""

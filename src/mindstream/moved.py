@@ -1,4 +1,5 @@
-"""Modules that were renamed or moved to other distributions: old names work for one version, with a warning."""
+"""Modules that were renamed or moved to other distributions: the old names work for one more version, with a
+warning."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ MOVED = {
 
 
 class MovedModules:  # no base class: `importlib.abc` takes a third of the import time
-    """Finds modules under their old names; the module that is returned is the one at the new place."""
+    """Import hook that finds modules under their old names and returns the module with the new name."""
 
     def find_spec(
         self,
@@ -63,10 +64,10 @@ class MovedModules:  # no base class: `importlib.abc` takes a third of the impor
         return importlib.machinery.ModuleSpec(fullname, self) if _new_name(fullname) else None  # type: ignore[arg-type]
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """Return the module at the new place.
+        """Return the module with the new name.
 
         Raises:
-            ModuleNotFoundError: its distribution is not installed.
+            ModuleNotFoundError: the distribution that contains it is not installed.
         """
         new = _new_name(spec.name)
         assert new is not None
@@ -77,14 +78,15 @@ class MovedModules:  # no base class: `importlib.abc` takes a third of the impor
                 raise
             wanted = new.partition(".")[0].replace("_", "-")
             raise ModuleNotFoundError(
-                f"{spec.name} is {new} now, in another distribution: pip install {wanted}", name=spec.name
+                f"{spec.name} is now {new}, in another distribution: pip install {wanted}", name=spec.name
             ) from None
         warnings.warn(f"{spec.name} has moved: import {new}", DeprecationWarning, stacklevel=2)
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the module at the new place has been executed; its own spec is restored."""
+        """Do nothing except restoring the module's own spec: the module was executed when it was imported by its new
+        name."""
         module.__spec__ = self._spec
 
 
@@ -96,7 +98,7 @@ def _new_name(name: str) -> str | None:
 
 
 def renamed(module: str, **names: str) -> Callable[[str], Any]:
-    """Return a `__getattr__` for a module: earlier names (old=new) work, with a warning."""
+    """Return a `__getattr__` for a module that accepts earlier names (old=new), with a warning."""
 
     def get(name: str) -> Any:
         if name not in names:
@@ -108,7 +110,7 @@ def renamed(module: str, **names: str) -> Callable[[str], Any]:
 
 
 def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
-    """Return a class decorator: earlier names of arguments (old=new) work, with a warning, also as attributes."""
+    """Return a class decorator that accepts earlier names (old=new) of arguments and attributes, with a warning."""
 
     def decorate(cls: type[T]) -> type[T]:
         made: Callable[..., None] = cls.__init__
@@ -128,4 +130,4 @@ def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
     return decorate
 
 
-sys.meta_path.insert(0, MovedModules())  # an old folder that still holds bytecode would be found as a package
+sys.meta_path.insert(0, MovedModules())  # first: an old folder with bytecode left in it would be found as a package

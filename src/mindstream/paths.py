@@ -1,4 +1,4 @@
-"""User-supplied paths, and bounded reading of short text files that never blocks."""
+"""Check paths that users name, and read short text files with a size limit and without blocking."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?(/|$)|%\w+%")
 
 
 def variable(name: str) -> str:
-    """Return the text of an environment variable; "" if it is unset or blank.
+    """Return the value of an environment variable; "" if it is unset or blank.
 
-    White space, a byte order mark and one pair of quotation marks around the text are removed: env files of Docker
-    and systemd, and `set` of Windows, pass them on.
+    White space, a byte order mark and one pair of quotation marks around the value are removed, because env files of
+    Docker and systemd, and `set` of Windows, include them in the value.
     """
     text = os.environ.get(name, "").strip().strip(_MARKS).strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
@@ -34,36 +34,40 @@ def usable(path: str | Path) -> Path:
     """Return a path with its `~` expanded.
 
     Raises:
-        InputError: it is not a valid path.
+        InputError: the text is not a valid path.
     """
     if not str(path).strip(" \t\r\n" + _MARKS):
         raise InputError("the name of a file or folder is expected, found an empty text")
     if _VARIABLE.match(str(path)):
-        raise InputError(f"{str(path)!r} begins with a variable, which is not filled in here: write the path itself")
+        raise InputError(
+            f"{str(path)!r} begins with a variable, and variables in paths are not replaced: write the full path"
+        )
     if "\0" in str(path):
-        raise InputError(f"{str(path)!r} cannot be a path: it holds a NUL character")
+        raise InputError(f"{str(path)!r} cannot be a path: it contains a NUL character")
     try:
         path = Path(path).expanduser()
     except RuntimeError:
-        raise InputError(f"{str(path)!r} begins in the home directory of an unknown user") from None
+        raise InputError(
+            f"{str(path)!r} begins with the home directory of an unknown user: write the full path"
+        ) from None
     if len(os.fsencode(path)) > MAX_PATH_BYTES or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in path.parts):
         raise InputError(f"{str(path)[:60]!r}… is too long for a path")
     return path
 
 
 def is_path(text: str) -> bool:
-    """Return whether a text that could also be a name means a path: it contains a slash, or only dots."""
+    """Return whether a text that may be a name or a path is a path: it contains a slash, or is "." or ".."."""
     return text in (".", "..") or any(each in text for each in (os.sep, os.altsep) if each)
 
 
 def as_path(path: Path) -> str:
-    """Return a path as text that `is_path` recognises: `Path("./mine")` alone has lost its slash."""
+    """Return a path as text that `is_path` recognises: str(Path("./mine")) is "mine", so "./" is added again."""
     text = str(path)
     return text if is_path(text) else f"{os.curdir}{os.sep}{text}"
 
 
 def is_odd(path: Path) -> bool:
-    """Return whether a path is neither a file nor a folder: opening a pipe could block forever."""
+    """Return whether a path exists and is neither a file nor a folder, such as a pipe, which could block for ever."""
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -80,7 +84,8 @@ def home() -> Path | None:
 
 
 def own_folder(setting: str, usual: str) -> Path | None:
-    """Return the user's folder for a purpose: the one in a variable, or the default in the home directory."""
+    """Return the user's folder for a purpose: the variable `setting` names its parent, by default `usual` in the home
+    directory. None: the home directory is unknown."""
     named = Path(variable(setting))
     place = named if named.is_absolute() else (own / usual if (own := home()) else None)
     return place / "mindstream" if place else None
@@ -90,7 +95,7 @@ def read_text(path: Path, most: int) -> str:
     """Return the text of a file of at most `most` bytes.
 
     Raises:
-        InputError: it cannot be read (see `read_bytes`), or is not UTF-8, UTF-16 or UTF-32; the message continues
+        InputError: the file cannot be read (see `read_bytes`), or is not UTF-8, UTF-16 or UTF-32; the message continues
             after the file's name.
     """
     return decode_utf(read_bytes(path, most))
@@ -100,7 +105,7 @@ def read_bytes(path: Path, most: int) -> bytes:
     """Return the content of a file of at most `most` bytes.
 
     Raises:
-        InputError: it cannot be read, is not a regular file (a pipe or device could block or never end), or is
+        InputError: the file cannot be read, is not a regular file (a pipe or device could block or never end), or is
             larger; the message continues after the file's name.
     """
     try:
@@ -123,7 +128,7 @@ def write_text(file: Path, text: str) -> None:
     """Write a file, replacing it if it exists.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     try:
         file.write_text(text, "utf-8")

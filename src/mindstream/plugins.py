@@ -1,4 +1,4 @@
-"""What a package adds to mindstream: roles of models, kinds of events, operations, commands, pages.
+"""Plugins: packages that add roles of models, kinds of events, operations, commands or pages to mindstream.
 
 A distribution joins by an entry point of the group `mindstream.plugins` that names a `Plugin`:
 
@@ -7,7 +7,7 @@ A distribution joins by an entry point of the group `mindstream.plugins` that na
 
     PLUGIN = Plugin("garden", roles=(Role("gardener", "says what to plant"),))
 
-The module that holds it should import nothing heavy: it is loaded by every command.
+The module that defines it should not import slow modules, because every command loads it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A purpose for which models are asked; each can be given a model of its own.
+    """A purpose for which models are called, such as `talker`. The user can choose a model for each role.
 
     Attributes:
-        does: what its model is asked for, in a few words.
-        otherwise: the roles whose models answer for it when it has none, the first configured one of them; then the
-            default model.
+        does: what the model of this role does, in a few words.
+        otherwise: roles whose model is used if no model is set for this one: the first of them with a model; if there
+            is none, the default model.
     """
 
     name: str
@@ -41,14 +41,14 @@ def _no_events() -> Iterable[type]:
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A part of mindstream, or of another distribution, as the core sees it.
+    """The additions of one package to the core.
 
     Attributes:
-        roles: its roles; several plugins may name the same role.
+        roles: the roles of models that it uses; several plugins may define the same role.
         events: imports and returns its event classes (see log/events).
         operations: names of the modules that declare its operations (see service/operations/table).
-        commands: command or group -> (help text, names of the modules whose `app` holds the commands); an existing
-            group is extended, and its help text stays.
+        commands: by command or group: the help text, then the names of the modules whose `app` contains the commands.
+            An existing group is extended and keeps its help text.
         pages: adds pages to the application that `mindstream serve` runs with --studio.
     """
 
@@ -75,16 +75,16 @@ CORE = Plugin(
     ),
 )
 SHIPPED = ("coach", "planning", "life", "sharing", "service.chat")
-"""The packages of mindstream itself that hold a PLUGIN."""
+"""The packages of mindstream itself that define a PLUGIN."""
 _plugins: dict[str, Plugin] = {}
 _roles: dict[str, Role] = {}
 
 
 def register(*plugins: Plugin) -> None:
-    """Add plugins; those that are shipped and those of entry points are added without it.
+    """Add plugins. Shipped plugins and those of entry points are added automatically.
 
     Raises:
-        ValueError: there is another plugin of that name.
+        ValueError: another plugin has the same name.
     """
     if not _plugins:
         _load()
@@ -100,13 +100,14 @@ def registered() -> tuple[Plugin, ...]:
 
 
 def roles() -> dict[str, Role]:
-    """Return the roles of all plugins; where several name one, the first."""
+    """Return the roles of all plugins by name. If several plugins define a role, the first definition counts."""
     registered()
     return dict(_roles)
 
 
 def stand_by(role: str) -> tuple[str, ...]:
-    """Return a role, then the roles whose models answer for it when it has none of its own."""
+    """Return the roles whose model may be used for a role, in this order: the role itself, then its `otherwise`
+    roles."""
     registered()
     known = _roles.get(role)
     return (role, *known.otherwise) if known is not None else (role,)
@@ -125,6 +126,6 @@ def _load() -> None:
 
 def _add(plugin: Plugin) -> None:
     if _plugins.setdefault(plugin.name, plugin) is not plugin:
-        raise ValueError(f"there are two plugins named {plugin.name!r}")
+        raise ValueError(f"two different plugins are named {plugin.name!r}: rename one of them")
     for role in plugin.roles:
         _roles.setdefault(role.name, role)

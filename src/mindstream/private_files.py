@@ -10,10 +10,10 @@ FILE, FOLDER = 0o600, 0o700
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder and its missing parents; an existing folder is not changed.
+    """Create a folder and its missing parents, accessible to their owner only; an existing folder is not changed.
 
     Raises:
-        OSError: it cannot be created.
+        OSError: the folder cannot be created.
     """
     if not folder.is_dir():
         make_private_folder(folder.parent)
@@ -21,20 +21,20 @@ def make_private_folder(folder: Path) -> None:
 
 
 def append_private(path: Path) -> TextIOWrapper:
-    """Open a text file for appending; a new file can be read only by its owner.
+    """Open a text file for appending; a new file is readable by its owner only.
 
     Raises:
-        OSError: it cannot be opened, or is a FIFO without a reader, which would block.
+        OSError: the file cannot be opened, or is a FIFO without a reader, which would block.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
     return os.fdopen(os.open(path, flags, FILE), "a", encoding="utf-8")
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a new file that only its owner can read.
+    """Write a new file that is readable by its owner only.
 
     Raises:
-        OSError: it cannot be written, or exists already.
+        OSError: the file exists already, or cannot be written.
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE), "wb") as file:
         file.write(data)

@@ -1,7 +1,7 @@
-"""Redaction of inbound text; off until it is switched on (text/personal).
+"""Redaction of personal data in inbound text; off unless it is switched on (text/personal).
 
-Every entry point for text from users, files and tools calls it first. So redacted data reach neither the log
-nor the memory, a model, a trace or a page. A mark in its place names the kind: [email].
+Every entry point for text from users, files and tools calls this module first, so redacted data reaches neither the log
+nor the memory, a model, a trace or a page. A mark in its place names the kind of data, such as [email].
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 IN_THREAD_FROM = 2_000
-"""Texts of fewer characters are processed at once, longer ones in a thread."""
+"""Minimum number of characters of texts that are redacted in a thread; shorter texts are redacted directly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """A redacted text; `taken`: number of redactions by kind, without the redacted words."""
+    """A redacted text. `taken`: the number of redacted items by kind; it does not contain the items."""
 
     text: str
     taken: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Return the redactions in words."""
+        """Return the counts as text, as in: 2 email, 1 phone."""
         return ", ".join(f"{count} {kind}" for kind, count in sorted(self.taken.items()))
 
 
 class Redactor(Protocol):
-    """Finds personal data in texts."""
+    """Finds and replaces personal data in texts."""
 
     def clean(self, text: str) -> Cleaned:
-        """Return a text with marks in place of its matches."""
+        """Return the text with a mark in place of each item of personal data."""
 
 
 _redactor: Redactor | None = None
 
 
 def switch_on(redactor: Redactor | None) -> None:
-    """Set the redactor of this process; None: off."""
+    """Set the redactor of this process; None switches redaction off."""
     global _redactor
     _redactor = redactor
 
@@ -48,12 +48,12 @@ def is_on() -> bool:
 
 
 def clean(text: str) -> Cleaned:
-    """Return a text after redaction."""
+    """Return a text after redaction; unchanged if redaction is off."""
     return Cleaned(text) if _redactor is None or not text else _redactor.clean(text)
 
 
 def clean_within(value: Any) -> Any:
-    """Return a JSON value with all of its texts redacted; keys stay."""
+    """Redact all texts in a JSON value; the keys of objects stay unchanged."""
     match value:
         case str():
             return clean(value).text
@@ -65,7 +65,7 @@ def clean_within(value: Any) -> Any:
 
 
 async def cleaned(text: str) -> Cleaned:
-    """Redact a text without blocking the event loop if it is long."""
+    """Redact a text, in a thread if it is long, so that the event loop is not blocked."""
     if _redactor is None or len(text) <= IN_THREAD_FROM:
         return clean(text)
     from asyncio import to_thread

@@ -1,9 +1,9 @@
-"""Settings from flags, the environment, one TOML file, and defaults, in this order.
+"""Settings from flags, the environment, one TOML file, and defaults; earlier sources take precedence.
 
-The file is the one that --settings or MINDSTREAM_SETTINGS names, else ~/.config/mindstream/settings.toml. Its keys
-are the fields of `Settings`; relative paths in it start from its folder. A mindstream.toml in the working directory
-is read only if it is named: otherwise the author of a downloaded folder could choose the model that gets the
-conversation, and its prompts.
+The file is the one that --settings or MINDSTREAM_SETTINGS names, otherwise ~/.config/mindstream/settings.toml. Its keys
+are the fields of `Settings`; relative paths in it are resolved against its folder. A mindstream.toml in the working
+directory is read only if the user names it: otherwise the author of a downloaded folder could choose the prompts and
+the model that receives the conversation.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ DEFAULT, RULES = "default", "rules"
 SECONDS = Field(gt=0, allow_inf_nan=False)
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"
-"""A settings file in the working directory; see `Chosen.unread`."""
+"""Name of a settings file in the working directory, which is not read by itself; see `Chosen.unread`."""
 MAX_BYTES = 100_000
 """Maximum size of a settings file."""
 OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBHOOK_SECRET"})
 TABLES = ("memory", "context", "patience_s")
-"""Fields that an environment variable may set as JSON."""
+"""Fields whose environment variable may contain JSON."""
 MAX_COUNT = 10**15
-"""Maximum of a whole number."""
+"""Maximum value of a whole number."""
 EXPECTED: Mapping[str, str] = {
-    "float_parsing": "a number without a unit is expected, as 30 or 2.5",
-    "float_type": "a number is expected, as 30 or 2.5",
-    "int_parsing": "a whole number without a unit is expected, as 4096",
-    "int_from_float": "a whole number is expected, as 4096",
-    "int_type": "a whole number is expected, as 4096",
+    "float_parsing": "a number without a unit is expected, such as 30 or 2.5",
+    "float_type": "a number is expected, such as 30 or 2.5",
+    "int_parsing": "a whole number without a unit is expected, such as 4096",
+    "int_from_float": "a whole number is expected, such as 4096",
+    "int_type": "a whole number is expected, such as 4096",
     "bool_parsing": "true or false is expected",
     "bool_type": "true or false is expected",
     "finite_number": "a finite number is expected",
@@ -58,12 +58,12 @@ EXPECTED: Mapping[str, str] = {
     "dict_type": "a table is expected",
     "path_type": "a path is expected",
 }
-"""The expected value, by the type of Pydantic's error."""
+"""The expected value for an error message, by the type of Pydantic's error."""
 
 
 def _data() -> Location:
     if (folder := own_folder("XDG_DATA_HOME", ".local/share")) is None:
-        raise SettingsError("your home directory is unknown, so say --data DIR")
+        raise SettingsError("your home directory is unknown: name a data folder with --data DIR")
     return Location(folder)
 
 
@@ -72,18 +72,19 @@ class Settings(BaseModel):
 
     Attributes:
         data: a folder, or the URL of a PostgreSQL database.
-        model: the model of every role that `roles` does not name; without either, the rule-based default answers.
-        fallback: the model that answers if another one fails: `rules`, or a model; none unless it is set.
-        patience_s: timeout until a model's first word and between two, for all models or by name; by default one
-            minute and half a minute, for models on this machine five minutes and two.
+        model: the model of every role that `roles` does not name; without either, rules answer in place of a model.
+        fallback: the model that answers if another model fails: `rules`, or a model's name; "": no fallback.
+        patience_s: timeout, in seconds, for a model's first word and between two words, for all models or by model
+            name.
+            Default: 60 for the first word and 30 between words; 300 and 120 for models on this machine.
         prompts: a folder with the user's own prompt texts.
-        context: size of a model's window in tokens, for all models or by name; longer requests are cut.
-        keep_prompts: store prompts and replies in the log, verbatim, next to their costs.
+        context: size of a model's window in tokens, for all models or by model name; longer requests are shortened.
+        keep_prompts: store prompts and replies verbatim in the log, next to their costs.
         reranker: the second stage of recall: none, model, cross:NAME.
-        embedder: embeds new memories; a memory with vectors keeps its own embedder, unless this is set.
+        embedder: embeds new memories. A memory with vectors uses the embedder that made them, unless this is set.
         memory: how memories recall, and whether they decay (see memory/policy): retention, base, cap_s, …
-        timezone: the user's time zone, as Europe/Berlin; "": that of this machine in `chat`, otherwise unknown.
-        deadline_s: how long the Talker waits for the Reasoner before it answers without it.
+        timezone: the user's time zone, such as Europe/Berlin; "": that of this machine in `chat`, otherwise unknown.
+        deadline_s: maximum time, in seconds, that the Talker waits for the Reasoner before it answers without it.
         budget_calls, budget_tokens, budget_usd: limits of model usage: of a life in total, otherwise of one command.
         redact: the redactor of personal data in inbound text (text/personal); "": none.
     """
@@ -120,27 +121,27 @@ class Settings(BaseModel):
 
     @property
     def models(self) -> dict[str, str]:
-        """The models by role; the default first if there is one."""
+        """The models by role; if a default model is set, it is first."""
         named = {DEFAULT: self.model} if self.model else {}
         return named | self.roles or {DEFAULT: RULES}
 
     @property
     def named_embedder(self) -> str | None:
-        """The embedder if one is set; None: each memory's own (memory/recall/embedding)."""
+        """The embedder that the user has set; None: each memory uses its own (memory/recall/embedding)."""
         return self.embedder if "embedder" in self.model_fields_set else None
 
     @property
     def only_stand_ins(self) -> bool:
-        """Whether no role has a model."""
+        """Whether all roles are answered by rules and no role has a model."""
         return set(self.models.values()) == {RULES}
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings, and the source of each that is not a default: a flag, a variable, or a file.
+    """The settings, with the source of each value that is not a default: a flag, an environment variable, or a file.
 
     Attributes:
-        unread: a settings file in the working directory that was not read.
+        unread: a settings file in the working directory that exists but was not read.
     """
 
     settings: Settings
@@ -150,7 +151,7 @@ class Chosen:
 
 
 def choose(flags: Mapping[str, object] | None = None) -> Chosen:
-    """Collect the settings; a flag that is None was not given.
+    """Combine the settings of all sources; a flag that is None was not given.
 
     Raises:
         SettingsError: a value is invalid; the message names its source.
@@ -169,7 +170,7 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
         values |= layer
         origins |= {name: origin(name) for name in layer if name != "roles"}
         table = _table(layer, origin("roles"))
-        if DEFAULT in table:  # naming a model sets all roles, also those that a lower layer sets
+        if DEFAULT in table:  # a default model replaces all models by role that sources of lower precedence set
             values["model"], roles = table.pop(DEFAULT), {}
             origins["model"] = origin("model" if "model" in layer else "roles")
             origins = {name: where for name, where in origins.items() if not name.startswith("roles")}
@@ -181,12 +182,13 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
 
 
 def flag_of(name: str) -> str:
-    """Return the flag that sets a field."""
+    """Return the command-line flag that sets a field."""
     return "--" + {"roles": "role"}.get(name, name.removesuffix("_s")).replace("_", "-")
 
 
 def settings_file() -> Path | None:
-    """Return the settings file: the named one, else the user's own; None if there is none."""
+    """Return the settings file: the one that the user names, otherwise the user's default file; None if there is
+    none."""
     if named := variable(FILE_VARIABLE):
         with _naming(f"--settings or {FILE_VARIABLE}"):
             return usable(named)
@@ -195,37 +197,35 @@ def settings_file() -> Path | None:
 
 
 def unknown_variables() -> dict[str, str]:
-    """Return environment variables with our prefix that are not settings, each with a similar setting or ""."""
+    """Return environment variables that begin with MINDSTREAM_ and are not settings, each with a similar name or ""."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name not in known)
     return {name: next(iter(difflib.get_close_matches(name.upper(), known, 1, 0.85)), "") for name in unknown}
 
 
 def role(text: str, origin: str = "--role") -> tuple[str, str]:
-    """Parse `ROLE=MODEL`.
+    """Parse `ROLE=MODEL` into role and model.
 
     Raises:
-        SettingsError: it has another form.
+        SettingsError: the text has another form.
     """
     name, equals, model = text.partition("=")
     if not (equals and name.strip() and model.strip()):
-        raise SettingsError(
-            f"{origin}: a role is set by ROLE=MODEL, as in talker=openai:gpt-5-mini, not by {shown(text)}"
-        )
+        raise SettingsError(f"{origin}: ROLE=MODEL is expected, such as talker=openai:gpt-5-mini, found {shown(text)}")
     return name.strip(), model.strip()
 
 
 def shown(value: object) -> str:
-    """Format a value for an error message: shortened, and without the password of a URL."""
+    """Format a value for an error message: at most 80 characters, without the password of a URL."""
     text = re.sub(r"//[^/@\s]*@", "//***@", repr(value) if isinstance(value, str) else str(value))
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a table from a JSON object's entries (`object_pairs_hook`).
+    """Build a dictionary from the entries of a JSON object (for `object_pairs_hook`).
 
     Raises:
-        KeyError: a key occurs twice.
+        KeyError: a key occurs twice; the error contains the key.
     """
     table = dict(pairs)
     if len(table) < len(pairs):
@@ -235,12 +235,13 @@ def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tidied(layer: Mapping[str, Any], origin: Callable[[str], str]) -> dict[str, Any]:
-    """Strip texts of a layer, since scripts with CRLF leave white space there.
+    """Strip white space from the texts of one source, because scripts with CRLF line ends leave it there.
 
-    An empty text switches off a setting that is off by default; in a file it leaves a setting without a default unset.
+    An empty text switches a setting off if it is off by default. A setting whose default is None stays unset, unless a
+    flag gives the empty text.
 
     Raises:
-        SettingsError: an empty text is given for a setting that always has a value.
+        SettingsError: an empty text is given for any other setting.
     """
     tidied: dict[str, Any] = {}
     for name, value in layer.items():
@@ -251,7 +252,9 @@ def _tidied(layer: Mapping[str, Any], origin: Callable[[str], str]) -> dict[str,
         if text == "" and usual is None and not origin(name).startswith("--"):
             continue
         if text == "" and usual != "" and name != "roles":
-            raise SettingsError(f"{_place(name, origin(name))}: a value is expected, found an empty text; leave it out")
+            raise SettingsError(
+                f"{_place(name, origin(name))}: a value is expected, found an empty text; remove it to use the default"
+            )
         tidied[name] = value if text is None else text
     return tidied
 
@@ -270,17 +273,17 @@ def _of_environment() -> dict[str, Any]:
 
 
 def _of_json(text: str, where: str) -> Any:
-    """Parse a variable as JSON.
+    """Parse an environment variable as JSON.
 
     Raises:
-        SettingsError: it is invalid, or a key occurs twice.
+        SettingsError: the JSON is invalid, or a key occurs twice.
     """
     try:
         return json.loads(text, object_pairs_hook=one_each)
     except KeyError as error:
-        raise SettingsError(f"{where}: the key {error} is there twice") from None
+        raise SettingsError(f"{where}: the key {error} occurs twice; remove one") from None
     except (ValueError, RecursionError):
-        raise SettingsError(f"{where}: {shown(text)} is not JSON") from None
+        raise SettingsError(f"{where}: valid JSON is expected, found {shown(text)}") from None
 
 
 def _of_file(file: Path) -> dict[str, Any]:
@@ -291,12 +294,12 @@ def _of_file(file: Path) -> dict[str, Any]:
     except RecursionError:
         raise SettingsError(f"the settings file {file} is nested too deeply") from None
     except ValueError as error:
-        why = str(error).replace("Cannot overwrite a value", "a key is there twice")
-        raise SettingsError(f"the settings file {file} is not TOML: {why}") from None
+        why = str(error).replace("Cannot overwrite a value", "a key occurs twice")
+        raise SettingsError(f"the settings file {file} is not valid TOML: {why}") from None
     for name in found:
         if name not in Settings.model_fields:
             near = difflib.get_close_matches(name, Settings.model_fields, 1)
-            advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(Settings.model_fields)}"
+            advice = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(Settings.model_fields)}"
             raise SettingsError(f"{file}: unknown key {name!r}; {advice}")
     if isinstance(found.get("data"), str):
         with _naming(f"{file}: data"):
@@ -311,7 +314,7 @@ def _of_file(file: Path) -> dict[str, Any]:
 
 
 def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
-    """Return the models that a layer names, by role."""
+    """Return the models that one source sets, by role, the default model first."""
     roles = layer.get("roles", {})
     if isinstance(roles, str) and roles.lstrip().startswith("{"):
         roles = _of_json(roles, origin)
@@ -322,9 +325,9 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
         roles = dict(pairs)
         if len(roles) < len(pairs):
             twice = next(name for name, model in pairs if roles[name] != model)
-            raise SettingsError(f"{origin}: the role {twice!r} is given two models; name it once")
+            raise SettingsError(f"{origin}: the role {twice!r} has two models; name it once")
     if not (isinstance(roles, dict) and all(isinstance(model, str) and model.strip() for model in roles.values())):
-        raise SettingsError(f"{origin}: roles is a table from role to the name of a model, not {shown(roles)}")
+        raise SettingsError(f"{origin}: a table from role to model name is expected, found {shown(roles)}")
     for name in roles:
         if name not in (*plugins.roles(), DEFAULT):
             near = difflib.get_close_matches(name, (*plugins.roles(), DEFAULT), 1)
@@ -342,7 +345,7 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
             settings = Settings.model_validate(values)
     except ValidationError as error:
         by_name = {}
-        for found in error.errors(include_url=False):  # for a union, the error about the type of the value
+        for found in error.errors(include_url=False):  # for a union, keep the error about the type that the value has
             name = str(found["loc"][0])
             if name not in by_name or isinstance(values[name], dict):
                 by_name[name] = found
@@ -361,7 +364,7 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
 
 
 def _finding(found: ErrorDetails, origins: Mapping[str, str]) -> str:
-    """Describe an invalid value: its place, the expected value, and the value found."""
+    """Describe an invalid value: where it is set, what was expected, and what was found."""
     name = str(found["loc"][0])
     inner = [str(each) for each in found["loc"][1:] if not str(each).startswith(("constrained-", "dict["))]
     where = ".".join([_place(name, origins.get(name, name)), *inner])
@@ -372,7 +375,7 @@ def _finding(found: ErrorDetails, origins: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def _naming(where: str) -> Iterator[None]:
-    """Turn an InputError into a SettingsError that names the place of the value."""
+    """Turn an InputError into a SettingsError that begins with `where`."""
     try:
         yield
     except InputError as error:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 Z = 1.959964
-"""Standard deviations of a 95 % interval."""
+"""Half-width of a 95 % interval of a normal distribution, in standard deviations."""
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
@@ -25,11 +25,11 @@ T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
-"""Standard deviations of a 95 % interval of a mean, by degrees of freedom from 1 on."""
+"""Half-width of a 95 % interval of a mean, in standard errors, by degrees of freedom from 1 on."""
 
 
 def student(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of a mean; infinite for fewer than two values."""
+    """Return the 95 % interval of a mean (Student's t); infinite for fewer than two values."""
     n = len(values)
     if n < 2:
         return -math.inf, math.inf
@@ -39,14 +39,19 @@ def student(values: Sequence[float]) -> tuple[float, float]:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the exact two-sided p value, given how many pairs only the first, and only the second, got right."""
+    """Return the exact two-sided p value of McNemar's test.
+
+    Args:
+        only_first: number of pairs that only the first of two systems got right.
+        only_second: number of pairs that only the second got right.
+    """
     n, fewer = only_first + only_second, min(only_first, only_second)
     total: int = 2**n
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / total)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Return p values corrected for their number (step-down, monotone, at most 1)."""
+    """Return p values corrected for multiple tests (Holm's step-down method; monotone, at most 1)."""
     order = sorted(range(len(ps)), key=lambda at: ps[at])
     mended, highest = [0.0] * len(ps), 0.0
     for place, at in enumerate(order):

@@ -10,12 +10,12 @@
         for piece in bot.stream("What could I cook tonight?"):
             print(piece, end="", flush=True)
 
-    solution = wait(Planner(models="openai:gpt-5-mini", tools=[…]).solve("…"))  # everything else
+    solution = wait(Planner(models="openai:gpt-5-mini", tools=[…]).solve("…"))  # any other coroutine
 
-Each method takes and returns what the asynchronous one does. All work runs on one event loop in a background thread.
-Calls may come from any thread; each blocks only its caller. Limits: not from within an event loop's thread (use the
-asynchronous classes there), and not from a tool or `approve=` function that this loop runs. Ctrl-C cancels the call. A
-process that forks opens its memories again.
+Each method takes and returns the same as the asynchronous one. All work runs on one event loop in a background thread.
+Calls may come from any thread; a call blocks only its caller. Two places cannot call these classes: a thread that runs
+an event loop (use the asynchronous classes there), and a tool or `approve=` function that the background loop runs.
+Ctrl-C cancels the call. A process that forks must open its memories again.
 """
 
 from __future__ import annotations
@@ -47,21 +47,23 @@ END = object()
 
 
 def wait(work: Coroutine[Any, Any, R]) -> R:
-    """Run a coroutine of mindstream on the background loop, and return its result; the calling thread waits.
+    """Run a coroutine of mindstream on the background loop and return its result; the calling thread waits.
 
     Raises:
-        InputError: the calling thread runs an event loop, which would stand still.
+        InputError: the calling thread runs an event loop, which would be blocked.
     """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return loop.wait(work)
     work.close()
-    raise InputError("mindstream.sync was called where an event loop runs: await the same method of mindstream there")
+    raise InputError(
+        "mindstream.sync cannot be called in a thread that runs an event loop: await the asynchronous method there"
+    )
 
 
 def waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> Callable[Concatenate[Any, P], R]:
-    """Make a method that waits of one that is awaited."""
+    """Turn an asynchronous method into one that blocks until it has its result."""
 
     @wraps(method)
     def waiting(self: Blocking[Any], /, *args: P.args, **more: P.kwargs) -> R:
@@ -71,7 +73,7 @@ def waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> Call
 
 
 def iterates(method: Callable[Concatenate[Any, P], AsyncIterator[R]]) -> Callable[Concatenate[Any, P], Iterator[R]]:
-    """Make a method that yields of one that yields asynchronously; leaving the loop ends that one too."""
+    """Turn a method that yields asynchronously into one that yields; ending the iteration also ends the inner one."""
 
     @wraps(method)
     def iterating(self: Blocking[Any], /, *args: P.args, **more: P.kwargs) -> Iterator[R]:
@@ -90,14 +92,14 @@ def iterates(method: Callable[Concatenate[Any, P], AsyncIterator[R]]) -> Callabl
 
 
 class Blocking(Generic[T]):
-    """An object of mindstream that is opened and used from threads."""
+    """An asynchronous object of mindstream, opened and used from threads without an event loop."""
 
     def __init__(self, opening: AbstractAsyncContextManager[T]) -> None:
         self._opening, self._inner = opening, None  # type: tuple[AbstractAsyncContextManager[T], T | None]
 
     @property
     def inner(self) -> T:
-        """The asynchronous object behind it.
+        """The asynchronous object that does the work.
 
         Raises:
             InputError: it is not open.
@@ -129,7 +131,7 @@ M = memories.Memory
 
 
 class Memory(Blocking[memories.Memory]):
-    """All that is remembered under one name, for programs without asyncio. It needs no language model and no service.
+    """The memory of one user, for programs without asyncio. It needs neither a language model nor a service.
 
         with Memory("data", "ann") as memory:  # a folder, and whose memory it is
             note = memory.retain("Anna is allergic to peanuts.")
@@ -178,7 +180,7 @@ class ChatBot(Blocking[chat_bot.ChatBot]):
             for piece in bot.stream("What could I cook tonight?"):
                 print(piece, end="", flush=True)
 
-    `help(mindstream.ChatBot)` says what it does: memory, tools, approval.
+    `help(mindstream.ChatBot)` describes its memory, tools and approval.
 
     Args:
         data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
@@ -221,12 +223,12 @@ class ChatBot(Blocking[chat_bot.ChatBot]):
 
     @property
     def memory(self) -> Memory:
-        """All that is remembered of the user."""
+        """The memory of the bot's user."""
         found = Memory.__new__(Memory)
         found._inner = self.inner.memory
         return found
 
     @property
     def session(self) -> str:
-        """The name of this conversation; `session=` continues it."""
+        """The name of this conversation; pass it as `session=` to continue the conversation."""
         return self.inner.session

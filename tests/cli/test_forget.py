@@ -111,9 +111,9 @@ def test_a_part_of_a_message_can_be_forgotten(kept: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        ([], "say what is to be forgotten: ids of records, a subject, a session, or a span of time"),
+        ([], "name what is to be forgotten: ids of records, a subject, a session, or a span of time"),
         (["nobody0001"], "there is no record 'nobody0001'"),
-        (["--since", "soon"], "a text as 2026-11-20 or 2026-11-20T21:30+01:00 is expected, not 'soon'"),
+        (["--since", "soon"], "a text such as 2026-11-20 or 2026-11-20T21:30+01:00 is expected, not 'soon'"),
         (["--about", "tram", "--user", "bob", "--yes"], "there is no user 'bob'"),
     ],
 )

@@ -22,7 +22,7 @@ MISTAKES = [
     (["chat", "--user", "a\tb"], "user 'a\\tb'"),
     (["chat", "--deadline", "soon"], "--deadline"),
     (["chat", "--record", "nowhere/calls.jsonl"], "cannot be written"),
-    (["chat", "--data", "/proc/nowhere"], "cannot be made"),
+    (["chat", "--data", "/proc/nowhere"], "cannot be created"),
     (["chat", "--nothing"], "no such option"),
     (["whistle"], "no such command"),
     (["memory", "recall", "noise", "--data", "nowhere"], "no memory in nowhere"),
@@ -58,7 +58,7 @@ def test_a_locked_database_is_reported(folder: Path) -> None:
     run("chat", "--data", folder, said="hello")
     with contextlib.closing(sqlite3.connect(folder / "mindstream.db", isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
-        assert "another program has held it" in mistaken(run("chat", "--data", folder, said="hello"))
+        assert "another program has locked it" in mistaken(run("chat", "--data", folder, said="hello"))
 
 
 @pytest.fixture

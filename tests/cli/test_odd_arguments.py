@@ -17,7 +17,7 @@ LONG, HUGE = "b" * 300, "9" * 30
 ODD = [
     (["chat", "--pack", LONG], "no pack 'bbb"),
     (["chat", "--pack", "a\x1b]0;evil\x07b\u202e"], r"no pack 'a\x1b]0;evil\x07b\u202e'"),
-    (["chat", "--pack", "~nosuchuser/x"], "--pack: '~nosuchuser/x' begins in the home directory of an unknown user"),
+    (["chat", "--pack", "~nosuchuser/x"], "--pack: '~nosuchuser/x' begins with the home directory of an unknown user"),
     (["chat", "--data", "d" * 10_000], "--data: 'ddd"),
     (["chat", "--record", "pipe"], "the recording pipe cannot be written: it is not a regular file"),
     (["chat", "--settings", "/dev/zero"], "the settings file /dev/zero is not a regular file"),

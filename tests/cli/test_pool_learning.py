@@ -49,7 +49,7 @@ def test_recall_names_the_version_and_train_reports_the_check(where: tuple[str |
     assert (told["number"], told["parent"]) == (2, 1) and told["basis"] == "stand-in"
     assert "version 3, after version 2: " in run("pool", "train", "verse", *where).out
     other = run("pool", "recall", "verse", "x", "--embedder", OTHER, *where)
-    assert f"were made by {EMBEDDER}, and it was opened with {OTHER}" in other.err
+    assert f"were made by {EMBEDDER}, but it was opened with {OTHER}" in other.err
 
 
 def test_the_curve_is_output_as_text_json_and_svg(where: tuple[str | Path, ...], tmp_path: Path) -> None:

@@ -41,6 +41,6 @@ def test_events_of_plugins_are_registered_and_duplicate_names_refused(monkeypatc
     garden = Plugin("garden", events=lambda: (Ripened,))
     plugins.register(garden)
     assert every_kind()["ripened"] is Ripened
-    with pytest.raises(ValueError, match="two plugins named 'garden'"):
+    with pytest.raises(ValueError, match="two different plugins are named 'garden'"):
         plugins.register(Plugin("garden"))
     every_kind().pop("ripened")

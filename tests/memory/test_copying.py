@@ -104,13 +104,13 @@ async def test_a_copy_needs_an_empty_target_and_a_failed_copy_leaves_nothing(
         with pytest.raises(StorageError, match="differs from the source"):
             copy_data(source, target)
     monkeypatch.undo()
-    with pytest.raises(InputError, match=r"postgresql://mind@.* is not empty"):
+    with pytest.raises(InputError, match=r"postgresql://mind@.* already contains data"):
         copy_data(str(tmp_path / "there"), url)
     copy_data(url, str(tmp_path / "broken"))
-    with pytest.raises(InputError, match="is not empty"):
+    with pytest.raises(InputError, match="already contains data"):
         copy_data(url, str(tmp_path / "broken"))
     for pair in ((str(tmp_path), str(tmp_path)), (url, url)):
-        with pytest.raises(InputError, match="one of the two"):
+        with pytest.raises(InputError, match="one location must be"):
             copy_data(*pair)
     async with PostgresStore(url, "acme") as store:  # row-level security is active again
         assert await store.owners([each.id for each in await _notes(tmp_path / "there")]) == {}
@@ -139,4 +139,4 @@ def test_data_copy_prints_the_copied_rows(tmp_path: Path, capsys: pytest.Capture
     assert "records" in out and "1399" in out
     assert edge.run([*words, "--json"]) != 0
     out, err = capsys.readouterr()
-    assert "not empty" in err and "secret" not in err + out
+    assert "already contains data" in err and "secret" not in err + out

@@ -57,7 +57,7 @@ async def test_a_replacement_may_change_every_field_or_be_none(world: World) -> 
     assert [each.superseded_by for each in kept] == [second.id, None]
     with pytest.raises(InputError, match="superseded by"):
         await world.stream.replace(first.id, None)
-    with pytest.raises(InputError, match="no longer holds"):
+    with pytest.raises(InputError, match="no longer valid"):
         await world.stream.replace(second.id, RecordDraft(text="bed at 24", kind="document"))
 
 

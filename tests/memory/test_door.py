@@ -46,7 +46,7 @@ def test_a_valid_record_is_returned_unchanged() -> None:
         ("valid_until", {"valid_until": float("inf")}),
         ("importance", {"importance": float("nan")}),
         ("level", {"level": 10**30}),
-        ("go together", {"slot": "sleep"}),
+        ("given together", {"slot": "sleep"}),
         ("only beliefs and plans", {"slot": "sleep.plan", "version": 1}),
         ("version", {"kind": "plan", "slot": "sleep.plan", "version": 2**63 - 1}),
         ("slot", {"kind": "plan", "slot": "\x1b[31m", "version": 1}),

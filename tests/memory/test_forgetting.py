@@ -355,8 +355,8 @@ async def test_a_running_reasoner_writes_nothing_about_forgotten_text(folder: Pa
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        ({}, "say what is to be forgotten"),
-        ({"about": "  "}, "say what is to be forgotten"),
+        ({}, "name what is to be forgotten"),
+        ({"about": "  "}, "name what is to be forgotten"),
         ({"about": "it is"}, "no words to look for"),
         ({"session": "friday"}, "there is no session 'friday'"),
         ({"since": 2.0, "until": 1.0}, "ends before it begins"),

@@ -276,7 +276,7 @@ def test_a_database_with_a_non_unicode_encoding_is_refused(url: str) -> None:
     postgres_server.ask(
         f"CREATE DATABASE {name} OWNER {postgres_server.ROLE} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
     )
-    with pytest.raises(StorageError, match="encoding is LATIN1"):
+    with pytest.raises(StorageError, match="encoding must be UTF8, but is LATIN1"):
         PostgresStore(url.replace("/postgres?", f"/{name}?"))
 
 

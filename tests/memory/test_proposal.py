@@ -142,7 +142,7 @@ async def test_a_sleep_cannot_be_undone_after_purge(world: World) -> None:
     await world.stream.sleep(n=99)
     await world.stream.purge()
     before = await state(world)
-    with pytest.raises(InputError, match="2 of what this sleep forgot were deleted for good"):
+    with pytest.raises(InputError, match="2 of the records that this sleep archived were deleted"):
         await world.stream.undo_sleep()
     assert await state(world) == before
 
@@ -153,7 +153,7 @@ async def test_a_sleep_cannot_be_undone_after_a_correction_of_its_dream(world: W
     [made] = await world.stream.latest("dream", 9)
     new = await world.stream.supersede(made.id, "Something else")
     before = await state(world)
-    with pytest.raises(InputError, match=f"corrected since, by {new.id}"):
+    with pytest.raises(InputError, match=f"superseded since by {new.id}"):
         await world.stream.undo_sleep()
     assert await state(world) == before
 

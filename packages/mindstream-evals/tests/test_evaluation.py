@@ -262,7 +262,7 @@ async def test_an_evaluation_does_not_change_the_town(folder: Path, tmp_path: Pa
 def test_an_unrelated_cache_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text('{"cell": 1}\n')
-    with pytest.raises(InputError, match="not a file of an evaluation"):
+    with pytest.raises(InputError, match="not an evaluation cache"):
         EvaluationCache(other)
 
 

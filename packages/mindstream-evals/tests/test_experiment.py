@@ -86,7 +86,7 @@ async def test_a_file_of_another_experiment_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="its seed is 0, and now it is 3"):
         await run(ExperimentSettings(Design(studies=("shots",), shots=(0,), seed=3), AGENTS, out=out))
     out.write_text("# Notes\nmy own\n")
-    with pytest.raises(InputError, match="is not a file of an evaluation"):
+    with pytest.raises(InputError, match="is not an evaluation cache"):
         await run(ExperimentSettings(design, AGENTS, out=out))
     assert out.read_text() == "# Notes\nmy own\n" and before
 

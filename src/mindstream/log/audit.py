@@ -1,7 +1,7 @@
-"""The audit: who erased, exported or imported which data, changed its retention, by which interface, and how much.
-
-It contains no words of users. Rows are added, and neither changed nor deleted: the database refuses it. The stream is
-stored as a keyed digest (log/erasures), so that a row outlives the user's erasure and can be found by the name.
+"""The audit log: who erased, exported or imported which data or changed its retention, by which interface, and how
+much of it. It contains no words of users. Rows are only added: the database refuses to change or delete them. The
+name of a stream is stored as a keyed digest (log/erasures): the row stays when the user is erased, and a process that
+knows the name can find it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Deed:
     """An operation on users' data.
 
     Attributes:
-        door: the interface: command, rest, mcp, upkeep.
-        who: the token's id, or the name of the machine's user.
-        about: the key of the stream; "": no single one.
-        tenant: the tenant; "": users of this machine.
-        counts: numbers of records and the like; no words.
+        door: the interface: `command`, `rest`, `mcp`, or `upkeep` (the service's own maintenance).
+        who: the token's id, or the name of the operating system's user.
+        about: the key of the affected stream; "": the operation concerns no single stream.
+        tenant: the tenant; "": the data of this machine's users, who have no tenant.
+        counts: how much was affected, such as the number of records; no words of users.
     """
 
     did: Did
@@ -54,7 +54,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """A row of the audit; `tenant` and `about` are digests, "" if there is none."""
+    """A row of the audit log. `tenant` and `about` are digests of the names; "" where the operation named none."""
 
     number: int
     at: Moment
@@ -67,15 +67,15 @@ class AuditRow:
 
 
 def machine_user() -> str:
-    """Return the operating system's user."""
+    """Return the name of the operating system's user, or the user id if it has no name."""
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # the user has no name
+    except (KeyError, OSError):  # the user id has no name
         return str(os.getuid()) if hasattr(os, "getuid") else "unknown"
 
 
 def write(connection: Sql, at: Moment, deed: Deed) -> None:
-    """Add a row."""
+    """Add a row for an operation, in the caller's transaction."""
     about = erasures.digest_for(connection, shown_name(deed.about)) if deed.about else ""
     tenant = erasures.digest_for(connection, deed.tenant) if deed.tenant else ""
     connection.execute(
@@ -85,7 +85,7 @@ def write(connection: Sql, at: Moment, deed: Deed) -> None:
 
 
 def read(connection: Sql, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
-    """Return the newest rows, oldest first; of a stream or of a tenant, if named."""
+    """Return the newest rows, oldest first: of all operations, or only of the given stream or tenant."""
     where, values, salt = ["number > 0"], list[object](), erasures.salt_of(connection)
     for column, name in (("about", about), ("tenant", tenant)):
         if name:

@@ -1,9 +1,10 @@
 """One SQLite file, many processes: group commit, migrations, errors that say what to do.
 
-One thread writes (log/threads): it gathers waiting writes into one transaction. A write is a function of the
-connection; it succeeds or fails alone (each in a savepoint) and is on disk when the await returns. A read is a function
-of a connection, too. It begins on the event loop's thread, where a short one costs a tenth of a hop to a thread and
-back. A read of more than STEPS steps of SQLite's virtual machine is interrupted there and runs in a thread instead.
+One thread writes (log/threads): it collects waiting writes and commits them in one transaction. A write is a function
+of the connection. Each write runs in a savepoint, so it succeeds or fails alone, and it is on disk when the await
+returns. A read is also a function of a connection. It starts on the event loop's thread, because a switch to another
+thread and back takes ten times as long as a short read. A read that needs more than STEPS steps of SQLite's virtual
+machine is interrupted there and runs in a thread instead.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ APPLICATION_ID = 0x6D696E64  # "mind"
 ATTEMPT_S = 0.5
 """Maximum wait, in seconds, for another program's lock in one attempt to open the file."""
 STEPS, STEPS_AT_ONCE = 5_000, 500
-"""Steps of SQLite's virtual machine after which a read moves to a thread (about a millisecond, or 200 rows of the log),
-and between two checks of their number."""
+"""STEPS: steps of SQLite's virtual machine after which a read moves to a thread (about a millisecond, or 200 rows of
+the log). STEPS_AT_ONCE: steps between two checks of that limit."""
 YIELDS_AFTER = 32
-"""Reads on the event loop's thread after which other tasks of the loop run."""
+"""Number of reads on the event loop's thread after which other tasks of the loop get a turn."""
 SLOW_S, SPARED_S = 0.05, 1.0
-"""Duration, in seconds, of a read on the event loop's thread that shows that the file is slow, and for which all reads
-then run in threads."""
+"""SLOW_S: a read on the event loop's thread that takes longer than this, in seconds, shows that the file is slow.
+SPARED_S: time, in seconds, for which all reads then run in threads."""
 
 
 class Database:
@@ -61,7 +62,7 @@ class Database:
         self._use = free_space.use(self.path)
         self._readers = Readers(self.path, first, lambda: connect(self.path))
         self._watch = connect(self.path, 0)
-        self._watch.text_factory = str  # a reader reads damaged texts (log/threads)
+        self._watch.text_factory = str  # fails on damaged texts; the readers (log/threads) decode those
         self._steps, self._reads_here, self._slow_until, self._clock = 0, 0, 0.0, SystemClock()
         self._watch.set_progress_handler(self._is_long, STEPS_AT_ONCE)
         self._watched = threading.Lock()
@@ -73,7 +74,7 @@ class Database:
     def _require_open(self) -> None:
         if self._closed:
             raise StorageError(f"{self.path} is closed")
-        if self._process != os.getpid():  # its threads belong to the parent process and never answer here
+        if self._process != os.getpid():  # the threads exist in the parent process only: a request would wait for ever
             raise StorageError(
                 f"{self.path} was opened before this process was forked: open the memory again in this process"
             )
@@ -86,10 +87,10 @@ class Database:
     async def read(self, look: Callable[[sqlite3.Connection], T], *, once: bool = False) -> T:
         """Run `look` on the committed data as of one moment and return its result.
 
-        It may run twice: after an interruption, or after a damaged text.
+        `look` may run twice: again in a thread after an interruption or an error, and again after a damaged text.
 
         Args:
-            once: `look` executes a single statement.
+            once: `look` executes a single statement, so no transaction is needed for a consistent view.
         """
         self._require_open()
         self._reads_here += 1
@@ -104,7 +105,7 @@ class Database:
         return self._steps < 0
 
     def _read_here(self, look: Callable[[sqlite3.Connection], T], together: bool, steps: int) -> tuple[bool, T | None]:
-        """Read on this thread within this number of steps; return whether that was possible, and the result."""
+        """Read on this thread in at most this number of steps; return whether that succeeded, and the result."""
         begun = self._clock.elapsed()
         if begun < self._slow_until or self._process != os.getpid() or not self._watched.acquire(blocking=False):
             return False, None
@@ -119,12 +120,14 @@ class Database:
                 self._slow_until = ended + SPARED_S
 
     async def glance(self, look: Callable[[sqlite3.Connection], T], *, together: bool = False) -> T:
-        """Read a few rows by an index on the event loop's thread: a hop to a thread and back takes ten times as long.
+        """Read a few rows by an index on the event loop's thread: a switch to a thread and back takes ten times as
+        long.
 
         `look` must fetch all rows of a statement before it uses them.
 
         Args:
-            together: all statements of `look` read as of one moment; otherwise each reads the data committed then.
+            together: all statements of `look` see the data of one moment; otherwise each sees what is committed when it
+                runs.
         """
         self._require_open()
         is_read, result = self._read_here(look, together, sys.maxsize)
@@ -133,7 +136,7 @@ class Database:
     def moment(self) -> int | None:
         """Return a number that changes with each commit of any process; None if it is not available immediately.
 
-        It takes 4 us, a read in a thread some 100: skip a read if the number has not changed since the last one.
+        This takes 4 us, a read in a thread about 100 us: a caller can skip a read while the number is unchanged.
         """
         try:
             return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
@@ -142,7 +145,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
-        """Open a connection on which the file does not change until the block ends."""
+        """Open a connection that sees the data of one moment until the block ends, whatever other connections write."""
         self._require_open()
 
         def begin(held: ExitStack) -> sqlite3.Connection:
@@ -197,9 +200,9 @@ class Database:
 
 
 def release_heap() -> None:
-    """Return free pages of the heap to the operating system, if the C library can (glibc).
+    """Return free pages of the heap to the operating system, if the C library supports it (glibc).
 
-    Reading and writing in threads leaves each of their arenas half empty: 20 MB after 10,000 turns of a life.
+    Each thread that reads or writes has a memory arena of its own, which stays half empty: 20 MB after 10,000 turns.
     """
     import ctypes
 
@@ -208,13 +211,14 @@ def release_heap() -> None:
 
 
 SECURED = "secured"
-"""Counter of a file in which every deletion since its creation, or its last VACUUM, overwrote the deleted bytes."""
+"""Name of a counter. If a file has it, SQLite has overwritten the bytes of every row deleted since the file was created
+or last rewritten by VACUUM."""
 
 
 def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
-    """Remove all bytes of deleted rows from a file: from its unused space and from the write-ahead log.
+    """Overwrite all bytes of deleted rows: in the unused space of the file, and in the write-ahead log.
 
-    A file of an earlier version gets a VACUUM, once. In others, unused bytes are overwritten.
+    A file of an earlier version is rewritten by VACUUM, once. In other files only the unused bytes are overwritten.
 
     Raises:
         StorageError: another program keeps reading or writing.
@@ -231,7 +235,7 @@ def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
         if busy:
             raise StorageError(
                 f"the rows are deleted from {path}, but another program was reading it for over {BUSY_S:.0f}"
-                f" seconds: old words stay in {path.name}-wal; close that program and try again"
+                f" seconds: deleted words are still in {path.name}-wal; close that program and try again"
             )
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -245,11 +249,14 @@ def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-    raise StorageError(f"other programs keep writing to {path}: the rows are deleted, but old words stay in its bytes")
+    raise StorageError(
+        f"the rows are deleted from {path}, but deleted words are still in unused bytes of the file, because other"
+        " programs keep writing to it; close them and try again"
+    )
 
 
 def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path: Path) -> Settled:
-    """Run all writes in one transaction; several writes get a savepoint each."""
+    """Run all writes in one transaction; if there are several, each gets a savepoint."""
     settled: Settled = []
     is_alone = len(gathered) == 1
     connection.execute("BEGIN IMMEDIATE")
@@ -259,7 +266,7 @@ def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path
         try:
             with explain_errors(path):
                 settled.append((pending, pending.work(connection), None))
-        except Exception as error:  # the caller of the write gets it
+        except Exception as error:  # raised to the caller of this write
             if not connection.in_transaction:  # SQLite has rolled back everything (disk full, I/O error)
                 raise StorageError(str(error)) from error
             settled.append((pending, None, error))
@@ -284,10 +291,10 @@ def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
 
 
 def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
-    """Open a database and migrate it, also while other processes do the same.
+    """Open a database and migrate its tables, even while other processes open or migrate it.
 
-    SQLite does not wait for every lock (changing the journal, recovering the log of a killed process): then the whole
-    is tried again, for up to BUSY_S seconds.
+    SQLite waits for most locks, but not while the journal mode changes or the log of a killed process is recovered:
+    such an attempt fails at once and is repeated for up to BUSY_S seconds.
     """
     clock = SystemClock()
     until = clock.elapsed() + BUSY_S
@@ -308,7 +315,8 @@ def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connec
 
 
 def _bring_up_to_date(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
-    """Create or migrate the tables under one lock: `migrations` is append-only, the file counts those it has seen."""
+    """Create or migrate the tables under one lock. `migrations` is append-only; the file stores how many were
+    applied."""
     connection.execute("BEGIN")
     seen = _seen(connection, len(migrations), path)
     connection.execute("COMMIT")
@@ -330,10 +338,10 @@ def _bring_up_to_date(connection: sqlite3.Connection, migrations: Sequence[Migra
 
 
 def _seen(connection: sqlite3.Connection, known: int, path: Path) -> int:
-    """Return how many migrations a file has seen.
+    """Return how many migrations were applied to a file.
 
     Raises:
-        StorageError: it belongs to another program, or to a newer mindstream.
+        StorageError: the file belongs to another program or a newer mindstream, or its counter contradicts its tables.
     """
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
@@ -345,5 +353,7 @@ def _seen(connection: sqlite3.Connection, known: int, path: Path) -> int:
             f"{path} was written by a newer mindstream; upgrade mindstream, or choose another data folder"
         )
     if (seen < 1) != (not tables):
-        raise StorageError(f"{path} says that it has seen {seen} changes of its tables; {MEND}")
+        raise StorageError(
+            f"{path} is damaged: it counts {seen} applied migrations and has {tables or 'no'} tables; {MEND}"
+        )
     return seen

@@ -1,11 +1,12 @@
-"""Declarations of which fields of an event contain users' words; by these, words are erased.
+"""Declare which fields of an event contain users' words. The erasure of words follows these declarations.
 
     class Thought(Event):
         slot: NoWords[str]
         text: Quotes[str]
 
-Numbers, booleans, `Literal`s and nested models need no declaration: a model's own fields are checked. A text field
-without a declaration is searched as if it quoted; a test names it (tests/log/test_declared.py).
+Numbers, booleans, `Literal`s and nested models need no declaration: the fields of a nested model are checked by their
+own declarations. A text field without a declaration is searched as if it were declared `Quotes`, and
+tests/log/test_declared.py fails with its name.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ T = TypeVar("T")
 
 
 class Holds(Enum):
-    """The content of a text field."""
+    """What a text field contains."""
 
-    OWN = "the words of the record that the row wrote: they are erased with it, and otherwise unchanged"
+    OWN = "the words of the record that was written with the row: they are erased with it, else unchanged"
     QUOTES = "words that may be of any user: those of an erased record are removed from them; JSON in a text is parsed"
     NO_WORDS = "none: ids, names of models and tools, kinds, digests"
     PERSON = "the name of a person, alone or after other words"
-    RECORD = "the id of the record that the row is about: with it, the row loses all words"
+    RECORD = "the id of the record that the row is about: if that record is erased, the row loses all its words"
 
 
 Own = Annotated[T, Holds.OWN]
@@ -41,14 +42,15 @@ RecordId = Annotated[T, Holds.RECORD]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The declaration of a field; `model`: the class of its content, which has its own declarations."""
+    """The declaration of a field. `model` is set if the field contains a model, which has its own declarations."""
 
     holds: frozenset[Holds] = frozenset()
     model: type[BaseModel] | None = None
 
     @property
     def is_searched(self) -> bool:
-        """Whether it is searched for erased words: it quotes, or has no declaration."""
+        """Whether the field is searched for erased words: it is declared `Quotes`, or has no declaration and no
+        model."""
         return Holds.QUOTES in self.holds or (not self.holds and self.model is None)
 
 
@@ -57,12 +59,12 @@ UNKNOWN = Declared()
 
 @cache
 def declared(shape: type[BaseModel]) -> Mapping[str, Declared]:
-    """Return the declarations of a class; numbers and the like are `NO_WORDS`."""
+    """Return the declarations of a class by field name; numbers, booleans and `Literal`s count as `NO_WORDS`."""
     return {name: _declared(each.annotation, each.metadata) for name, each in shape.model_fields.items()}
 
 
 def undeclared(shape: type[BaseModel]) -> Iterator[str]:
-    """Yield the names of text fields without a declaration."""
+    """Yield the names of text fields without a declaration, also those of nested models."""
     for name, each in declared(shape).items():
         if each.model is not None:
             yield from (f"{name}.{inner}" for inner in undeclared(each.model))

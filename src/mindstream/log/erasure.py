@@ -1,8 +1,8 @@
-"""Finishes erasures of users, even if the process dies in the middle of one; deletes the files next to the database.
+"""Finish erasures of users, even if the process dies in the middle of one; delete the files next to the database.
 
-Before the first deletion a small file records the user and the last row of the log; it is deleted when everything is
-done. A process holds a lock on it while it erases, and the lock ends with the process. So the next process that opens
-the folder sees an interrupted erasure, and finishes it.
+Before the first deletion a small file, the intent, records the user and the last row of the log; it is deleted when
+everything is done. The erasing process holds a lock on that file, which ends with the process. So the next process
+that opens the folder finds an intent without a lock, and finishes the erasure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from mindstream.paths import read_text
 INTENTS = "erasing-*.json"
 LONGEST = 10_000
 LOOK_MS = 500
-"""Maximum wait, in milliseconds, of a process that opens a folder; otherwise the next one finishes the erasure."""
+"""Maximum wait, in milliseconds, of a process that opens a folder, before it leaves overwriting to the next one."""
 ROWS = {
     "records": ("stream", "seq"),
     "log": ("mind", "seq"),
@@ -54,12 +54,14 @@ ROWS = {
     "streams": ("key", ""),
     "kept": ("stream", ""),
 }
-"""The tables with rows of a user, with the columns of the user and of the row of the log, if any."""
+"""Tables with rows of a user: the column that names the user, and the column with the row's number in the log
+("": the table has none)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A user to be erased, and the last row of the log then: later rows are the user's new beginning."""
+    """A user to be erased, and the last row of the log when the erasure began: later rows belong to a new start of the
+    user and are kept."""
 
     user: StreamKey
     upto: int
@@ -75,11 +77,11 @@ def pending(folder: Path, user: StreamKey) -> bool:
 
 @contextlib.contextmanager
 def declare_intent(folder: Path, user: StreamKey) -> Iterator[Intent]:
-    """Record that a user is to be erased, before anything is deleted; remove the note if the block ends without an
-    error.
+    """Record that a user is to be erased, before anything is deleted. The record is removed if the block ends without
+    an error.
 
     Raises:
-        StorageError: another program is erasing that user, or it cannot be written.
+        StorageError: another program is erasing that user, or the record cannot be written.
     """
     place = _place(folder, user)
     with _held(place) as descriptor:
@@ -95,11 +97,11 @@ def declare_intent(folder: Path, user: StreamKey) -> Iterator[Intent]:
 
 
 def finish_all(folder: Path, user: StreamKey) -> None:
-    """Finish all interrupted erasures in this folder, and the overwriting of deleted bytes.
+    """Finish all interrupted erasures in this folder, and overwrite deleted bytes if an interrupted process did not.
 
     Raises:
-        StorageError: that of `user` cannot be finished, or another program is doing it. Those of others are tried again
-            when the folder is opened next.
+        StorageError: the erasure of `user` cannot be finished, or another program is doing it. Erasures of other users
+            are tried again when the folder is opened next.
     """
     for place in sorted(folder.glob(INTENTS)):
         try:
@@ -117,7 +119,7 @@ def finish_all(folder: Path, user: StreamKey) -> None:
 def _finish_rewriting(folder: Path) -> None:
     """Overwrite the bytes of erased rows if a process died before it did so.
 
-    If another program blocks this, or the file is damaged, the next process that opens the folder tries again.
+    If another program prevents this, or the file is damaged, the next process that opens the folder tries again.
     """
     if not (folder / FILE).exists():
         return
@@ -135,13 +137,14 @@ def overwrite_where_due(
     look_ms: float = BUSY_S * 1000,
     outdated: Callable[[sqlite3.Connection], list[Path]] | None = None,
 ) -> bool:
-    """Overwrite the bytes of erased rows if that is due; return whether it was.
+    """Overwrite the bytes of erased rows if the database notes that this is due; return whether it was.
 
     Args:
-        outdated: returns the kept columns that contain something erased; None: delete all.
+        look_ms: maximum wait, in milliseconds, to find out whether it is due.
+        outdated: returns the files of kept columns that contain erased data; None: all kept columns are deleted.
 
     Raises:
-        StorageError: another program keeps reading, or blocks it.
+        StorageError: another program keeps reading or holds a lock.
     """
     with connect_beside(folder) as connection:
         connection.execute(f"PRAGMA busy_timeout = {look_ms:.0f}")
@@ -149,7 +152,7 @@ def overwrite_where_due(
         if row is not None:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
             overwrite_deleted(connection, folder / FILE)
-            # A process may have died after an erasure, before it deleted these.
+            # If a process died after an erasure, the files with kept columns may still contain erased data.
             delete(_all_kept(folder) if outdated is None else outdated(connection))
             connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", row)
         return row is not None
@@ -159,7 +162,7 @@ def finish(folder: Path, intent: Intent) -> None:
     """Delete a user's remaining rows and files, and all their bytes in the database.
 
     Raises:
-        StorageError: something cannot be deleted, or another program keeps reading.
+        StorageError: a file cannot be deleted, or another program keeps reading.
     """
     delete(files_of(folder, intent.user))
     with connect_beside(folder) as connection:
@@ -169,7 +172,7 @@ def finish(folder: Path, intent: Intent) -> None:
         for table, (owner, row) in ROWS.items():
             if row and table in there:  # a file of an older version has fewer
                 connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
-        for table in {"erased", "kept"} & there:  # they contain the name of the user
+        for table in {"erased", "kept"} & there:  # their rows contain the user's name, but no row number of the log
             connection.execute(f"DELETE FROM {table} WHERE stream = ?", (intent.user,))
         if "streams" in there:
             anew = "SELECT 1 FROM log WHERE mind = streams.key"
@@ -181,9 +184,10 @@ def finish(folder: Path, intent: Intent) -> None:
 
 
 def files_of(folder: Path, user: StreamKey) -> list[Path]:
-    """Return the files next to the database that contain something of a user.
+    """Return the existing files next to the database that may contain words of a user.
 
-    Typed history; and, of all users: what gates learned, columns, and copies from before a repair.
+    The user's own file is the terminal's input history. The others contain data of all users: gate files of older
+    versions, kept columns, and the copies made before a repair.
     """
     patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*", f"{KEPT_COLUMNS}/*")
     found = [history(folder, user), *(path for pattern in patterns for path in sorted(folder.glob(pattern)))]
@@ -191,7 +195,7 @@ def files_of(folder: Path, user: StreamKey) -> list[Path]:
 
 
 def delete_copies(folder: Path) -> None:
-    """Delete the copies from before a repair: they contain words of all users.
+    """Delete the copies made before a repair: they contain words of all users.
 
     Raises:
         StorageError: one of them cannot be deleted.
@@ -200,7 +204,7 @@ def delete_copies(folder: Path) -> None:
 
 
 def delete(paths: list[Path]) -> None:
-    """Delete files of a user.
+    """Delete files that contain a user's words, and a folder of copies that becomes empty.
 
     Raises:
         StorageError: one of them cannot be deleted.
@@ -211,12 +215,14 @@ def delete(paths: list[Path]) -> None:
             if path.parent.match(COPIES) and not any(path.parent.iterdir()):
                 path.parent.rmdir()
         except OSError as error:
-            raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
+            raise StorageError(
+                f"{path} cannot be deleted: {error.strerror}; delete it yourself, then repeat the erasure"
+            ) from None
 
 
 @contextlib.contextmanager
 def connect_beside(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the database while other connections may be open."""
+    """Open a second connection to the database, while other connections of this process may be open."""
     with (
         explain_errors(folder / FILE),
         free_space.in_use(folder / FILE),
@@ -232,7 +238,7 @@ def _place(folder: Path, user: StreamKey) -> Path:
 
 @contextlib.contextmanager
 def _held(place: Path) -> Iterator[int]:
-    """Open and lock the file of an intent, created if necessary."""
+    """Open and lock the file of an intent; it is created if it does not exist."""
     while True:
         try:
             descriptor = os.open(
@@ -242,9 +248,9 @@ def _held(place: Path) -> Iterator[int]:
             raise StorageError(f"{place} cannot be written: {error.strerror}; nothing was erased") from None
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise StorageError(f"{place} is no file; move it away")
+                raise StorageError(f"{place} is not a regular file; move it away, then repeat the erasure")
             _lock(descriptor)
-            if os.fstat(descriptor).st_nlink:  # otherwise its holder has just deleted it
+            if os.fstat(descriptor).st_nlink:  # 0: the process that held the lock has just deleted the file
                 yield descriptor
                 return
         finally:
@@ -263,7 +269,7 @@ def _read(descriptor: int) -> Intent | None:
 
 
 def _parse(content: bytes | str) -> Intent | None:
-    """Return an intent; None: it was not written completely, so nothing had been deleted."""
+    """Return an intent; None: the file is incomplete, so no deletion had begun."""
     try:
         found = json.loads(content)
         user, upto = found["user"], found["upto"]
@@ -284,7 +290,7 @@ def _write(place: Path, descriptor: int, intent: Intent) -> None:
 
 
 def _settle(folder: Path) -> None:
-    """Make the list of a folder's files durable."""
+    """Make the creation and deletion of files in a folder durable."""
     if sys.platform != "win32":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -293,15 +299,19 @@ def _settle(folder: Path) -> None:
             os.close(descriptor)
 
 
-# Typed history of the terminal: a file next to the database, from which entries can be removed.
+# The terminal's input history: a file next to the database, from which single entries can be removed.
 
 
 ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
-"""An entry begins with the line of its time; the lines of its text begin with +."""
+"""The start of an entry: a line with # and the time. The lines of its text begin with +."""
 
 
 def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], before: Moment | None = None) -> int:
-    """Remove entries from a user's typed history that are meant, or were typed before a moment; return how many.
+    """Remove entries from a user's input history; return the number of removed entries.
+
+    Args:
+        is_meant: returns whether the entry with this text is to be removed.
+        before: entries typed before this moment are removed too.
 
     Raises:
         StorageError: the file cannot be rewritten.
@@ -326,11 +336,13 @@ def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], 
     except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise StorageError(f"{path} cannot be rewritten: {error.strerror}; do that, then forget again") from None
+        raise StorageError(
+            f"{path} cannot be rewritten: {error.strerror}; make it writable, then repeat the command"
+        ) from None
 
 
 def _typed_at(entry: str) -> float:
-    """Return when an entry was typed; without a time, infinity."""
+    """Return when an entry was typed; infinity if it has no valid time."""
     try:
         return datetime.fromisoformat(entry.partition("\n")[0].removeprefix("# ").strip()).astimezone().timestamp()
     except (ValueError, OverflowError):

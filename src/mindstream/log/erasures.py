@@ -1,7 +1,8 @@
-"""Erasures: a row for each, with a keyed digest of the stream's name, by which all processes learn of it.
+"""The list of erasures: a row for each, with a keyed digest of the stream's name, by which other processes notice it.
 
-The name is erased; the digest stays. A process that knows the name can look it up; the rows do not reveal names. (With
-the database and a list of names they can be tried: the digest is a pseudonym, not a secret.)
+The name itself is erased. A process that knows the name can compute the digest and find the row. (The salt is stored
+in the database: a person with the database and a list of names could test each name. The digest is a pseudonym, not a
+secret.)
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from mindstream.log.names import MARK, StreamKey
 from mindstream.log.sql import Sql
 
 ERASURES = StreamKey(f"{MARK}erasures")
-"""Stands for a stream in notifications of any erasure; no stream has this name."""
+"""Name used in notifications of an erasure in place of a stream's name; no stream has this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """A row: a part of a stream was erased, or (`whole`) all of it."""
+    """A row of the list: all of a stream was erased (`whole`), or some of its records."""
 
     number: int
     digest: str
@@ -33,18 +34,18 @@ class Erased:
 
 
 def salt_of(connection: Sql) -> str:
-    """Return the salt of this database's digests; "": there is none yet."""
+    """Return the salt of this database's digests; "" if none was created yet."""
     row = connection.execute("SELECT value FROM salts").fetchone()
     return str(row[0]) if row else ""
 
 
 def digest_for(connection: Sql, name: str) -> str:
-    """Return the digest of a name; in a transaction that writes."""
+    """Return the digest of a name; the salt is created if necessary, so the transaction must be able to write."""
     return digest_of(made_salt(connection), name)
 
 
 def made_salt(connection: Sql) -> str:
-    """Return the salt of this database's digests, created if necessary; in a transaction that writes."""
+    """Return the salt of this database's digests. It is created if necessary: the transaction must be able to write."""
     if not salt_of(connection):
         new = "INSERT INTO salts (one, value, turns) VALUES (1, ?, 0) ON CONFLICT DO NOTHING"
         connection.execute(new, (secrets.token_hex(32),))
@@ -57,9 +58,10 @@ def digest_of(salt: str, name: str) -> str:
 
 
 def tell(connection: Sql, stream: str, *, whole: bool) -> None:
-    """Record an erasure of a stream, in the transaction that does it.
+    """Record an erasure of a stream, in the same transaction as the erasure.
 
-    The update serialises concurrent erasures: a reader that asks for those after a number misses no smaller one.
+    The update makes concurrent erasures commit in the order of their numbers: a reader that asks for the rows after a
+    number misses none with a smaller number.
     """
     digest = digest_for(connection, stream)
     connection.execute("UPDATE salts SET turns = turns + 1")
@@ -67,12 +69,12 @@ def tell(connection: Sql, stream: str, *, whole: bool) -> None:
 
 
 def last(connection: Sql) -> int:
-    """Return the number of the last erasure; 0: there was none."""
+    """Return the number of the last erasure; 0 if there was none."""
     return int(connection.execute("SELECT coalesce(max(number), 0) FROM erasures").fetchone()[0])
 
 
 def after(connection: Sql, number: int) -> tuple[str, list[Erased]]:
-    """Return the salt, and the erasures after a number."""
+    """Return the salt, and the erasures with a higher number."""
     rows = connection.execute(
         "SELECT number, digest, whole FROM erasures WHERE number > ? ORDER BY number", (number,)
     ).fetchall()
@@ -84,20 +86,19 @@ class Reading:
     """A task that reads a user's words and writes data derived from them.
 
     Attributes:
-        upto: the number of the last erasure when it began to read, or of its own erasure.
+        upto: the number of the last erasure when the task began to read, or of an erasure that the task itself made.
     """
 
     upto: int
 
 
 READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
-"""The reading of the current task; None: not tracked.
-
-Its commits are refused if another task has erased words of the stream since."""
+"""The current task's record of what it has read; None: not tracked.
+Its commits are refused if another task has erased words of the stream since `Reading.upto`."""
 
 
 class TellsLast(Protocol):
-    """The method of a store that `reading` uses."""
+    """The method of a store that `reading` calls."""
 
     async def last_erasure(self) -> int:
         """Return the number of the last erasure."""
@@ -105,10 +106,9 @@ class TellsLast(Protocol):
 
 @contextlib.asynccontextmanager
 async def reading(store: TellsLast) -> AsyncIterator[Reading]:
-    """Refuse the current task's commits, until the block ends, if words of their stream were erased after it began to
-    read.
+    """Refuse commits of the current task inside this block if words of their stream were erased after the block began.
 
-    They then raise ErasedMeanwhile. Inside of another such block of the task, the outer one counts.
+    Such a commit raises ErasedMeanwhile. If the task is already in such a block, the outer one counts.
     """
     if (outer := READING.get()) is not None:
         yield outer
@@ -121,9 +121,9 @@ async def reading(store: TellsLast) -> AsyncIterator[Reading]:
 
 
 def lost_since(connection: Sql, stream: str, since: int) -> bool | None:
-    """Return whether a whole stream (True) or a part of it (False) was erased after an erasure; None: neither.
+    """Return whether a whole stream (True) or a part of it (False) was erased after the erasure `since`; None: neither.
 
-    If nothing at all was erased since, which is nearly always so, this reads the end of an index.
+    Usually nothing was erased since: then only the end of an index is read.
     """
     if last(connection) <= since:
         return None
@@ -136,14 +136,14 @@ def check(connection: Sql, stream: str, opened: int | None, words_read: int | No
     """Refuse to write words that were read before an erasure of their stream.
 
     Returns:
-        The number of the last erasure; None: there was nothing to check.
+        The number of the last erasure; None if neither `opened` nor `words_read` was given.
 
     Args:
-        opened: refuse if the whole stream was erased after that erasure. None: no check.
-        words_read: refuse if any part of the stream was erased after that erasure. None: no check.
+        opened: refuse if the whole stream was erased after the erasure with this number. None: no check.
+        words_read: refuse if any part of the stream was erased after the erasure with this number. None: no check.
 
     Raises:
-        ErasedMeanwhile: it was.
+        ErasedMeanwhile: such an erasure was made.
     """
     known = [each for each in (opened, words_read) if each is not None]
     if not known:

@@ -1,9 +1,9 @@
-"""The events of the log. A row of the log is an event with its number, its mind, its time and its author.
+"""The events of the log. A row of the log is an event with its number, its mind, its time and its author (`by`).
 
 Rows outlive the code that wrote them. A class may gain a field with a default, lose a field, or widen a type: old rows
 are read as before. To rename a kind or a field, append a step to `MIGRATIONS` (memory/store/tables.py) that rewrites
-rows: it runs once, in one transaction. A removed kind needs nothing: its rows are read as `Unknown`, and kept.
-tests/folders contains what earlier versions wrote.
+the old rows: it runs once, in one transaction. To remove a kind, delete its class: its rows are read as `Unknown`, and
+kept. tests/folders contains data folders written by earlier versions.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from mindstream.log.names import StreamKey
 
 
 class Event(BaseModel):
-    """Something that happened to a mind; its class declares which texts contain users' words."""
+    """An event of a mind, such as a message; its class declares which fields contain users' words (log/declared)."""
 
     model_config = ConfigDict(frozen=True)
 
     kind: ClassVar[str] = ""
     kept: ClassVar[bool] = True
-    """False: shown as it happens, not written to the log."""
+    """False: the event is shown to listeners when it happens, but not written to the log."""
     of_all: ClassVar[bool] = False
-    """A copy of rows of all streams, for speed: it is searched when any user's words are erased, and may be deleted."""
+    """True: a copy of data of all streams, stored for speed. It is searched for the erased words of any user, and may
+    be deleted."""
     long: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are left out of lists and streams of rows: they are requested one by one."""
+    """Fields that are left out of lists of rows because they are long; a client requests them for a single row."""
 
     __str__ = BaseModel.__repr__
 
     def entry(self) -> tuple[str, str]:
-        """Return its kind and its payload, as the log stores them."""
+        """Return the event's kind and payload, as the log stores them."""
         return self.kind, self.model_dump_json()
 
 
@@ -47,7 +48,7 @@ class Opened(Event):
     kind = "opened"
     session: NoWords[str]
     pack: NoWords[str] = ""
-    """The responder of the mind; a coach has the name of its pack."""
+    """The name of the mind's responder; for a coach, the name of its pack."""
     models: NoWords[dict[str, str]]
     """The model of each role."""
 
@@ -63,20 +64,20 @@ class Heard(Event):
 
 
 class Waiting(Event):
-    """The Talker waits for a Reasoner and says so."""
+    """The Talker waits for a Reasoner and tells the user so."""
 
     kind = "waiting"
     text: Quotes[str]
-    """The filler: it states nothing."""
+    """The filler sentence, without any content."""
     slots: NoWords[tuple[str, ...]]
-    """Which reasoners it waits for."""
+    """The slots of the reasoners that the Talker waits for."""
     answers: int
-    """The seq of the utterance."""
+    """The seq of the user's message."""
     belief_version: int
 
 
 class Piece(Event):
-    """A part of an answer that is being given."""
+    """A part of an answer, while the Talker is writing it."""
 
     kind = "piece"
     kept = False
@@ -85,22 +86,23 @@ class Piece(Event):
 
 
 class Redacted(Event):
-    """Personal data was removed from a message before it was stored: of which kinds, not its content."""
+    """Personal data was removed from a message before it was stored. The event names the kinds of data, not the
+    data."""
 
     kind = "redacted"
     kinds: NoWords[dict[str, int]]
-    """How many of each."""
+    """Number of removed items of each kind."""
 
 
 class MindErased(Event):
-    """All data of a mind was erased: clients that show any of it must drop it."""
+    """All data of a mind was erased: clients must stop showing it."""
 
     kind = "mind_erased"
     kept = False
 
 
 class Reading(Event):
-    """The Talker's model was called and has not returned a word yet: a slow one reads for a minute."""
+    """The Talker's model was called and has not returned a word yet; a slow model may need a minute for the prompt."""
 
     kind = "reading"
     kept = False
@@ -115,40 +117,41 @@ class Said(Event):
     text: Own[str]
     answers: int
     belief_version: int
-    """The version of the belief that it used."""
+    """The version of the belief that the answer is based on."""
     model: NoWords[str]
-    """The model; `rules` if no model was called."""
+    """The model's name; `rules` if no model was called."""
     waited: bool = False
     late: bool = False
-    """It waited, and answered before the Reasoner had finished."""
+    """The Talker waited for the Reasoner, then answered before the Reasoner had finished."""
     record: NoWords[str] = ""
     alone: bool = False
-    """No follow-up is possible on its channel."""
+    """The channel of the message cannot deliver a later follow-up."""
 
 
 class Thought(Event):
-    """A Reasoner has finished its reasoning about utterances."""
+    """A Reasoner has finished processing one or more messages."""
 
     kind = "thought"
     slot: NoWords[str]
     about: tuple[int, ...]
-    """The seqs of the utterances; each is in exactly one Thought of a slot."""
+    """The seqs of the messages; for each slot, a message is in exactly one Thought."""
     text: Quotes[str]
     model: NoWords[str]
     stands: Quotes[str] = ""
     ask: Quotes[str] = ""
     offer: Quotes[str] = ""
     care: Quotes[str] = ""
-    """The briefing for the Talker: the situation, what to find out next, what to say, what not to say."""
+    """The four fields of the briefing for the Talker: `stands`, the situation; `ask`, what to find out next; `offer`,
+    what to say; `care`, what not to say."""
 
 
 class SetAside(Event):
-    """Utterances that a Reasoner failed at repeatedly; later ones are processed."""
+    """A Reasoner failed repeatedly at these messages and gave them up; it continues with later ones."""
 
     kind = "set_aside"
     slot: NoWords[str]
     about: tuple[int, ...]
-    """The seqs of the utterances; they are in no Thought of the slot."""
+    """The seqs of the messages; they are in no Thought of the slot."""
     reason: Quotes[str]
     attempts: int
     """Number of attempts."""
@@ -169,31 +172,32 @@ class ModelCalled(Event):
     seconds: float = 0.0
     cost_usd: float | None = None
     cut: NoWords[str] = ""
-    """The parts of the prompt that were left out to fit the model's window."""
+    """Names of the parts of the prompt that were left out to fit the model's window."""
     error: Quotes[str] = ""
     mended: bool = False
-    """The reply was not valid JSON, and was parsed as JSON5."""
+    """The reply was not valid JSON and was accepted after parsing it as JSON5."""
     about: tuple[int, ...] = Field((), exclude_if=not_)
-    """The seqs of the rows that it answers or reasons about."""
+    """The seqs of the rows that the call answers or processes."""
     resident: NoWords[str] = Field("", exclude_if=not_)
-    """The resident of a town who called it."""
+    """The resident of a town who called the model."""
     step: int | None = Field(None, exclude_if=lambda step: step is None)
-    """The step of the town."""
+    """The step of the town's simulation."""
     called_at: Moment | None = Field(None, exclude_if=lambda at: at is None)
-    """The real time of the call, if the row has a town's time; None: the row's time."""
+    """The real time of the call, if the row has the simulated time of a town; None: the row's time is the real time."""
     asked: Quotes[str] = Field("", exclude_if=not_)
-    """If it is stored: the messages, as JSON: pairs of a role and a text."""
+    """The messages of the prompt as JSON, pairs of a role and a text; "" if prompts are not stored."""
     answered: Quotes[str] = Field("", exclude_if=not_)
-    """If it is stored: the reply."""
+    """The reply; "" if replies are not stored."""
 
     long = frozenset({"asked", "answered"})
 
     def time(self, row_at: Moment) -> Moment:
-        """Return the real time of the call; `row_at`: the time of its row."""
+        """Return the real time of the call; `row_at` is the time of its row."""
         return row_at if self.called_at is None else self.called_at
 
     def messages(self) -> list[tuple[str, str]]:
-        """Return the messages, as pairs of role and text; erased words may have left invalid JSON."""
+        """Return the messages as pairs of role and text. If an erasure has made the JSON invalid, return the raw
+        text."""
         try:
             found = json.loads(self.asked) if self.asked else []
         except ValueError:
@@ -209,7 +213,7 @@ class ToolCalled(Event):
     tool: NoWords[str]
     arguments: Quotes[str]
     id: NoWords[str] = ""
-    """The id of the call, also in its result (`Observed`)."""
+    """The id of the call; the event with the result (`Observed`) has the same id."""
 
 
 class Observed(Event):
@@ -219,12 +223,12 @@ class Observed(Event):
     slot: NoWords[str]
     tool: NoWords[str]
     text: Quotes[str]
-    """The used part of the result (see tools/call)."""
+    """The part of the result that the Reasoner got (see tools/call)."""
     failed: bool = False
     foreign: bool = False
-    """It is untrusted text."""
+    """The result is untrusted text, such as a web page."""
     id: NoWords[str] = ""
-    """The id of the call."""
+    """The id of the call (`ToolCalled.id`)."""
 
 
 class BeliefChanged(Event):
@@ -244,11 +248,11 @@ class PlanChanged(Event):
     text: Own[str]
     """The plan in the Reasoner's words."""
     changed: Own[str] = ""
-    """The changes to the plan before, and the reason."""
+    """The changes from the previous version of the plan, and the reason."""
 
 
 class FollowUp(Event):
-    """The mind sends an unsolicited follow-up, once: the Reasoner finished after the Talker had answered."""
+    """The mind sends one unsolicited follow-up, because the Reasoner finished after the Talker had answered."""
 
     kind = "follow_up"
     text: Own[str]
@@ -257,7 +261,7 @@ class FollowUp(Event):
 
 
 class Remembered(Event):
-    """Records were written to the stream, not by a conversation."""
+    """Records were written to the stream by something other than a conversation, such as an import."""
 
     kind = "remembered"
     count: int
@@ -265,65 +269,68 @@ class Remembered(Event):
 
 
 class DocumentsRead(Event):
-    """Its author has a folder's documents searched in this stream, which is erased with the last such user."""
+    """The author of the row searches the documents of this stream. The stream is erased with the last user who does."""
 
     kind = "documents_read"
 
 
 class Corrected(Event):
-    """A record was corrected; reasoners that used the older one may react (`Trigger(on=("corrected",))`)."""
+    """A record was corrected. Reasoners that used the old record may run again (`Trigger(on=("corrected",))`)."""
 
     kind = "corrected"
     old: NoWords[str]
-    """The id of the record that was replaced."""
+    """The id of the corrected record."""
     new: NoWords[str]
-    """The id of the new record; "": it was withdrawn without one."""
+    """The id of the record that replaces it; "": the record was withdrawn without a replacement."""
 
 
 class RecallMade(Event):
-    """A recall with an effect: the returned records get stronger, those passed over get weaker."""
+    """A recall that changed records: the returned records got stronger, those found but not returned got weaker."""
 
     kind = "recalled"
     moment: Moment
     returned: NoWords[tuple[str, ...]]
     passed_over: NoWords[tuple[str, ...]] = ()
     forgotten: NoWords[tuple[str, ...]] = ()
-    """Records passed over that were archived by it: their level fell below 0."""
+    """Those of `passed_over` that the recall archived, because their level fell below 0."""
 
 
 class PolicySet(Event):
-    """The policy of this memory was set (see memory/policy); it replaces the one before."""
+    """The policy of this memory was set (see memory/policy); it replaces the previous one."""
 
     kind = "policy_set"
     policy: NoWords[dict[str, JsonValue]]
 
 
 class Slept(Event):
-    """A step of a sleep is done (see memory/lifecycle/sleep)."""
+    """A step of the sleep, the regular maintenance of a memory, is done (see memory/lifecycle/sleep)."""
 
     kind = "slept"
     step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction", "undo"]
     cause: int = 0
-    """The row of the log that caused it: of fading, the start of the sleep (0: none); of other steps, the fading."""
+    """The row of the log that caused it. For the step `fading` that is the start of the sleep (0: none), for other
+    steps the row of `fading`."""
     looked_at: int = 0
     changed: int = 0
     records: NoWords[tuple[str, ...]] = ()
-    """Its results: archived records, the dream, replacements of duplicates, expired records, restored records."""
+    """Its results, by step: archived records, the dream, the replacements of duplicates, expired or restored
+    records."""
     weakened: NoWords[tuple[str, ...]] = ()
-    """Records that got weaker, but were not archived."""
+    """Records that got weaker but were not archived."""
     text: Own[Quotes[str]] = ""
-    """The dream."""
+    """The text of the dream; "" for other steps."""
     model: NoWords[str] = ""
     error: Quotes[str] = ""
     """Why the step failed."""
 
 
 class Reflected(Event):
-    """The mind derived thoughts from its observations; the sum of importance restarts (see reasoners/reflect)."""
+    """The mind derived thoughts from its observations; the sum of importance that triggers this starts again at 0 (see
+    reasoners/reflect)."""
 
     kind = "reflected"
     upto: NoWords[str]
-    """The id of the newest record of the reflection."""
+    """The id of the newest record that the reflection used."""
     questions: Quotes[tuple[str, ...]]
     thoughts: NoWords[tuple[str, ...]]
     """The ids of the new thoughts."""
@@ -339,7 +346,7 @@ class Failed(Event):
 
 
 class MessageRefused(Event):
-    """A provider's content filter refuses prompts with this message; it is left out of prompts from now on."""
+    """A provider's content filter refuses prompts with this message; later prompts leave it out."""
 
     kind = "message_refused"
     record: NoWords[str]
@@ -348,15 +355,15 @@ class MessageRefused(Event):
     """The seq of the message."""
     model: NoWords[str]
     reason: Quotes[str]
-    """The provider's message."""
+    """The provider's error message."""
 
 
 class Unknown(Event):
-    """A row of the log that this version cannot read: of a newer version, or damaged. It is kept unchanged."""
+    """A row of the log that this version cannot read: written by a newer version, or damaged. It is kept unchanged."""
 
     kind = "unknown"
     named: NoWords[str]
-    """The kind in the row."""
+    """The kind that the row names."""
     payload: Quotes[str]
 
     def entry(self) -> tuple[str, str]:
@@ -376,20 +383,24 @@ def every_kind() -> dict[str, type[Event]]:
     """Return the kinds of events that can be read: those of the core and of all registered plugins.
 
     Raises:
-        ValueError: two events have the same kind.
+        ValueError: a plugin registers something that is not an event, or a kind that is already taken.
     """
     for plugin in plugins.registered():
         if plugin.name not in _read:
             _read.add(plugin.name)
             for each in plugin.events():
                 if not issubclass(each, Event) or _kinds.setdefault(each.kind, each) is not each:
-                    raise ValueError(f"{each.__name__} of the plugin {plugin.name!r} is no event, or one of two")
+                    raise ValueError(
+                        f"the plugin {plugin.name!r} registers {each.__name__} as an event: expected a subclass of"
+                        f" Event whose kind no other event has, found the kind {getattr(each, 'kind', None)!r}"
+                    )
     return _kinds
 
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A row of the log. `seq`: 0 for an event that is not stored; `system`: mindstream wrote it, whatever `by` says."""
+    """A row of the log. `seq` is 0 for an event that is not stored. `system`: mindstream itself wrote the row, even if
+    `by` is the name of a user."""
 
     seq: int
     mind: StreamKey
@@ -405,7 +416,7 @@ class Logged:
 
 
 def read_event(kind: object, payload: object) -> Event:
-    """Return the event of a row of the log; an unreadable one is `Unknown`."""
+    """Return the event of a row of the log; `Unknown` if the row cannot be read."""
     shape = _kinds.get(kind) or every_kind().get(kind) if isinstance(kind, str) else None
     if shape is not None and isinstance(payload, str):
         try:

@@ -9,31 +9,32 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from mindstream.log.events import Logged
 
 ROOM = 900
-"""Maximum number of events that wait for a listener; then the oldest are dropped."""
+"""Maximum number of events that wait for one listener; beyond it the oldest are dropped."""
 
 
 class Signal:
-    """An event that one task waits for, with a timeout: half the work of `asyncio.Event` within `asyncio.timeout`."""
+    """A flag that one task waits for, with a timeout; it takes half the time of `asyncio.Event` in
+    `asyncio.timeout`."""
 
     def __init__(self) -> None:
         self._is_set = False
         self._waiting: asyncio.Future[None] | None = None
 
     def is_set(self) -> bool:
-        """Return whether it is set."""
+        """Return whether the flag is set."""
         return self._is_set
 
     def set(self) -> None:
-        """Set it, and wake the task that waits for it."""
+        """Set the flag and wake the task that waits for it."""
         self._is_set = True
         _ring(self._waiting)
 
     def clear(self) -> None:
-        """Let the next `wait` wait again."""
+        """Clear the flag, so that the next `wait` waits."""
         self._is_set = False
 
     async def wait(self, within_s: float | None = None) -> bool:
-        """Wait until it is set, or for a number of seconds; return whether it is set."""
+        """Wait until the flag is set, at most `within_s` seconds; return whether it is set."""
         if not self._is_set:
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()
@@ -53,10 +54,10 @@ def _ring(waiting: asyncio.Future[None] | None) -> None:
 
 
 class Feed:
-    """Passes every event of this process to listeners; stored events can also be read from the store.
+    """Pass every event of this process to listeners; stored events can also be read from the store.
 
-    A listener that does not read blocks no other one and uses bounded memory: it loses the oldest events, and can
-    detect it by the gap in their seqs.
+    A listener that does not read delays no other listener and uses bounded memory: it loses the oldest events, and sees
+    that by a gap in their seqs.
     """
 
     def __init__(self) -> None:
@@ -64,7 +65,7 @@ class Feed:
         self._subscribers: list[Callable[[Logged], None]] = []
 
     def publish(self, logged: Logged) -> None:
-        """Pass an event to all listeners."""
+        """Pass an event to all listeners and subscribers."""
         for told in self._subscribers:
             told(logged)
         for listener in self._listeners:
@@ -72,7 +73,7 @@ class Feed:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[AsyncIterator[Logged]]:
-        """Return the events from now on, until the block ends."""
+        """Return an iterator over the events from now on; it receives events until the block ends."""
         listener: asyncio.Queue[Logged | None] = asyncio.Queue(ROOM)
         self._listeners.add(listener)
         try:
@@ -82,7 +83,7 @@ class Feed:
 
     @contextlib.contextmanager
     def subscribe(self, told: Callable[[Logged], None]) -> Iterator[None]:
-        """Call `told` with each event, synchronously, until the block ends: it must be fast, and not fail."""
+        """Call `told` with each event, synchronously, until the block ends; `told` must be fast and must not raise."""
         self._subscribers.append(told)
         try:
             yield

@@ -1,4 +1,4 @@
-"""The files of a data folder: regular files that only their owner can read, or a clear error."""
+"""The files of a data folder. Check that they are regular files, and make them readable by their owner only."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ BESIDE = ("", "-wal", "-shm", "-journal")
 
 
 def private_folder(folder: Path) -> Path:
-    """Return a folder, created so that only its owner can read it; an existing one stays as it is.
+    """Return a folder; if it does not exist, create it so that only its owner can read it.
 
     Raises:
-        StorageError: it cannot be created, or is not a folder.
+        StorageError: the folder cannot be created, or the path is not a folder.
     """
     try:
         if not folder.exists():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(
-            f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data"
+            f"the data folder {folder} cannot be created: {error.strerror}; choose another with --data"
         ) from None
     if not folder.is_dir():
         raise StorageError(f"the data folder {folder} is not a folder; choose another with --data")
@@ -39,13 +39,13 @@ def private_folder(folder: Path) -> Path:
 def private_database(path: Path) -> None:
     """Check that a database and SQLite's files for it are regular files, and make them readable by their owner only.
 
-    A missing database is created: SQLite gives its other files the same permissions.
+    A missing database file is created, because SQLite gives the same permissions to the files that it adds.
 
     Raises:
-        StorageError: one of them is a pipe, a device, a folder or a circular link.
+        StorageError: one of them is not a regular file (a pipe, a device, a folder) or is a broken link.
     """
     check_plain(path)
-    with contextlib.suppress(OSError):  # it exists, or SQLite will say why it cannot be created
+    with contextlib.suppress(OSError):  # it exists already, or SQLite will report why it cannot be created
         os.mknod(path, 0o600)  # not `open`: closing it would release this process's locks on it
     for each in BESIDE:
         private_file(path.with_name(path.name + each))
@@ -55,24 +55,26 @@ def check_plain(path: Path) -> None:
     """Check that a database and SQLite's files for it are regular files, without opening them.
 
     Raises:
-        StorageError: one is not; opening it could block for ever.
+        StorageError: one is not a regular file; opening it could block for ever.
     """
     for each in (path.with_name(path.name + end) for end in BESIDE):
         try:
             mode = each.stat().st_mode
         except FileNotFoundError:
             if each.is_symlink():
-                raise StorageError(f"{each} is a link to nothing; move it away") from None
+                raise StorageError(f"{each} is a broken link; move it away") from None
             continue
         except OSError as error:
             raise StorageError(f"{each} cannot be opened: {error.strerror}; move it away") from None
         if not stat.S_ISREG(mode):
-            raise StorageError(f"{each} is {_named(mode)}, no file; move it away, or choose another folder with --data")
+            raise StorageError(
+                f"{each} is {_named(mode)}, not a regular file; move it away, or choose another folder with --data"
+            )
 
 
 def private_file(path: Path) -> None:
-    """Remove all permissions of other users from a file of ours; others stay as they are."""
-    with contextlib.suppress(OSError):  # on a read-only disk it stays as it is
+    """Remove all permissions of other users from a file that this process's user owns; leave other files alone."""
+    with contextlib.suppress(OSError):  # on a read-only disk the permissions stay
         there = path.stat()
         if hasattr(os, "geteuid") and there.st_uid == os.geteuid() and there.st_mode & 0o077:
             path.chmod(0o600)
@@ -93,15 +95,15 @@ GATES = "gate-*.npz"
 """Files in which gates of older versions stored data derived from users' words."""
 UNFINISHED_GATES = ".gate-*.tmp"
 COPIES = "mended-*"
-"""Folders with copies from before a repair; they contain users' words."""
+"""Folders with copies that were made before a repair; they contain users' words."""
 KEPT_COLUMNS = "columns"
-"""The folder of kept columns of long streams."""
+"""The folder of kept columns: records of long streams in a form that loads fast (memory/store/kept_columns)."""
 
 
 def history(folder: Path, user: StreamKey) -> Path:
-    """Return the file of a user's typed history in the terminal.
+    """Return the file with a user's input history in the terminal.
 
-    Each user has a file of its own, even on file systems that ignore case; one of an older version is renamed.
+    Each user has a separate file, even on file systems that ignore case. A file of an older version is renamed.
     """
     plain = quote(user, safe="")
     path = folder / "history" / f"{re.sub('%..|[A-Z]', _spelt, plain)}.txt"
@@ -113,17 +115,17 @@ def history(folder: Path, user: StreamKey) -> Path:
 
 
 def _spelt(part: re.Match[str]) -> str:
-    """Encode a capital; leave an encoded character unchanged."""
+    """Encode a capital letter as %XX; return a part that is already encoded unchanged."""
     return part[0] if part[0].startswith("%") else f"%{ord(part[0]):02X}"
 
 
 BUSY_S = 10.0
 """Maximum wait, in seconds, for another program's lock."""
-MEND = "`mindstream doctor --mend` saves what can be read"
+MEND = "`mindstream doctor --mend` saves the readable part"
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Return whether another program holds the file."""
+    """Return whether SQLite failed because another program has locked the file."""
     return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
@@ -135,27 +137,27 @@ def explain_errors(path: Path) -> Iterator[None]:
     except MindstreamError:
         raise
     except OverflowError as error:  # a counter has reached the highest number of SQLite
-        raise StorageError(f"{path}: a number in it is beyond all that can be counted; {MEND}") from error
-    except UnicodeDecodeError as error:  # in SQLite's own words about the damage
-        raise StorageError(f"{path}: the file is damaged; {MEND}, or put a copy back in its place") from error
+        raise StorageError(f"{path}: a number in the file is too large for SQLite; {MEND}") from error
+    except UnicodeDecodeError as error:  # SQLite's message about the damage is itself damaged
+        raise StorageError(f"{path}: the file is damaged; {MEND}, or restore a backup") from error
     except sqlite3.Error as error:
         code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may quote damaged data
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # the message may quote damaged data
         if is_busy(error):
-            advice = f"another program has held it for over {BUSY_S:.0f} seconds; close that program and try again"
+            advice = f"another program has locked it for over {BUSY_S:.0f} seconds; close that program and try again"
         elif code.startswith("SQLITE_NOTADB"):
-            advice = "the file is damaged or is no database; move it away, or put a copy back in its place"
+            advice = "the file is damaged or is not an SQLite database; move it away, or restore a backup"
         elif code.startswith("SQLITE_CORRUPT"):
-            advice = f"the file is damaged; {MEND}, or put a copy back in its place"
+            advice = f"the file is damaged; {MEND}, or restore a backup"
         elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
-            advice = f"the disk is full; make room and say it again (where there is room: {MEND})"
+            advice = f"the disk is full; free some space and try again (or, to another disk: {MEND})"
         elif code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
             advice = (
                 "it cannot be opened for writing, which is needed even to read it; check the folder's permissions, copy"
                 " the folder to a place where you can write, or choose another with --data"
             )
         elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):
-            advice = f"its tables are not as they should be; {MEND}"
+            advice = f"a table or column is missing or exists twice; {MEND}"
         else:
             raise StorageError(f"{path}: {text}") from error
         raise StorageError(f"{path}: {advice} ({text})") from error

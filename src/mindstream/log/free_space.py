@@ -1,12 +1,11 @@
-"""Overwrites the unused bytes of a database's pages, which may contain copies of deleted rows.
+"""Overwrite the unused bytes of a database's pages, which may contain copies of deleted rows.
 
-With `secure_delete` SQLite overwrites deleted rows. But when rows move to another page, copies stay between the cell
-pointers and the cells of the old page: bytes that SQLite never reads. They are overwritten here, directly in the file,
-while no process can write and the write-ahead log is empty.
-
-A file that this process has open through SQLite must not be closed by other code of the process: that would end
-SQLite's
-locks on it (POSIX). So its descriptor is kept until the last user in the process has closed the database.
+With `secure_delete` SQLite overwrites deleted rows. But when SQLite moves rows to another page, copies of them stay in
+the old page, between the cell pointers and the cells: bytes that SQLite never reads. This module overwrites these bytes
+directly in the file, while no process can write and the write-ahead log is empty.
+While a process has a file open through SQLite, other code of the process must not close another descriptor of it:
+that would release SQLite's locks on the file (POSIX). So the descriptor used here stays open until the last user in
+the process has closed the database.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ Key = tuple[int, int]
 CHUNK = 1 << 20
 """Number of bytes read at once."""
 INTERIOR, LEAVES = (2, 5), (10, 13)
-"""First byte of the pages of a B-tree: of an index and of a table. All other pages are overwritten when they are
-freed."""
+"""First byte of a B-tree page: for interior pages and for leaf pages, each of an index and of a table. SQLite itself
+overwrites all other kinds of pages when it frees them."""
 
 _users: Counter[Key] = Counter()
 _descriptors: dict[Key, int] = {}
@@ -33,7 +32,7 @@ _changing = threading.Lock()
 
 
 def use(path: Path) -> Key:
-    """Register a user of a database in this process; `leave` ends it."""
+    """Register a user of a database in this process; return the key for `leave`, which unregisters it."""
     there = path.stat()
     with _changing:
         _users[there.st_dev, there.st_ino] += 1
@@ -41,7 +40,7 @@ def use(path: Path) -> Key:
 
 
 def leave(key: Key) -> None:
-    """Note that a user has closed all its connections."""
+    """Unregister a user that has closed all its connections."""
     with _changing:
         _users[key] -= 1
         if _users[key] <= 0:
@@ -52,7 +51,7 @@ def leave(key: Key) -> None:
 
 @contextlib.contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Register a user of a database until the block ends."""
+    """Register the caller as a user of a database until the block ends."""
     key = use(path) if path.exists() else None
     try:
         yield
@@ -62,9 +61,9 @@ def in_use(path: Path) -> Iterator[None]:
 
 
 def overwrite(path: Path, page_size: int) -> int:
-    """Overwrite the unused bytes of all pages; return how many pages had any.
+    """Overwrite the unused bytes of all B-tree pages; return how many pages contained any other than zero.
 
-    The caller has registered the database, and blocks all writers.
+    The caller must have registered the database with `use`, and must hold a lock that blocks all writers.
 
     Raises:
         OSError: the file cannot be read or written.

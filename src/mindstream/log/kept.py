@@ -1,6 +1,7 @@
-"""Named values that programs keep for a stream outside of its log; they are deleted with the stream.
+"""Named values that programs store for a stream outside of its log; they are deleted with the stream.
 
-Cached answers to repeated requests, spending, results of long operations: shared by several processes, and no memory.
+Examples: cached answers to repeated requests, spending, results of long operations. All processes share them. They are
+not part of the memory.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ CREATE = (
     " PRIMARY KEY (stream, name)) WITHOUT ROWID"
 )
 RESULT = "result:"
-"""Prefix of the names of results of operations, which may contain users' words and are deleted by any erasure."""
+"""Prefix of the names of operations' results. They may contain users' words, so every erasure deletes them all."""
 
 
 def between(prefix: str) -> tuple[str, str]:
-    """Return the bounds of the names that begin with a prefix, the second one excluded."""
+    """Return the bounds of all names with a prefix: the first is included, the second is not."""
     return prefix, f"{prefix}\U0010ffff"
 
 
 def change(
     connection: Sql, stream: StreamKey, name: str, at: Moment, new: Callable[[str | None], str | None]
 ) -> str | None:
-    """Replace a value by the result of `new` (None: delete it); return the value before."""
+    """Replace a value by `new(value before)`, or delete it if that is None; return the value before (None: none)."""
     row = connection.execute("SELECT value FROM kept WHERE stream = ? AND name = ?", (stream, name)).fetchone()
     before = None if row is None else str(row[0])
     if (value := new(before)) is None:
@@ -42,12 +43,12 @@ def change(
 
 
 def drop(connection: Sql, stream: StreamKey, prefix: str, before: Moment) -> None:
-    """Delete values written before a moment."""
+    """Delete the values whose names begin with a prefix and that were written before a moment."""
     sql = "DELETE FROM kept WHERE stream = ? AND name >= ? AND name < ? AND at < ?"
     connection.execute(sql, (stream, *between(prefix), before))
 
 
 def forget(connection: Sql, stream: StreamKey, *, results: bool) -> None:
-    """Delete a stream's values; `results`: only results of operations."""
+    """Delete all values of a stream; `results`: only the results of operations."""
     sql = "DELETE FROM kept WHERE stream = ?" + (" AND name >= ? AND name < ?" if results else "")
     connection.execute(sql, (stream, *between(RESULT)) if results else (stream,))

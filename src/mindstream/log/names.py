@@ -1,6 +1,6 @@
-"""Names of streams: a kind, a name within it, its tenant; and the key by which a store keeps it.
+"""The name of a stream (a kind, a name within that kind, and a tenant), and the key under which a store saves it.
 
-A name that a user types names one stream of one kind: the kind is never read from the name.
+A name that a user types always names a stream of the kind that the caller expects: the kind is never read from it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from mindstream.location import OWN
 
 StreamKind: TypeAlias = Literal["user", "pool", "resident", "town", "documents"]
 StreamKey = NewType("StreamKey", str)
-"""A stream's key in a store's rows; only `StreamName.key` makes it."""
+"""The key of a stream in a store's rows; only `StreamName` creates keys."""
 MARK = "#"
-"""Separates the parts of a key; no name contains it."""
+"""Separates the parts of a key; no valid name contains it."""
 TENANT = re.compile(r"\w[\w.-]{0,63}")
 ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝӏѵүгАВЕНІЈКМОРЅСТХҮԚԜӀѴԌЗ"
@@ -34,7 +34,7 @@ ALIKE = str.maketrans(
     "ABCEGHJKLMPRSTVWZ"
     "ABCDEFGHIJKLMNOPRSTUVWXYZ",
 )
-"""Letters of other scripts that look like Latin ones."""
+"""Replaces letters of other scripts by the Latin letters that look the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class StreamName:
     """The name of a stream.
 
     Attributes:
-        id: as it was typed; two are the same if their normal forms are.
-        tenant: "": that of the store in which it is opened.
+        id: the name as the user typed it; two names are the same if their normal forms are equal.
+        tenant: "": the tenant of the store in which the stream is opened.
 
     Raises:
         InputError: the name is invalid.
@@ -55,7 +55,8 @@ class StreamName:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(StreamKind):
-            raise InputError(f"there is no kind of stream {self.kind!r}")
+            kinds = ", ".join(get_args(StreamKind))
+            raise InputError(f"stream {self.id[:80]!r}: expected a kind of stream ({kinds}), found {self.kind!r}")
         checked_name(self.normal, self.kind)
         _checked_form(self.tenant)
 
@@ -66,36 +67,37 @@ class StreamName:
 
     @property
     def looks(self) -> str:
-        """The form that is equal for names that look the same."""
+        """A form of the name that is equal for names that look the same."""
         return " ".join(INVISIBLE.sub("", self.normal.translate(ALIKE)).split())
 
     @property
     def key(self) -> StreamKey:
-        """Its key, unless the store has it from before names had a normal form (see `Store.key`)."""
+        """The key of the stream. A store may have an older key for it, from before names were normalised
+        (`Store.key`)."""
         return self.key_of(self.normal)
 
     @property
     def typed_key(self) -> StreamKey:
-        """Its key in a store from before names had a normal form."""
+        """The key of the stream in a store from before names were normalised."""
         return self.key_of(self.id)
 
     def key_of(self, id_: str) -> StreamKey:
-        # before there were kinds the key of a user was the name, and no name contains a MARK
+        # A user without a tenant has the plain name as key, as before there were kinds: no name contains a MARK.
         return StreamKey(id_ if self.kind == "user" and not self.tenant else MARK.join((self.tenant, self.kind, id_)))
 
 
 class OwnTenant(str):
-    """A tenant that mindstream creates for itself in a database. No name that a caller gives can be one."""
+    """A tenant that mindstream creates for its own data in a database; callers cannot name it."""
 
     __slots__ = ()
 
 
 def checked_tenant(tenant: str) -> str:
-    """Return the normal form of a tenant's name (see `normal_name`) as a caller gave it, or "" for none.
+    """Return the normal form (see `normal_name`) of a tenant's name that a caller gave; "" means no tenant.
 
     Raises:
-        InputError: it is too long, contains other characters than letters, digits, dots, dashes and underscores, or is
-            reserved.
+        InputError: the name is too long, contains characters other than letters, digits, dots, dashes and underscores,
+            or is reserved.
     """
     if isinstance(tenant, OwnTenant):
         return tenant
@@ -114,7 +116,7 @@ def _checked_form(tenant: str) -> str:
 
 
 def name_of(key: str) -> StreamName:
-    """Return the name of a key.
+    """Parse a key into the name of its stream.
 
     Raises:
         InputError: the key is invalid.
@@ -122,21 +124,21 @@ def name_of(key: str) -> StreamName:
     tenant, *kind, id_ = key.split(MARK) if MARK in key else ("", "user", key)
     name = StreamName(kind[0], id_, tenant) if len(kind) == 1 else None  # type: ignore[arg-type]
     if name is None or name.typed_key != key:
-        raise InputError(f"{key!r} names no stream")
+        raise InputError(f"{key!r} is not the key of a stream: expected a user's name, or tenant{MARK}kind{MARK}name")
     return name
 
 
 def shown_name(key: str) -> str:
-    """Return the name that people use for a key, even a damaged one."""
+    """Return the part of a key that people see, which is its last one; the key may be damaged."""
     return key.rpartition(MARK)[2]
 
 
 def id_of(key: str, kind: StreamKind) -> str:
-    """Return the name of a key's stream; "" if it is of another kind."""
+    """Return the name in a key if its stream is of this kind; otherwise ""."""
     parts = key.split(MARK) if MARK in key else ["", "user", key]
     return parts[2] if len(parts) == 3 and parts[1] == kind else ""
 
 
 def tenant_of(key: str) -> str:
-    """Return the tenant of a key; "": none."""
+    """Return the tenant in a key; "" if there is none."""
     return key.partition(MARK)[0] if MARK in key else ""

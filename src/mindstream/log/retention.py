@@ -1,4 +1,4 @@
-"""Retention: how long a tenant's words are kept, and the lease by which one process at a time applies the rule."""
+"""Retention: how long a tenant's data is kept, and a lease that lets only one process at a time apply the rule."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mindstream.log.sql import Sql
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Data older than `after_s` is erased.
+    """Erase data of a tenant that is older than `after_s` seconds.
 
     Attributes:
-        kinds: of records; (): of all kinds, with the rows of the log of the same age.
-        applied: the last time it was applied; 0: never.
+        kinds: the kinds of records to erase; (): all kinds, and also rows of the log of that age.
+        applied: when the rule was last applied; 0: never.
     """
 
     tenant: str
@@ -24,7 +24,7 @@ class Rule:
 
 
 def put(connection: Sql, rule: Rule) -> None:
-    """Set a tenant's rule."""
+    """Set a tenant's rule, in place of an existing one."""
     drop(connection, rule.tenant)
     connection.execute(
         "INSERT INTO retention (tenant, kinds, after_s, owner, lease, applied) VALUES (?, ?, ?, '', 0, 0)",
@@ -38,7 +38,7 @@ def drop(connection: Sql, tenant: str) -> None:
 
 
 def read(connection: Sql, tenant: str | None) -> list[Rule]:
-    """Return a tenant's rule, if it has one; None: those of all visible tenants."""
+    """Return a tenant's rule as a list, empty if it has none; for None, the rules of all visible tenants."""
     where, values = ("WHERE tenant = ?", (tenant,)) if tenant is not None else ("", ())
     rows = connection.execute(
         f"SELECT tenant, after_s, kinds, applied FROM retention {where} ORDER BY tenant", values
@@ -47,23 +47,24 @@ def read(connection: Sql, tenant: str | None) -> list[Rule]:
 
 
 def claim(connection: Sql, tenant: str, owner: str, now: Moment, lease: Moment, every_s: float) -> bool:
-    """Claim the application of a rule until `lease`; False: another process has claimed it, or it is not due."""
+    """Claim the right to apply a rule until `lease`. Return False if another process has the claim, or the rule was
+    applied less than `every_s` seconds ago."""
     sql = "UPDATE retention SET owner = ?, lease = ? WHERE tenant = ? AND lease <= ? AND applied <= ?"
     return bool(connection.execute(sql, (owner, lease, tenant, now, now - every_s)).rowcount)
 
 
 def renew(connection: Sql, tenant: str, owner: str, lease: Moment) -> None:
-    """Extend the lease, unless another process has it now."""
+    """Extend the claim until `lease`, unless another process has taken it over."""
     sql = "UPDATE retention SET lease = ? WHERE tenant = ? AND owner = ?"
     connection.execute(sql, (lease, tenant, owner))
 
 
 def done(connection: Sql, tenant: str, owner: str, now: Moment) -> None:
-    """Record that it was applied, and release it."""
+    """Record that the rule was applied, and release the claim."""
     sql = "UPDATE retention SET owner = '', lease = 0, applied = ? WHERE tenant = ? AND owner = ?"
     connection.execute(sql, (now, tenant, owner))
 
 
 def let_go(connection: Sql, tenant: str, owner: str) -> None:
-    """Release it without having applied it."""
+    """Release the claim without having applied the rule."""
     connection.execute("UPDATE retention SET owner = '', lease = 0 WHERE tenant = ? AND owner = ?", (tenant, owner))

@@ -23,7 +23,8 @@ GATHER = 256
 
 
 class Readers:
-    """Threads that read a SQLite file. A hop to a thread and back takes some 50 us: make related queries in one read.
+    """Threads that read a SQLite file. A switch to a thread and back takes some 50 us: put related queries into one
+    read.
 
     Args:
         first: a connection that is already open.
@@ -54,7 +55,7 @@ class Readers:
             except sqlite3.OperationalError as error:
                 if "decode to UTF-8" not in str(error) or connection.text_factory is readable_text:
                     raise
-                connection.text_factory = readable_text  # a millisecond slower per turn
+                connection.text_factory = readable_text  # accepts damaged texts, but is a millisecond slower per turn
                 return of_one_moment(connection, look)
             finally:
                 self._idle.append(connection)
@@ -77,22 +78,23 @@ def of_one_moment(connection: sqlite3.Connection, look: Callable[[sqlite3.Connec
 
 
 def readable_text(content: bytes) -> str:
-    """Decode a text, with replacement characters for invalid bytes: one damaged text must not hide all others."""
+    """Decode a text, with replacement characters for invalid bytes, so that one damaged text does not fail the
+    query."""
     return content.decode("utf-8", "replace")
 
 
 class Snapshot:
-    """A connection of its own on which the database does not change. Its queries run in a thread, one at a time.
+    """A separate connection that sees the data of one moment. Its queries run in a thread, one at a time.
 
     Args:
-        begin: opens the connection and its transaction. What must be closed with the snapshot goes on the stack.
+        begin: opens the connection and its transaction; it puts resources to close with the snapshot on the stack.
         explain: turns the driver's errors into StorageError.
     """
 
     def __init__(self, begin: Callable[[ExitStack], Any], explain: Callable[[], AbstractContextManager[None]]) -> None:
         self._begin, self._explain = begin, explain
         self.held = ExitStack()
-        self._lock = threading.Lock()  # a cancelled caller's query is still running
+        self._lock = threading.Lock()  # the query of a cancelled caller continues to run in its thread
         self._connection: Any = None
 
     async def read(self, look: Callable[[Any], T]) -> T:
@@ -112,14 +114,14 @@ class Snapshot:
 
 
 class Pending(Generic[T]):
-    """A write, and the future of the task that waits for it. Create it in the task's event loop."""
+    """A write, and the future of the task that waits for it. Create it in the event loop of that task."""
 
     def __init__(self, work: Callable[[Any], T], about: Sequence[str] = ()) -> None:
         self.work, self.about = work, about
         self.future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     def settle(self, result: T | None, failure: BaseException | None) -> None:
-        """Set the future's result or exception, from any thread, unless the task was cancelled."""
+        """Set the future's result or exception, from any thread; if the task was cancelled, do nothing."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self.future.get_loop().call_soon_threadsafe(self._set, result, failure)
 
@@ -137,11 +139,11 @@ Settled: TypeAlias = list[tuple[Pending[Any], Any, BaseException | None]]
 
 
 class GroupWriter:
-    """A thread that runs all waiting writes in one transaction: ten concurrent writers pay for one fsync.
+    """A thread that runs all waiting writes in one transaction: ten concurrent writers need only one fsync.
 
     Args:
-        transact: runs and commits writes.
-        end: closes the connection; called last.
+        transact: runs and commits the collected writes, and returns their results.
+        end: closes the connection; called when the thread ends.
     """
 
     def __init__(self, name: str, transact: Callable[[list[Pending[Any]]], Settled], end: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""A part of a log, to be shown in a notebook."""
+"""Rows of a log in a list that a notebook shows as an HTML table."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ LAST = 50
 
 
 class Timeline(list[Logged]):
-    """Rows of a log, oldest first; a notebook shows them as a table."""
+    """Rows of a log, oldest first."""
 
     @classmethod
     async def of(cls, rows: AsyncIterable[Logged], last: int = LAST) -> Self:
-        """Return the last rows: `await Timeline.of(memory.log())`."""
+        """Return the last `last` rows: `await Timeline.of(memory.log())`."""
         kept = deque[Logged](maxlen=last)
         async for row in rows:
             kept.append(row)

@@ -1,13 +1,11 @@
 """Background work: a row for each reasoner that an utterance wakes, claimed by a lease.
 
-The row is written in the transaction of the utterance that caused it, already leased to the process that heard it. A
-process that runs a slot claims all of the mind's unfinished rows that are its own or whose lease has expired: pending
-utterances are processed together, at most one run per slot is active, and a run that lost its lease cannot commit.
-So no
-work is lost or done twice, with many processes on one folder.
-
-Silence or an hour of the day is an occasion without a row of the log. Its work is named by the occasion, so that only
-one process does it.
+The row is written in the transaction of the utterance that caused it, already leased to the process that received the
+utterance. A process that runs a slot (the named place of one reasoner) claims all unfinished rows of that mind and
+slot that it owns or whose lease has expired. So pending utterances are processed together, at most one run per slot is
+active, and a run that lost its lease cannot commit: with many processes on one folder, no work is lost or done twice.
+A silence or an hour of the day can also cause work, and has no row in the log. Such work is identified by the
+occasion, so that only one process does it.
 """
 
 from __future__ import annotations
@@ -22,34 +20,38 @@ from mindstream.errors import LeaseLost
 from mindstream.log.sql import Sql
 
 ANSWER = "answer "
-"""Prefix of the slot of an answer; its session follows. While it is leased no other process answers."""
+"""Prefix of the slot of an answer; the name of the session follows. While this work is leased to a process, no other
+process answers."""
 LONGEST_LEASE_S = 120.0
-"""Maximum lease, in seconds; one that ends later was given by a wrong clock and does not count."""
+"""Maximum lease, in seconds. A lease that ends later was written by a process with a wrong clock, and counts as
+expired."""
 
 STOPPED = "stop"
-"""Error of an answer that was stopped by another process: the process that gives it ends it."""
+"""Error text by which another process asks the one that is answering to stop."""
 HOURS = 2**50
-"""Occasions (negative causes) below -HOURS are hours; those above it are silences."""
+"""Bound between the two kinds of occasions, which are stored as negative causes: hours are below -HOURS, silences
+above."""
 
 
 def silence_after(seq: int) -> int:
-    """Return the occasion of the silence after a row of the log."""
+    """Return the number of the occasion "silence after this row of the log"."""
     return -seq
 
 
 def hour(at: Moment) -> int:
-    """Return the occasion of an hour."""
+    """Return the number of the occasion "this hour of the day"."""
     return -HOURS - round(at * 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One utterance for one reasoner to process.
+    """A piece of work: one utterance, or one occasion, for one reasoner.
 
     Attributes:
-        cause: the seq of the utterance; below 0: an occasion without one.
-        attempts: number of runs that claimed it, including this one, without those that ended in good order.
-        failures: number of these that failed.
+        cause: the seq of the utterance; below 0: an occasion.
+        attempts: number of runs that claimed it, including the current one, except runs that released it without a
+            failure.
+        failures: number of these runs that failed.
         error: why the last run failed, or "".
     """
 
@@ -65,7 +67,8 @@ class Work:
     failures: int
 
     def is_open_to(self, owner: str, now: Moment) -> bool:
-        """Return whether this process may claim it: it owns it, or the lease has expired."""
+        """Return whether this process may claim the work: it owns it already, or the lease has expired or is
+        invalid."""
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
 
@@ -92,7 +95,7 @@ def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str
 
 
 def add_occasion(connection: Sql, mind: str, slots: Sequence[str], occasion: int, owner: str, lease: Moment) -> None:
-    """Add work for an occasion, unless that was done before; delete finished work of older ones."""
+    """Add work for an occasion, unless it was added before; delete finished work of earlier occasions of that kind."""
     oldest = 0 if occasion > -HOURS else -HOURS
     for slot in slots:
         connection.execute(
@@ -114,7 +117,11 @@ def claim(
     lease: Moment,
     before: int | None = None,
 ) -> list[Work]:
-    """Claim a slot's open work and return it, oldest first; [] if another process runs the slot."""
+    """Claim a slot's open work and return it, oldest first; [] if another process runs the slot.
+
+    Args:
+        before: only work with a cause below this; None: all.
+    """
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)
     ).fetchall()
@@ -139,10 +146,10 @@ def renew(connection: Sql, ids: Sequence[int], owner: str, lease: Moment, among:
 
 
 def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int, *, begun: bool = True) -> None:
-    """Mark work as done by the event `seq`; `begun` False: work that has not begun.
+    """Mark work as done by the event `seq`; `begun` False: the work must not have been started.
 
     Raises:
-        LeaseLost: another process has taken some of it over.
+        LeaseLost: another process has taken over one of the pieces.
     """
     for id_ in ids:
         changed = connection.execute(
@@ -151,14 +158,14 @@ def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int,
             (seq, id_, mind, owner, int(begun)),
         )
         if changed.rowcount != 1:
-            raise LeaseLost(f"work {id_} was taken over by another process")
+            raise LeaseLost(f"work {id_} was taken over by another process: its results are discarded here")
 
 
 def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> None:
-    """Check that work is running and this owner's.
+    """Check that work is running and owned by `owner`.
 
     Raises:
-        LeaseLost: another process has taken some of it over, or it has ended.
+        LeaseLost: another process has taken over one of the pieces, or it has ended.
     """
     for id_ in ids:
         held = connection.execute(
@@ -170,7 +177,8 @@ def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> No
 
 
 def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: str, *, counts: bool = True) -> None:
-    """Give work back after a failed run; it is tried again, a bounded number of times if that `counts`."""
+    """Release work after a run that did not finish, so that it is tried again. `counts`: the run counts as a failure,
+    and the number of failures is limited; otherwise its attempt is taken back."""
     counted = "failures = failures + 1" if counts else "attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     connection.executemany(
         f"UPDATE work SET running = 0, error = ?, {counted} WHERE id = ? AND mind = ? AND owner = ? AND done IS NULL",
@@ -179,7 +187,7 @@ def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: s
 
 
 def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
-    """Release everything that `owner` holds, so that no process need wait for the lease."""
+    """Release all unfinished work of `owner`, so that other processes need not wait until the lease expires."""
     connection.execute(
         "UPDATE work SET attempts = CASE WHEN attempts > running THEN attempts - running ELSE 0 END, running = 0,"
         f" lease = 0 WHERE owner = ? AND done IS NULL AND {among}",
@@ -188,7 +196,8 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
 
 
 def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-    """Release the work of an utterance that `owner` holds and has not begun; finish that of some slots."""
+    """Release the work of an utterance that `owner` holds and has not started; mark it as done for the slots
+    `ended`."""
     held = "mind = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0"
     for slot in ended:
         connection.execute(f"UPDATE work SET done = ? WHERE {held} AND slot = ?", (cause, mind, cause, owner, slot))
@@ -197,7 +206,7 @@ def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequ
 
 
 class Taken(NamedTuple):
-    """Work claimed for a mind: its slots, the newest row that caused any of it, and the name that holds it."""
+    """Work claimed for one mind: the ids, their slots, the newest row that caused any of it, and the owner's name."""
 
     mind: Any
     ids: tuple[int, ...]
@@ -207,19 +216,20 @@ class Taken(NamedTuple):
 
 
 OPEN_NOW = "NOT ({0}.lease > ? AND {0}.lease <= ?)"
-"""SQL of Work.is_open_to, for a process that holds nothing."""
+"""The condition `Work.is_open_to` in SQL, for a process that owns no work."""
 
 
 def find_open(
     connection: Sql, now: Moment, *, answers: bool, among: str, most: int = MOST_LOOKED_AT, lock: str = ""
 ) -> list[Work]:
-    """Return work that any process may claim and no run is active on: answers that were abandoned, or thoughts.
+    """Return work that any process may claim and that no process runs: abandoned answers, or work of reasoners.
 
-    Its cause is an utterance or an occasion.
+    Only work caused by an utterance, a correction or an occasion is returned.
 
     Args:
+        answers: True: answers; False: work of reasoners.
         among: an additional condition (SQL).
-        lock: how the rows are locked until the transaction ends (SQL); "": the database has one lock.
+        lock: the SQL clause that locks the rows until the transaction ends; "": the database has a single write lock.
     """
     which = f"substr(slot, 1, {len(ANSWER)}) {'=' if answers else '<>'} ?"
     heard = (
@@ -240,7 +250,8 @@ def find_open(
 def take(
     connection: Sql, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool, among: str, lock: str = ""
 ) -> list[Taken]:
-    """Lease what `find_open` finds, of at most `most` minds, each mind's under its own, always equal name."""
+    """Lease the work that `find_open` finds, of at most `most` minds. The owner's name is made of `owner` and the mind,
+    so it is the same in each call."""
     taken: dict[str, list[Work]] = {}
     looked_at = 2 * most if lock else MOST_LOOKED_AT  # other processes skip locked rows
     for each in find_open(connection, now, answers=answers, among=among, most=looked_at, lock=lock):
@@ -261,6 +272,6 @@ def take(
 
 
 def read(row: Sequence[Any]) -> Work:
-    """Return the work of a row of COLUMNS."""
+    """Return the work of a row with the columns COLUMNS."""
     id_, mind, slot, cause, owner, lease, running, attempts, error, failures = row
     return Work(id_, mind, slot, cause, owner, lease, bool(running), attempts, error, failures)

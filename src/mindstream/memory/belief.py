@@ -1,4 +1,5 @@
-"""Beliefs: typed objects in named slots, stored as versions. Concurrent writers never lose each other's fields."""
+"""Beliefs: typed objects in named slots, stored as versions. Concurrent writers do not overwrite each other's
+fields."""
 
 from __future__ import annotations
 
@@ -22,18 +23,19 @@ if TYPE_CHECKING:
 
 Shape = TypeVar("Shape", bound=BaseModel)
 MOST, LONGEST = 40, 500
-"""Maximum number of list items (the newest are kept), and of characters of an item or text. Items that are dropped
-remain in the older versions, which are records and can be recalled as of then."""
+"""Maximum number of list items (the newest are kept), and of characters of an item or text. What is dropped remains in
+older versions; these are records, and a recall with `as_of` finds them."""
 Patch: TypeAlias = Mapping[str, JsonValue]
-"""A change: a value replaces, a list adds, null clears, {"add": […], "remove": […]} does both to a list."""
+"""A change of a belief, by field: a value replaces, a list adds to a list, null clears, and {"add": […], "remove": […]}
+adds to and removes from a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Belief(Generic[Shape]):
-    """A version of a belief.
+    """One version of a belief.
 
     Attributes:
-        version: 0 before the first version.
+        version: its number; 0: no version has been written yet, and the value is empty.
         evidence: ids of the records that this version was derived from.
     """
 
@@ -57,7 +59,7 @@ def _in_words(held: object) -> str:
 def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
     """Read a belief from the record of its latest version; an empty belief if there is none.
 
-    Fields that the shape no longer has, or that no longer fit it, are left out, so that a pack may change.
+    Fields that the shape no longer has, or whose values no longer fit it, are left out, so that a pack may be changed.
     """
     if record is None:
         return Belief(slot, 0, shape())
@@ -74,12 +76,12 @@ def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[
 
 
 def render_belief(slot: str, value: BaseModel) -> str:
-    """Return a belief as text, so that it can be found and read."""
+    """Return a belief as the text of its record, which recall searches."""
     return render_fields(slot, value.model_dump(mode="json"))
 
 
 def render_fields(slot: str, fields: Mapping[str, JsonValue]) -> str:
-    """Return the fields of a belief as text."""
+    """Return the fields of a belief as text, without empty ones."""
     lines = []
     for name, held in fields.items():
         if held not in (None, [], ""):
@@ -88,10 +90,13 @@ def render_fields(slot: str, fields: Mapping[str, JsonValue]) -> str:
 
 
 def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, dict[str, JsonValue]]:
-    """Apply a patch; return the new value, with lists and texts cut to their limits, and the actual changes.
+    """Apply a patch to a belief, without writing it.
+
+    Returns:
+        The new value, with lists and texts cut to their limits, and the fields that changed.
 
     Raises:
-        InputError: a field is unknown or its value does not fit; nothing is changed.
+        InputError: a field is unknown, or its value does not fit.
     """
     old = belief.value.model_dump(mode="json")
     new: dict[str, Any] = dict(old)
@@ -137,15 +142,15 @@ def _folded(item: object) -> str:
     return str(item).strip().casefold()
 
 
-# Revisions.
+# Writing a new version.
 
 
 @traced(genai.UPSERT_MEMORY, "slot", tell_believed)
 async def believe(
     stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Belief[Shape]:
-    """Merge a patch into a belief and write the new version, retrying after concurrent writes. Without a change nothing
-    is written."""
+    """Merge a patch into a belief and write the new version, again after each conflict with another writer. If the
+    patch changes nothing, nothing is written."""
     while True:
         entry = await revision(stream, slot, patch, shape, evidence=evidence, by=by)
         if entry is None:
@@ -170,7 +175,7 @@ async def revision(
         return None
     event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
     before = stream.last_version(slot)
-    taint = {TAINTED: True} if before and is_tainted(before) else {}  # its content continues in this version
+    taint = {TAINTED: True} if before and is_tainted(before) else {}  # this version still contains its untrusted text
     new = RecordDraft(
         text=render_belief(slot, value),
         kind="belief",

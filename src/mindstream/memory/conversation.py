@@ -1,4 +1,4 @@
-"""Conversations as prompts show them."""
+"""Conversations and notes in the form in which prompts contain them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mindstream.models.model import Message
 
 USER = "user"
 MAX_YES = 30
-"""Maximum length of an utterance that may only confirm a question, in characters."""
+"""Maximum length, in characters, of an utterance that may be a mere confirmation of a question."""
 MAX_SHOWN = 4_000
-"""Characters of a line or a note that are shown."""
+"""Maximum number of characters of a line or a note in a prompt."""
 
 
 class Line(BaseModel):
@@ -27,9 +27,10 @@ class Line(BaseModel):
     by_user: bool
     text: str
     by: str = "mind"
-    """Who said it, if not the user."""
+    """The name of the speaker, if it is not the user."""
     later: str = ""
-    """If the line begins another conversation: how much later, such as "the next day"."""
+    """How much later the line was said, such as "the next day"; set if the line is the first of another
+    conversation."""
 
     @property
     def words(self) -> str:
@@ -40,7 +41,7 @@ class Line(BaseModel):
 
     @property
     def message(self) -> Message:
-        """The line as a message of a request; its role delimits it."""
+        """The line as a message of a chat request; no delimiters are needed, because the message has a role."""
         return Message("user" if self.by_user else "assistant", escaped(self.words))
 
 
@@ -54,7 +55,7 @@ class DatedLine(Line):
 
 
 class Note(BaseModel):
-    """A memory, with the day it was learnt."""
+    """A memory with the day on which it was written."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,7 +67,7 @@ class Note(BaseModel):
 
 
 def note(record: Record, now: Moment | None = None) -> Note:
-    """Return a record as a note; with `now`, its day is relative to that moment."""
+    """Return a record as a note; if `now` is given, its day is relative to that moment."""
     return Note(day=_day(record, now), text=record.text)
 
 
@@ -75,7 +76,7 @@ def _day(record: Record, now: Moment | None) -> str:
 
 
 def format_ago(passed_s: float) -> str:
-    """Return how long ago a moment was, in days, as known without a time zone."""
+    """Return how long ago a moment was, in whole days, because the time zone is unknown."""
     return _format_days(passed_s, "earlier", "a day ago", "ago")
 
 
@@ -85,25 +86,26 @@ def _format_days(passed_s: float, none: str, one: str, end: str) -> str:
 
 
 def dated_line(record: Record, now: Moment | None = None) -> DatedLine:
-    """Return a chat record as a line of an earlier conversation; with `now`, its day is relative to that moment."""
+    """Return a chat record as a line of an earlier conversation; if `now` is given, its day is relative to that
+    moment."""
     by_user = bool(record.data.get("by_user"))
     return DatedLine(day=_day(record, now), by_user=by_user, text=record.text, by=record.by)
 
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:
-    """Return chat records as lines."""
+    """Return chat records as lines without days."""
     return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)
 
 
 def lines_of_talks(
     records: Sequence[Record], session: str, now: Moment, known: Mapping[str, Line] = MappingProxyType({})
 ) -> tuple[Line, ...]:
-    """Return chat records of several conversations as lines; lines of other sessions than `session` have their day.
+    """Return chat records of several conversations as lines. Lines of other sessions than `session` have their day.
 
-    The first line of each conversation but the first says how much later it began.
+    The first line of each conversation, except the first one, says how much later it began.
 
     Args:
-        known: existing lines of `session`, by the id of their record.
+        known: lines of `session` that exist already, by the id of their record.
     """
     found, before = list[Line](), None
     for record in records:
@@ -117,14 +119,14 @@ def lines_of_talks(
 
 
 def format_later(passed_s: float) -> str:
-    """Return how much later a moment is, in days, as known without a time zone."""
+    """Return how much later a moment is, in whole days, because the time zone is unknown."""
     return _format_days(passed_s, "later", "the next day", "later")
 
 
 def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
-    """Yield the user's statements, the newest utterances last.
+    """Yield the user's statements, those of `utterances` last.
 
-    Short newest words ("yes, exactly") may confirm the question before them: that question is yielded as well.
+    Short newest utterances ("yes, exactly") may confirm the question before them, so that question is yielded as well.
     """
     yield from (line.text for line in conversation if line.by_user)
     asked = next((line.text for line in reversed(conversation) if not line.by_user), "")

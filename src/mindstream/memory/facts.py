@@ -1,4 +1,4 @@
-"""Facts: statements of users about themselves become notes, which supersede outdated ones.
+"""Facts: what users say about themselves is written as notes, which supersede outdated notes.
 
 Source: Christakopoulou 2024, 3.2.2.
 """
@@ -65,7 +65,7 @@ class ExtractFacts(Prompt[Facts]):
     now: str = ""
 
     def ground(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
-        """Remove facts without support in the user's words, and links that the user did not name."""
+        """Remove facts that the user's words do not support, and links that the user did not name."""
         support = Support(user_statements(self.conversation, self.utterances))
         held = [
             fact for fact in reply.facts if support.has_quotation(fact.rests_on) or support.has_most_words(fact.text)
@@ -95,14 +95,14 @@ class ExtractFacts(Prompt[Facts]):
 
 @rule(ExtractFacts)
 def note_nothing(ask: ExtractFacts) -> Facts:  # noqa: ARG001
-    """Rule: note nothing. Utterances are remembered as they are, and recalled with their day."""
+    """Without a model, note nothing: the utterances themselves are stored and can be recalled with their day."""
     return Facts()
 
 
 KNOWN = 40
 """Number of known facts in the prompt, newest last."""
 SHOWN_LINES = 6
-"""Number of lines before the newest utterances that the prompt shows."""
+"""Number of lines before the newest utterances that the prompt contains."""
 
 
 async def find_facts(
@@ -126,15 +126,17 @@ async def find_facts(
 async def facts_to_write(
     stream: Stream, found: Facts, known: Sequence[Record], draft: Callable[[str, Triple], RecordDraft], by: str
 ) -> tuple[Sequence[Entry], Sequence[Revision]]:
-    """Return the entries and revisions that write facts as notes; a note that is known already is not written again.
+    """Return the entries and revisions that write facts as notes; a note that exists already is not written again.
 
     Args:
-        draft: makes the note of a text and what it is about.
+        draft: builds a note from a text and a triple that says what it is about.
         by: the author of the notes.
     """
     now = stream.clock.now()
     there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
-    corrected = [fact.text for fact in found.facts if fact.replaces]  # new, even if recalled lately: the old note ends
+    corrected = [
+        fact.text for fact in found.facts if fact.replaces
+    ]  # compared with current notes only: the old note ends
     there |= await stream.store.find_same(stream.key, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
@@ -154,7 +156,7 @@ async def facts_to_write(
 
 
 AT_ONCE = 8
-"""Number of messages whose facts are extracted in one call of the model."""
+"""Number of messages whose facts are extracted in one model call."""
 
 
 async def extract_facts(stream: Stream, model: Model, messages: Sequence[Record]) -> list[Record]:

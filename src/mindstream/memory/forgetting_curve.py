@@ -1,14 +1,15 @@
-"""The rules by which a memory strengthens and decays by itself. (Forgetting on request: memory/curation/forgetting.)
+"""The rules by which the records of a memory get stronger and weaker by themselves.
 
-A record strengthens when it is returned, and decays when it is found but not returned, or during sleep. The rules
-are pure functions of a record's strength and a moment; any clock will do (docs/papers.md).
+Forgetting on request is in memory/curation/forgetting.
+A record strengthens when a recall returns it. It decays when a recall finds it but does not return it, or when a sleep
+draws it. The rules are pure functions of a record's strength and a moment, and work with any clock (docs/papers.md).
 
     returned      at level 0, or later than T(level) after its last return: one level up; then time = now
     passed over   found but not returned, and last returned longer than `passed_over_s` ago: one level down
     slept on      drawn by a sleep, and last returned longer than `asleep_s` ago: one level down
 
-T(level) = first_s * base ** level, at most cap_s. At the cap a record is long-term: its level never changes again.
-Below level 0 it is archived. Only the kinds in `FADING` follow these rules.
+T(level) = first_s * base ** level, at most cap_s. When T reaches the cap the record is long-term: its level never
+changes again. A record whose level falls below 0 is archived. Only records of the kinds in `FADING` follow these rules.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ from mindstream.errors import InputError
 class Strength:
     """The constants of the rules.
 
-    Defaults: T is 1, 2, 4, 8, 16 hours, with a cap of one day, so that a record in daily use becomes long-term
-    within a week, while ten returns in an hour raise it once: a return before T has passed does not count and
-    restarts the wait, so with a longer cap a record in daily use would never become long-term. A record that was not
-    returned for a fortnight may lose one level each time a sleep draws it; one that was not returned for a month
-    loses a level when recall finds it and returns others. Decay is slow on purpose: an archived record is out of
-    reach until the user looks into the archive, and a fact that was mentioned once may be needed a week later.
+    With the defaults, T is 1, 2, 4, 8, 16 hours, at most one day. So a record in daily use becomes long-term within a
+    week, while ten returns in an hour raise its level once: a return before T has passed does not count and restarts
+    the wait. With a longer cap, a record in daily use would therefore never become long-term. A record that was not
+    returned for 14 days may lose one level each time a sleep draws it; one that was not returned for 30 days also loses
+    a level each time recall finds it and returns others. Decay is slow on purpose: recall does not find archived
+    records, and a fact that was mentioned once may be needed a week later.
 
     Attributes:
         first_s: T(0), in seconds.
         base: growth of T per level; above 1.
         cap_s: maximum of T, at which a record becomes long-term.
-        passed_over_s: time since the last return after which being found but not returned costs a level (theta of
-            recall).
-        asleep_s: the same for being drawn in sleep (theta of sleep).
+        passed_over_s: minimum time since the last return for a record to lose a level when it is found but not
+            returned.
+        asleep_s: minimum time since the last return for a record to lose a level when a sleep draws it.
         keeps_all: records strengthen and never lose a level: nothing is archived (the policy `keep`).
     """
 
@@ -51,9 +52,9 @@ class Strength:
 
     def __post_init__(self) -> None:
         if not (0 < self.first_s < self.cap_s < math.inf and 1 < self.base < math.inf):
-            raise InputError(f"strength needs 0 < first_s < cap_s and base > 1, not {self}")
+            raise InputError(f"strength needs 0 < first_s < cap_s and base > 1, found {self}")
         if not (self.passed_over_s >= 0 and self.asleep_s >= 0):
-            raise InputError(f"strength needs passed_over_s and asleep_s of at least 0, not {self}")
+            raise InputError(f"strength needs passed_over_s and asleep_s of at least 0, found {self}")
 
     @property
     def lasting_level(self) -> int:
@@ -61,7 +62,7 @@ class Strength:
         return max(1, math.ceil(math.log(self.cap_s / self.first_s, self.base) - 1e-9))
 
     def interval_s(self, level: int) -> float:
-        """Return T(level): the time since the last return after which a further one counts."""
+        """Return T(level): minimum time since the last return for another return to raise the level."""
         return self.cap_s if level >= self.lasting_level else self.first_s * self.base**level
 
 
@@ -70,8 +71,8 @@ DECAY, KEEP = Strength(), Strength(keeps_all=True)
 
 
 class StrengthState(NamedTuple):
-    """The strength of a record: its level, whether it is long-term, and when it was last returned (at first:
-    written)."""
+    """The strength of a record: its level, whether it is long-term, and when it was last returned (or, before the first
+    return, written)."""
 
     level: int
     lasting: bool
@@ -79,12 +80,12 @@ class StrengthState(NamedTuple):
 
     @property
     def faded(self) -> bool:
-        """Below level 0: archived. Nothing is deleted."""
+        """Whether the level is below 0, so that the record is archived; nothing is deleted."""
         return self.level < 0
 
 
 def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
-    """Return the strength of a record after a recall has returned it."""
+    """Return the strength of a record after a recall has returned the record."""
     if held.faded:
         return held
     level = held.level
@@ -94,12 +95,12 @@ def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthSt
 
 
 def after_passing_over(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
-    """Return the strength of a record after a recall has found it and returned others."""
+    """Return the strength of a record after a recall has found the record and returned others."""
     return _weaker(held, now, math.inf if laws.keeps_all else laws.passed_over_s)
 
 
 def after_sleep(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
-    """Return the strength of a record after a sleep has drawn it."""
+    """Return the strength of a record after a sleep has drawn the record."""
     return _weaker(held, now, math.inf if laws.keeps_all else laws.asleep_s)
 
 
@@ -113,7 +114,7 @@ def _weaker(held: StrengthState, now: Moment, after_s: float) -> StrengthState:
 
 
 class Point(NamedTuple):
-    """The share of records that are not archived this many days after their last return."""
+    """The predicted share of records that are not archived this many days after their last return."""
 
     day: float
     kept: float
@@ -128,11 +129,11 @@ def curve(
     drawn: float = 0.1,
     passed_over_per_day: float = 0.0,
 ) -> list[Point]:
-    """Predict decay, day by day, of records at `level` that are not returned any more.
+    """Predict day by day how many records at `level` are not archived if they are not returned any more.
 
     Args:
-        drawn: the probability that one sleep draws a record: n / (records that a sleep can draw).
-        passed_over_per_day: how often a day it is found while others are returned.
+        drawn: the probability that one sleep draws a given record: n / (number of records that a sleep can draw).
+        passed_over_per_day: number of times per day that a record is found while others are returned.
     """
     if laws.keeps_all or level >= laws.lasting_level:
         return [Point(day, 1.0) for day in range(days + 1)]
@@ -153,8 +154,10 @@ def curve(
 def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float = 0.0) -> float:
     """Return the probability that a record at `level` is not archived: that it has lost at most `level` levels.
 
-    `sleeps` and `passed_over`: number of sleeps, and of times found and not returned, since the record is old enough
-    for them to count. Draws are binomial; being found and not returned is modelled as Poisson.
+    Args:
+        sleeps: number of sleeps since the record was last returned, counted after `asleep_s`.
+        drawn: the probability that one sleep draws the record; the number of draws is binomial.
+        passed_over: expected number of recalls that found and did not return it, after `passed_over_s`; Poisson.
     """
     whole = int(sleeps)
     by_sleep = [math.comb(whole, k) * drawn**k * (1 - drawn) ** (whole - k) for k in range(min(level, whole) + 1)]
@@ -164,7 +167,7 @@ def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float =
 
 
 def rehearsals(laws: Strength) -> list[float]:
-    """Return the earliest times, in seconds after writing, of the returns that make a record long-term."""
+    """Return the earliest times, in seconds after writing, at which returns make a record long-term."""
     times = [0.0]
     for level in range(1, laws.lasting_level):
         times.append(times[-1] + laws.interval_s(level))

@@ -1,7 +1,7 @@
-"""Exclusive work of a stream: one process holds it by a lease, which it renews, and the lease fences its writes.
-
-A process that died renews nothing: when its lease has expired, another one continues. Runs of reasoners and plans,
-lives and towns are held this way.
+"""Exclusive work on a stream: one process holds it by a lease, which it renews. Writes of a process that lost the lease
+are refused.
+A process that died does not renew its lease; when the lease has expired, another process continues. Runs of reasoners
+and plans, lives and towns are held in this way.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ LOOK_S, WATCH_S = 0.1, 1.0
 
 
 def for_anybody(slot: str) -> NewWork:
-    """Return work that any process may claim."""
+    """Return new work that any process may claim at once."""
     return NewWork((slot,), "nobody", 0.0)
 
 
 async def is_open(stream: Stream, slot: str) -> bool:
-    """Return whether a slot has unfinished work, claimed or not."""
+    """Return whether a slot has unfinished work, whether or not a process has claimed it."""
     return any(work.slot == slot for work in await stream.store.open_work(stream.key))
 
 
 async def find_lease(stream: Stream, slot: str) -> Moment | None:
-    """Return when the current lease of this work expires; None: no process holds it."""
+    """Return when the lease of this work expires; None if no process holds the work."""
     holder = await _find_holder(stream, slot)
     return holder.lease if holder else None
 
@@ -43,14 +43,14 @@ async def find_lease(stream: Stream, slot: str) -> Moment | None:
 def renewing(
     store: WorkStore, clock: Clock, work: Callable[[], Sequence[int]], owner: str, lease_s: float
 ) -> Iterator[None]:
-    """Renew the lease of work while the block runs. If it is lost, the next commit fails."""
+    """Renew the lease of work while the block runs. If the lease is lost, the next commit fails."""
     with renewing_by(lambda until: store.renew(work(), owner, until), clock, lease_s):
         yield
 
 
 @contextlib.contextmanager
 def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, lease_s: float) -> Iterator[None]:
-    """Renew a lease while the block runs; `renew` gets the new expiry."""
+    """Call `renew` with a new expiry, at intervals, while the block runs; errors are ignored."""
 
     async def renew_it() -> None:
         with contextlib.suppress(Exception):
@@ -62,7 +62,8 @@ def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, leas
 
 @contextlib.contextmanager
 def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[None]:
-    """Pass the open work of a stream to `at` every second while the block runs, to see requests to release it."""
+    """Pass the open work of a stream to `at` every second while the block runs, so that requests to stop are
+    noticed."""
 
     async def look() -> None:
         with contextlib.suppress(StorageError):
@@ -74,8 +75,7 @@ def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[No
 
 @contextlib.contextmanager
 def _repeating(do: Callable[[], Awaitable[object]], every_s: float) -> Iterator[None]:
-    """Repeat something at intervals while the block runs. A block that ends before the first interval creates no
-    task."""
+    """Call `do` at intervals while the block runs. If the block ends within the first interval, no task is created."""
     task: asyncio.Task[None] | None = None
 
     async def go_on() -> None:
@@ -98,13 +98,13 @@ def _repeating(do: Callable[[], Awaitable[object]], every_s: float) -> Iterator[
 
 @contextlib.asynccontextmanager
 async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -> AsyncIterator[Fence]:
-    """Hold work while the block runs. If the process dies, the lease expires after `lease_s`.
+    """Hold work exclusively while the block runs. If the process dies, the lease expires after `lease_s` seconds.
 
     Args:
-        what: describes the work in the error message: "living this life".
+        what: what the holder does, for the error message, such as "living this life".
 
     Raises:
-        HeldElsewhere: another process holds it.
+        HeldElsewhere: another process holds the work.
     """
     owner, now = f"{os.getpid()}-{chance.token()}", stream.clock.now()
     claimed = await stream.store.claim(stream.key, slot, owner, now, now + lease_s)
@@ -115,15 +115,15 @@ async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -
         with renewing(stream.store, stream.clock, lambda: ids, owner, lease_s):
             yield Fence(ids, owner)
     finally:
-        with contextlib.suppress(Exception):  # otherwise the lease expires by itself
+        with contextlib.suppress(Exception):  # if it fails, the lease expires by itself
             await asyncio.shield(stream.store.give_up(owner))
 
 
 async def outlast(stream: Stream, slot: str, what: str) -> None:
-    """Return when no process holds this work: at once, or when the lease of a process that died has expired.
+    """Wait until no process holds this work: return at once, or when the lease of a dead process has expired.
 
     Raises:
-        HeldElsewhere: the process that holds it is alive: it renewed the lease.
+        HeldElsewhere: the process that holds the work is alive, because it renewed the lease.
     """
     first = await _find_holder(stream, slot)
     while (holder := await _find_holder(stream, slot)) is not None:
@@ -142,4 +142,4 @@ async def _find_holder(stream: Stream, slot: str) -> Work | None:
 def _held_elsewhere(holder: Work | None, what: str) -> HeldElsewhere:
     number = holder.owner.partition("-")[0] if holder else ""
     who = f"process {number}" if number.isdigit() else "another process"
-    return HeldElsewhere(f"{who} is {what} now: let it go on, or end it first")
+    return HeldElsewhere(f"{who} is {what} now: wait until it is done, or stop it first")

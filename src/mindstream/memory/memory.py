@@ -1,4 +1,4 @@
-"""A memory: a stream with sleep, corrections and forgetting."""
+"""A memory: a stream of records with sleep, corrections and forgetting."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Records: TypeAlias = list[Record]
 
 
 class Memory(Stream):
-    """All that is remembered under one name. It needs neither a language model nor a service.
+    """The memory of one user. It needs neither a language model nor a service.
 
         async with Memory.open("data", "ann") as memory:  # a folder, and whose memory it is
             note = await memory.retain("Anna is allergic to peanuts.")
@@ -49,16 +49,16 @@ class Memory(Stream):
     - *Write*: `retain`, `retain_all`, `retain_messages` (with `extract=True` a model extracts facts from them).
     - *Read*: `recall` ranks by a question, `list` and `find` filter, `get` reads by id, `history` has all wordings.
     - *Change*: `correct`, `supersede`, `replace`; the old wording stays in the history.
-    - *Remove*: `forget` deletes permanently, with what was derived; `archive` shows what decayed.
-    - *Consolidate*: `sleep`, `propose_sleep`, `undo_sleep`, `audit`.
+    - *Remove*: `forget` deletes records permanently, with everything derived from them; `archive` lists archived
+    records. - *Consolidate*: `sleep`, `propose_sleep`, `undo_sleep`, `audit`.
 
-    Times are datetimes, dates, ISO 8601 texts or seconds since 1970, in UTC unless they name a zone.
+    Times are datetimes, dates, ISO 8601 texts or seconds since 1970, in UTC unless they name a time zone.
 
     Raises (from every method): StorageError; InputError for invalid arguments.
     """
 
     models: Models | None = None
-    """Extract facts from messages; see `open(model=…)`."""
+    """Models that extract facts from messages; see `open(model=…)`."""
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -75,15 +75,16 @@ class Memory(Stream):
     ) -> AsyncIterator[Self]:
         """Open the memory of a user in a folder (created if missing), a database or a store.
 
-        What is opened here is closed when the block ends.
+        A store that is opened here is closed when the block ends.
 
         Args:
-            embed: an embedder or its name; None: the one of the memory's vectors, wordllama for a new memory. With
-                any other, recall and writing are refused until `reembed()` was called.
-            policy: `keep` (nothing is archived) or `decay` (unused records are), recorded for this memory; or values
-                by name, valid while it is open (memory/policy). Empty: the recorded policy, `keep` for a new memory.
+            embed: an embedder or its name; None: the embedder that made the memory's vectors, wordllama for a new
+                memory. With any other, recall and writing are refused until `reembed()` was called.
+            policy: `keep` (nothing is archived) or `decay` (unused records are archived), recorded for this memory; or
+                values by name, valid while it is open (memory/policy). Empty: the recorded policy, `keep` for a new
+                memory.
             model: extracts facts in `retain_messages(…, extract=True)`: a name such as `openai:gpt-5-mini`, a model, or
-                a table of these by role (`facts`). None: there is none.
+                a table of these by role (`facts`). None: no model.
 
         Raises:
             InputError: there is no such policy.
@@ -104,19 +105,21 @@ class Memory(Stream):
         Args:
             messages: `role` (`user`, or the name of another speaker) and `content`, as in chat APIs, and optionally
                 `created` (ISO 8601); oldest first.
-            session: the session that they are part of.
-            extract: let the memory's model extract lasting facts about the user, and write them as notes, which replace
-                the notes that they make untrue. The new notes are returned after the messages.
+            session: the session that the messages belong to.
+            extract: let the memory's model extract lasting facts about the user, and write them as notes. They
+                supersede notes that are no longer true because of them. The new notes are returned after the messages.
 
         Raises:
-            SettingsError: `extract`, and the memory was opened without a model; nothing is written.
+            SettingsError: `extract` is set and the memory was opened without a model; nothing is written.
             ModelError: the model failed; the messages are stored.
         """
         for message in messages:
             if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
-                raise InputError(f'a message is {{"role": "user" or "assistant", "content": text}}, not {message!r}')
+                raise InputError(
+                    f'a message needs the form {{"role": "user" or "assistant", "content": text}}, found {message!r}'
+                )
         if extract and self.models is None:
-            raise SettingsError('extract=True needs a model: Memory.open(…, model="openai:gpt-5-mini")')
+            raise SettingsError('extract=True needs a model: open the memory with model="openai:gpt-5-mini" or another')
         session = normal_name(session)
         records = await self.retain_all(
             [
@@ -136,7 +139,7 @@ class Memory(Stream):
         return [*records, *await extract_facts(self, self.models.of("facts"), records)]
 
     async def get(self, id_: str) -> Record | None:
-        """Return a record by its id, archived and superseded ones too; None if it was erased or never existed."""
+        """Return a record by its id, even if it is archived or superseded; None if it was erased or never existed."""
         return next(iter(await self.store.records(self.key, [id_])), None)
 
     async def history(self, id_: str) -> Records:
@@ -157,7 +160,7 @@ class Memory(Stream):
         until: Time | None = None,
         where: Mapping[str, JsonValue] | None = None,
     ) -> Records:
-        """Return current records, newest first; no ranking, and nothing strengthens or decays.
+        """Return current records, newest first, without ranking; the call does not strengthen or weaken any record.
 
         Args:
             limit: maximum number of records; None: all.
@@ -179,8 +182,8 @@ class Memory(Stream):
     ) -> Forgotten:
         """Permanently delete records, by id or by the other criteria, with all records derived only from these.
 
-        Records that are only similar to the subject `about` are kept and returned as `similar`; they can be
-        forgotten by id. To look first: `remove(await find_removal(…))`.
+        Records that are only similar to the subject `about` are kept and returned as `similar`; they can be forgotten
+        by id. To check first what will be deleted, call `remove(await find_removal(…))` instead.
         """
         return await self.remove(
             await self.find_removal(*ids, about=about, session=session, since=since, until=until, kinds=kinds)
@@ -197,8 +200,8 @@ class Memory(Stream):
     ) -> Removal:
         """Return what `forget` would delete; nothing is changed.
 
-        `about` selects only records that mention the subject (memory/curation/mentions). `kinds`: only records of
-        these kinds.
+        `about` selects only records that mention the subject (memory/curation/mentions). `kinds` limits the selection
+        to records of these kinds.
         """
         first, last = moment_or_none(since, "since"), moment_or_none(until, "until", whole_day=True)
         request = ForgetRequest(ids=ids, about=about, session=session, since=first, until=last, kinds=tuple(kinds))
@@ -214,17 +217,21 @@ class Memory(Stream):
         fence: Fence | None = None,
         compose: sleeping.Compose | None = None,
     ) -> str:
-        """Consolidate memory: let n random records decay, and make a dream of those that are archived
-        (lifecycle/sleep).
+        """Consolidate the memory: let n random records decay, and make a dream of those that are archived.
 
-        Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
-        `cause`: a row of the log; an interrupted sleep that was started for that row is continued. `compose`: makes the
-        dream in place of `model`.
+        Args:
+            model: makes the dream (M1); None: rules.
+            rater: rates importance; None: `model`.
+            cause: a row of the log; an interrupted sleep that was started for that row is continued.
+            compose: makes the dream in place of `model`.
+
+        Returns:
+            The dream, or "" (see lifecycle/sleep).
         """
         await self.settle()
         return await sleeping.sleep(self, model, n, rater, cause=cause, fence=fence, compose=compose)
 
-    # Defined in their own modules; the memory is the first argument.
+    # These methods are functions of other modules with the memory as first argument.
     propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undoing.undo_sleep
     supersede, replace, correct = curation.supersede, curation.replace, curation.correct
     evidence_of = curation.evidence_of

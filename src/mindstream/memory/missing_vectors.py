@@ -1,5 +1,5 @@
-"""Vectors that are added later: a background task retries an unavailable embedder for records written without a
-vector."""
+"""Vectors that are added later: records that were written while the embedder was unavailable get their vector from a
+background task, which retries the embedder."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 MAX_WAITING = 10_000
-"""Maximum number of waiting records; `reembed` finds any others."""
+"""Maximum number of records that wait for a vector; `reembed` finds the others."""
 BATCH = 64
 REST_S, MAX_REST_S = 0.5, 60.0
-"""Pause after a failure, doubled each time up to the maximum, in seconds."""
+"""Pause, in seconds, after a failure; it doubles with each failure up to the maximum."""
 MAX_REASON = 200
-"""Maximum number of characters of an embedder's reason that are logged."""
+"""Maximum number of characters of an embedder's error message in the log."""
 
 
 class MissingVectors:
-    """The records of a stream that were written without a vector, and the task that adds one."""
+    """The records of a stream that were written without a vector, and the task that adds their vectors."""
 
     def __init__(self, stream: Stream, embedding: Embedding) -> None:
         self._stream, self._embedding = stream, embedding
@@ -39,11 +39,11 @@ class MissingVectors:
         self._said_silent = self._looked_for_foreign = False
 
     def owe(self, ids: Iterable[str]) -> None:
-        """Note records that could not be embedded; they count once they are written."""
+        """Note records that could not be embedded; they are queued when they have been written (`watch`)."""
         _add(self._owed, ids)
 
     def watch(self, written: Iterable[str]) -> None:
-        """Queue those of these written records that lack a vector."""
+        """Queue those of the written records that `owe` has noted, and start the background task."""
         if self._owed:
             ids = [id_ for id_ in written if id_ in self._owed]
             for id_ in ids:
@@ -58,9 +58,12 @@ class MissingVectors:
             self._task = asyncio.ensure_future(self._run())
 
     async def tell(self, silent: str) -> str:
-        """Return why some records, or for the time being all (`silent`: the reason), are found only by their words.
+        """Return why some or all records are found only by their words; "" if vectors of all records were compared.
 
-        The reason is published to the feed once.
+        A reason is published to the feed once.
+
+        Args:
+            silent: why the embedder gives no vectors at present, so that all records are affected; "": it works.
         """
         if silent:
             self.begin()
@@ -87,7 +90,7 @@ class MissingVectors:
         )
 
     async def close(self) -> None:
-        """Stop. Records that still wait are found by their words, and by `reembed`."""
+        """Stop the task. Records that still wait stay without a vector until `reembed` is called."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -96,7 +99,7 @@ class MissingVectors:
         rest_s = REST_S
         while self._waiting or self._embedding.is_silent:
             answers = not self._embedding.is_silent or await self._embedding.patiently([PROBE]) is not None
-            with contextlib.suppress(Exception):  # after any failure of the store the records keep waiting
+            with contextlib.suppress(Exception):  # whatever fails in the store, the records stay in the queue
                 if answers and await self._give():
                     rest_s = REST_S
                     continue
@@ -104,7 +107,7 @@ class MissingVectors:
             rest_s = min(2 * rest_s, MAX_REST_S)
 
     async def _give(self) -> bool:
-        """Give some records their vectors; return whether there is reason to go on at once."""
+        """Add the vectors of some records; return whether to continue at once, without a pause."""
         stream, ids = self._stream, list(self._waiting)[:BATCH]
         records = await stream.store.records(stream.key, ids)
         try:
@@ -125,16 +128,16 @@ class MissingVectors:
 
 
 async def give(stream: Stream, records: Sequence[Record], rows: Sequence[Vector | str]) -> int:
-    """Write vectors of stored records, and log which texts the embedder refused; return how many got a vector.
+    """Write vectors of stored records, and log which texts the embedder rejected; return the number of written vectors.
 
     Args:
-        rows: for each record its vector, or why there is none.
+        rows: for each record its vector, or the reason why there is none.
     """
     pairs, name = list(zip(records, rows, strict=True)), stream.embedder.name
     refused = [
         Failed(
-            text=f"{name} refuses the text of record {record.id} ({len(record.text):,} characters), which is found by"
-            f" its words only: {shortened(row, MAX_REASON)}",
+            text=f"{name} rejects the text of record {record.id} ({len(record.text):,} characters), which is therefore"
+            f" found by its words only: {shortened(row, MAX_REASON)}",
             where="embedding",
         )
         for record, row in pairs

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from mindstream.memory.store.postgres.look import DatabaseLook
 
 AnyStore: TypeAlias = AnyData | Store
-"""Data, or a store that is already open."""
+"""A location of data (see `AnyData`), or a store that is already open."""
 
 
 def open_store(data: AnyData, tenant: str = "") -> SqlStore:
     """Open the store of a folder or a URL.
 
     Args:
-        tenant: the tenant whose streams are visible; "": the location's own part.
+        tenant: the tenant whose streams are visible; "": the tenant of the location, if it has one.
 
     Raises:
         InputError: the tenant's name is invalid or reserved.
-        StorageError: it cannot be used, or its driver is not installed.
+        StorageError: the location cannot be used, or the database's driver is not installed.
     """
     where = Location.of(data)
     own = OwnTenant(where.tenant) if where.tenant.startswith(OWN) else where.tenant
@@ -42,7 +42,7 @@ def open_store(data: AnyData, tenant: str = "") -> SqlStore:
 
 
 def open_everyone(data: AnyData) -> SqlStore:
-    """Open the store of all tenants together, for reading only.
+    """Open a store that shows the streams of all tenants, for reading only.
 
     Raises:
         StorageError: see `open_store`.
@@ -59,7 +59,7 @@ def _opened(where: Location, tenant: str) -> SqlStore:
 
 
 def clock_of(data: AnyStore) -> Clock:
-    """Return the clock shared by all users of these data: this machine's, or that of the database server."""
+    """Return the clock that all users of this data share: this machine's, or that of the database server."""
     if not isinstance(data, AnyData):
         found: Clock | None = getattr(data, "clock", None)
         return found or SystemClock()
@@ -73,8 +73,8 @@ def clock_of(data: AnyStore) -> Clock:
 
 @contextlib.asynccontextmanager
 async def opened_store(data: AnyStore) -> AsyncIterator[Store]:
-    """Yield a store. If it is opened here, it is closed here, and erasures by other processes are applied until
-    then."""
+    """Yield the store of a location, and close it when the block ends; until then, erasures by other processes are
+    applied. A store that is already open is yielded as it is."""
     if not isinstance(data, AnyData):
         yield data
         return
@@ -83,14 +83,14 @@ async def opened_store(data: AnyStore) -> AsyncIterator[Store]:
 
 
 def is_begun(data: AnyData) -> bool:
-    """Return whether there are data at a location, without creating any. A database always counts as begun."""
+    """Return whether a location contains data, without creating any. A database always counts as containing data."""
     where = Location.of(data)
     return where.folder is None or (where.folder / FILE).exists()
 
 
 def finish_erasures(data: AnyData, user: StreamKey) -> None:
-    """Finish an interrupted erasure of a user in a folder. In a database there is none, because erasing is one
-    transaction.
+    """Finish an interrupted erasure of a user in a folder. In a database nothing can be interrupted, because an erasure
+    is one transaction there.
 
     Raises:
         StorageError: the erasure of `user` cannot be finished (see log/erasure).
@@ -100,10 +100,10 @@ def finish_erasures(data: AnyData, user: StreamKey) -> None:
 
 
 def look_at(where: Location) -> DatabaseLook:
-    """Inspect a database before opening it (see postgres/look).
+    """Inspect a database before it is opened (see postgres/look).
 
     Raises:
-        StorageError: it cannot be reached, or its driver is not installed.
+        StorageError: the database cannot be reached, or its driver is not installed.
     """
     with _needs_driver():
         from mindstream.memory.store.postgres import look
@@ -111,11 +111,11 @@ def look_at(where: Location) -> DatabaseLook:
 
 
 def copy_data(source: str, target: str) -> list[Copied]:
-    """Copy all data of a folder into a database, or back (see postgres/copying).
+    """Copy all data of a folder into a database, or of a database into a folder (see postgres/copying).
 
     Raises:
-        InputError: neither is a database, or both are; or the target is not empty.
-        StorageError: one of them cannot be used, or the driver is not installed; nothing was written.
+        InputError: neither location is a database, or both are; or the target is not empty.
+        StorageError: one of the locations cannot be used, or the driver is not installed; nothing was written.
     """
     with _needs_driver():
         from mindstream.memory.store.postgres.copying import copy

@@ -1,12 +1,11 @@
 """The policy of a memory: how it recalls, and whether unused records are archived.
 
-Layers, of which later ones take precedence: defaults; the values recorded for this memory (`mindstream memory policy
-base=3`, `Memory.open(policy="decay")`); the settings of the process that opens it.
-
-The retention policy is `keep` (default: records strengthen and rank, nothing is ever archived) or `decay` (the rules
-of memory/forgetting_curve). A life records `decay` for its memory unless one is recorded. A memory that an earlier
-version wrote keeps `decay`: the migration marks its stream, and the first process that opens it for use records the
-policy as an event.
+A policy has three layers; later ones take precedence: defaults; the values recorded for this memory (`mindstream memory
+policy base=3`, `Memory.open(policy="decay")`); the settings of the process that opens it.
+The retention policy is `keep` (default: records strengthen and rank higher, nothing is archived) or `decay` (the rules
+of memory/forgetting_curve apply). A life records `decay` for its memory unless a policy is recorded. A memory that an
+earlier version wrote keeps `decay`: the migration marks its stream, and the first process that opens it for use records
+the policy as an event.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ class MemoryPolicy(BaseModel):
     """The settings of a memory.
 
     Attributes:
-        retention: keep: nothing is archived unless the user asks; decay: unused records are, by recall and sleep.
+        retention: `keep`: nothing is archived unless the user asks; `decay`: recall and sleep archive unused records.
         reranker: the second stage of recall: none, model, or cross:NAME (memory/recall/rerank).
         reranked: number of records that the reranker gets.
-        returned: number of records that the tool R returns, in a life.
+        returned: number of records that the recall tool of a life (named R) returns.
         drawn: number of records that a sleep draws.
         first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/forgetting_curve); under `keep`
             the last two have no effect.
@@ -62,15 +61,15 @@ class MemoryPolicy(BaseModel):
 
     @property
     def laws(self) -> Strength:
-        """The rules with these constants."""
+        """The strength rules with these constants."""
         return Strength(**{name: getattr(self, name) for name in LAWS}, keeps_all=self.retention == "keep")
 
 
 def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
-    """Merge these layers; later ones take precedence.
+    """Merge layers of settings into a policy; later layers take precedence.
 
     Raises:
-        InputError: an unknown name or an invalid value.
+        InputError: a name is unknown or a value is invalid.
         SettingsError: there is no such reranker.
     """
     values: dict[str, JsonValue] = {}
@@ -80,21 +79,21 @@ def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
         policy = MemoryPolicy.model_validate(values)
     except ValidationError as error:
         known = ", ".join(MemoryPolicy.model_fields)
-        raise InputError(f"the policy of a memory: {complaints(error)}; what can be set: {known}") from None
+        raise InputError(f"the policy of a memory: {complaints(error)}; known settings are {known}") from None
     check_reranker(policy.reranker)
     policy.laws  # noqa: B018 (raises InputError for invalid constants)
     return policy
 
 
 async def open_policy(store: Store, stream: StreamKey, given: Mapping[str, JsonValue]) -> MemoryPolicy:
-    """Return the policy of a memory, writing nothing; `given`: the settings of the process that opens it."""
+    """Return the policy of a memory without recording anything; `given`: the settings of the process that opens it."""
     return read_policy(await own_policy(store, stream), given)
 
 
 async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPolicy) -> MemoryPolicy:
-    """Return the policy of a memory that is opened for use, and record any part that is not recorded.
+    """Return the policy of a memory that is opened for use, and record what must be remembered of it.
 
-    Recorded are a retention policy that is given by name, and the policy of a memory that an earlier version wrote.
+    Two things are recorded: a retention policy given by its name, and `decay` for a memory of an earlier version.
 
     Raises:
         InputError: `given` is not a policy, or has an unknown name or an invalid value.
@@ -110,7 +109,7 @@ async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPo
 
 
 async def own_policy(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
-    """Return the values recorded for this memory, and `decay` for a memory that an earlier version wrote."""
+    """Return the values recorded for this memory; for a memory that an earlier version wrote, with `decay`."""
     recorded = await _recorded(store, stream)
     if "retention" not in recorded and await store.taken_by(stream, WRITTEN_UNDER_DECAY) is not None:
         return {**recorded, "retention": "decay"}
@@ -123,7 +122,7 @@ async def _recorded(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
 
 
 def parse_settings(words: Sequence[str]) -> dict[str, JsonValue]:
-    """Parse NAME=VALUE; a value is a number or a name.
+    """Parse words of the form NAME=VALUE; a value is a number or a name.
 
     Raises:
         InputError: a word has another form.
@@ -132,7 +131,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, JsonValue]:
     for word in words:
         name, equals, value = word.partition("=")
         if not (equals and name.strip() and value.strip()):
-            raise InputError(f"expected NAME=VALUE, as in retention=decay or base=3, not {word!r}")
+            raise InputError(f"NAME=VALUE is expected, such as retention=decay or base=3, found {word!r}")
         try:
             number = float(value)
             found[name.strip()] = int(number) if number.is_integer() else number

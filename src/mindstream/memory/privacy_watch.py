@@ -1,6 +1,6 @@
-"""Apply erasures of other processes within LOOK_S: columns in memory and on disk, texts, open minds.
+"""Apply erasures by other processes to this process within LOOK_S: to cached columns and texts, and to open minds.
 
-A PostgreSQL store announces erasures at once (`subscribe`); otherwise the store is polled.
+A PostgreSQL store announces erasures at once (`subscribe`); other stores are polled.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.kept_columns import delete_erased, kept_beside
 
 LOOK_S = 1.0
-"""Maximum time, in seconds, until a process drops what another one erased, apart from a step that is running."""
+"""Maximum time, in seconds, until a process drops what another process erased; a running step is finished first."""
 
 
 class TellsErasures(Protocol):
-    """The methods of a store that the watch uses."""
+    """The methods of a store that an ErasureWatch calls."""
 
     async def last_erasure(self) -> int:
         """Return the number of the last erasure."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return the salt of the digests, and the erasures after a number."""
+        """Return the salt of the digests, and the erasures with a higher number."""
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `told` after each erasure by any process."""
@@ -45,15 +45,16 @@ class ErasureWatch:
         self._upto: int | None = None
 
     async def begin(self) -> int:
-        """Record the number of the last erasure: of earlier ones this process can hold data only in kept files."""
+        """Record and return the number of the last erasure when the watch begins. Data erased earlier can only be in
+        kept files, because this process had not read anything."""
         if self._began is None:
             self._began = await self._store.last_erasure()
         return self._began
 
     async def look(self) -> list[str]:
-        """Drop all that was erased since the watch began; return the affected streams that this process has opened.
+        """Apply the erasures since the last look; return the affected streams that this process has opened.
 
-        The first look also deletes kept files of streams from which something was erased earlier.
+        The first look also deletes kept files that still contain data erased earlier.
         """
         began, upto, kept = await self.begin(), self._upto, {}
         if upto is None:
@@ -69,23 +70,23 @@ class ErasureWatch:
         for stream, number in found.items():
             caches.empty(stream, whole=number > 0, before=number)
         kept = kept or await asyncio.to_thread(kept_beside, self._folder)
-        await asyncio.to_thread(delete_erased, kept, salt, erased)  # a failure is retried at the next look
+        await asyncio.to_thread(delete_erased, kept, salt, erased)  # if it fails, the next look repeats it
         self._upto = erased[-1].number
         return list(found)
 
 
 @contextlib.asynccontextmanager
 async def watching(store: TellsErasures) -> AsyncIterator[None]:
-    """Look at each announced erasure, and every LOOK_S seconds, while the block runs."""
+    """Apply announced erasures at once, and others every LOOK_S seconds, while the block runs."""
     watch, told = ErasureWatch(store), asyncio.Event()
-    with contextlib.suppress(StorageError):  # otherwise `look` begins
-        await watch.begin()  # before anything is read here
+    with contextlib.suppress(StorageError):  # if it fails, the first `look` calls `begin`
+        await watch.begin()  # before this process reads anything
 
     async def go_on() -> None:
         with store.subscribe(ERASURES, told.set):
             while True:
                 told.clear()
-                with contextlib.suppress(StorageError, OSError):  # retried at the next look
+                with contextlib.suppress(StorageError, OSError):  # the next look tries again
                     await watch.look()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(told.wait(), LOOK_S)

@@ -1,6 +1,6 @@
 """A stream: the records and the log of one name, with writing, recall and beliefs (Park 2023, 4.1).
 
-`Memory` (memory/memory) adds sleep, corrections and forgetting.
+`Memory` (memory/memory) extends it by sleep, corrections and forgetting.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 @traced(genai.CREATE_MEMORY, "news", tell_written)
 async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
-    """Write records in one transaction. Records that repeat known ones are not written; the known ones are returned
-    instead.
+    """Write records in one transaction. A record that repeats a known one is not written: the known record is returned
+    in its place.
 
     Raises:
         InputError: a text is too long or empty.
@@ -95,7 +95,7 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
         known, timed = await _known(stream, records)
         fresh = [record for record in records if record.id not in known]
         if fresh:
-            # records with the same words may hold at different times: these need not be unique
+            # Records with the same words may be valid at different times; such records need not be unique.
             groups = [[each for each in fresh if (each.id in timed) is is_timed] for is_timed in (False, True)]
             entries = [
                 Entry(
@@ -117,8 +117,8 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
 
 
 async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, Record], set[str]]:
-    """Find the records whose words are known. Return, by id, the known record to use instead of each; and the ids of
-    records with known words that must be written all the same, because they hold at another time."""
+    """Find records whose words are known. Return, by id, the known record to return in place of each; and the ids of
+    records with known words that must still be written, because they are valid at another time."""
     found: dict[str, Record] = {}
     timed: set[str] = set()
     for kind in {record.kind for record in records} & UNIQUE:
@@ -143,9 +143,9 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
 
 
 async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
-    """Build records from drafts, with vectors but not written; `commit` validates them.
+    """Build records from drafts, with vectors; they are not written, and `commit` validates them.
 
-    A text that is too long is shortened: it was made by a model, and must not stop its run.
+    A text that is too long is shortened, not rejected: a model wrote it, and its run must not stop because of it.
     """
     stream.require_own_vectors()
     texts = [fitted_text((await redaction.cleaned(new.text)).text if redaction.is_on() else new.text) for new in news]
@@ -195,10 +195,10 @@ def _record(
 
 
 async def _depths_and_taints(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
-    """Return for each list of evidence the depth of the derived record (1 + the deepest evidence, 0 without any), and
-    its taint.
+    """Return for each list of evidence the depth of a record derived from it, and whether that record is tainted.
 
-    A record is tainted if any of its evidence is; the mark is stored with the record, so it outlives the evidence.
+    The depth is 1 + that of the deepest evidence, or 0 without evidence. A record is tainted (contains untrusted text)
+    if any of its evidence is; the mark is stored with the record and stays when the evidence is erased.
     """
     ids = list(dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str)))
     known = {record.id: record for record in await stream.store.records(stream.key, ids)} if ids else {}
@@ -211,7 +211,7 @@ async def _depths_and_taints(stream: Stream, evidence: Sequence[Sequence[str]]) 
 
 
 class _SlotEviction:
-    """Drop the slot versions that a stream has read when something of the stream is erased."""
+    """Drops the cached versions of a stream's slots when something of the stream is erased."""
 
     def __init__(self, stream: str, held: dict[str, Record | None]) -> None:
         self._stream, self._held = stream, held
@@ -223,23 +223,22 @@ class _SlotEviction:
 
 
 class Stream:
-    """The records and log of one name in a store. Names are isolated: no other stream is ever read or written.
+    """The records and log of one name in a store. Names are isolated: no other stream is read or written.
+
+    Close it (or leave its `async with`) before the store: touches (effects of recalls) of the last second may not have
+    been written yet, and a background task may be requesting vectors.
 
     Attributes:
-        name: the name as users write it; `key`: the same in the store.
-
-    Close it (or leave its `async with`) before the store: touches of the last second may not have been written yet,
-    and a task may be requesting vectors.
+        name: the name as users write it.
+        key: the name in the store.
 
     Args:
         name: a plain string is the name of a user.
-        strength: the rules by which its records strengthen and decay; `KEEP`: they strengthen, and nothing is
-            archived; None: they never change.
+        strength: the rules by which its records strengthen and decay; `KEEP`: they strengthen, and nothing is archived;
+            None: they never change.
         second: the reranker of its recalls; None: no second stage (memory/recall/rerank).
-        seed: makes the ids of its records reproducible, so that the same run gives the same journal; None: they are
-            random.
-
-    Raises (from every method): StorageError; InputError for invalid arguments.
+        seed: makes the ids of its records reproducible, so that the same run writes the same log; None: random ids.
+            Raises (from every method): StorageError; InputError for invalid arguments.
     """
 
     def __init__(
@@ -270,10 +269,11 @@ class Stream:
         self._touches = Touches(store, self._columns_of, self.key, clock, strength)
         self._lately = RecentTexts(self.key)
         self.beside: list[Entry] = []
-        """Entries that the next commit of entries writes, too; whoever adds them writes those that are left."""
+        """Entries that are written together with the next commit of entries. The caller that adds them must itself
+        commit those that are left at the end."""
         self._held: dict[str, Record | None] = {}
         self.vectors_of = ""
-        """The embedder of this stream's stored vectors if it is not `embedder`; "": they match."""
+        """The embedder that made the stream's stored vectors, if it is not `embedder`; "": it is."""
         self._since: int | None = None
         self._eviction = _SlotEviction(self.key, self._held)
         caches.note(self.key)
@@ -289,39 +289,39 @@ class Stream:
         return self.strength is not None and not self.strength.keeps_all
 
     def require_own_vectors(self) -> None:
-        """Refuse to compare or mix vectors of two embedders.
+        """Raise an error if the stored vectors are of another embedder, because they cannot be compared or mixed.
 
         Raises:
-            InputError: the stream was opened with another embedder than the one of its vectors.
+            InputError: the stream was opened with another embedder than the one that made its vectors.
         """
         if self.vectors_of:
             raise InputError(other_embedder(self.name, self.vectors_of, self.embedder.name))
 
     def follow(self, strength: Strength) -> None:
-        """Use other rules of strengthening and decay from now on."""
+        """Use these rules of strengthening and decay from now on."""
         self.strength = self._touches.laws = strength
 
     async def begin(self) -> None:
-        """Record the number of the last erasure, once, so that erased data is never written back.
+        """Record the number of the last erasure, once, so that erased data is not written back.
 
-        Every commit carries this number, and the store refuses it (ErasedMeanwhile) if the whole stream was erased
-        later. `Mind` calls this before its first read. Otherwise the first commit does, and reads before it are not
-        covered.
+        Every commit contains this number, and the store refuses it (ErasedMeanwhile) if the whole stream was erased
+        later. `Mind` calls this before its first read. Otherwise the first commit calls it, and data read before that
+        is not covered.
         """
         if self._since is None:
             since = await self.store.last_erasure()
-            if self._since is None:  # otherwise another task has set it
+            if self._since is None:  # no other task has set it in the meantime
                 self._since = since
                 caches.note(self.key, since)
 
     async def erasures_at(self, seq: int) -> int:
-        """Return the number of the last erasure when a row was written, or later: anything read from now on is
-        newer."""
+        """Return the number of the last erasure at the time when a row was written, or a later one. Data that is read
+        after this call is not older."""
         at = getattr(self.store, "erasures_at", None)
         return await (self.store.last_erasure() if at is None else at(seq))
 
     def was_opened_before(self, erasure: int) -> bool:
-        """Return whether this object may hold data that this erasure removed."""
+        """Return whether this object may still hold data that this erasure removed."""
         return self._since is None or self._since < erasure
 
     @classmethod
@@ -336,13 +336,16 @@ class Stream:
         seed: int | str | None = None,
         policy: AnyPolicy = MappingProxyType({}),
     ) -> AsyncIterator[Self]:
-        """Open a stream of a folder (created if missing), a database or a store. What is opened here is closed here.
+        """Open a stream of a folder (created if missing), a database or a store.
+
+        A store that is opened here is closed when the block ends.
 
         Args:
-            embed: an embedder or its name; None: the one of the stream's vectors, wordllama for a new stream. With
-                any other, recall and writing are refused until `reembed()` was called.
-            policy: `keep` (nothing is archived) or `decay` (unused records are), recorded for this stream; or values
-                by name, valid while it is open (memory/policy). Empty: the recorded policy, `keep` for a new stream.
+            embed: an embedder or its name; None: the embedder that made the stream's vectors, wordllama for a new
+                stream. With any other, recall and writing are refused until `reembed()` was called.
+            policy: `keep` (nothing is archived) or `decay` (unused records are archived), recorded for this stream; or
+                values by name, valid while it is open (memory/policy). Empty: the recorded policy, `keep` for a new
+                stream.
 
         Raises:
             InputError: there is no such policy.
@@ -363,13 +366,13 @@ class Stream:
         await self.close()
 
     async def close(self) -> None:
-        """Write pending touches and stop this stream's background tasks. The store stays open."""
+        """Write pending touches and stop this stream's background tasks; the store stays open."""
         await self.missing.close()
         await self._touches.close()
         await self._recaller.shelf.leave(self.key, self)
 
     async def touched(self, touches: Sequence[Touch]) -> list[Revision]:
-        """Return the revisions that these recalls cause, to be written with a commit of the caller."""
+        """Return the changes of records that these recalls cause; the caller writes them with a commit of its own."""
         found = [id_ for touch in touches for id_ in (*touch.returned, *touch.passed_over)]
         return list_revisions(await self._columns_of(found), touches, self.strength)
 
@@ -378,16 +381,18 @@ class Stream:
         await self._touches.settle()
 
     async def columns(self) -> Columns:
-        """Return the stream's records as arrays, up to date with all processes. Other tasks run while much is read."""
+        """Return the stream's records as arrays, including the latest writes of all processes; long reads let other
+        tasks run."""
         return await self._recaller.shelf.columns(self.key)
 
     async def columns_at_hand(self) -> Columns | None:
-        """Return the columns if they are loaded and up to date; else None, and they are loaded in the background."""
+        """Return the columns if they are loaded and up to date; otherwise return None and load them in the
+        background."""
         columns = await self._recaller.shelf.at_hand(self.key)
         return None if columns is None or columns.behind else columns
 
     def columns_held(self) -> Columns | None:
-        """Return the columns if this process holds all of them, as of the last read."""
+        """Return the columns if this process holds all of them; changes since the last read may be missing."""
         return self._recaller.shelf.whole(self.key)
 
     async def _columns_of(self, ids: list[str]) -> Columns:
@@ -416,8 +421,9 @@ class Stream:
             importance: 1 (mundane) to 10 (poignant); None: not rated.
             evidence: ids of the records that it is derived from.
             data: custom fields; `recall(where=…)` filters by them.
-            created: time of the statement or observation; None: now.
-            valid_from, valid_until: the time for which it holds, from (included) and until (excluded); None: open.
+            created: when the statement or observation was made; None: now.
+            valid_from, valid_until: the period for which it is true, from (included) and until (excluded); None:
+                unlimited.
         """
         new = RecordDraft(
             text=text,
@@ -438,8 +444,8 @@ class Stream:
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return the known records with the same words as these texts, by normalised text.
 
-        These are current records of this kind, and any that recall returned recently, so that memory does not store
-        its own echo. Only notes, thoughts and exemplars can be known: a second "yes" is a new message.
+        These are current records of this kind, and records that recall returned recently, so that memory does not store
+        copies of its own content. Only notes, thoughts and exemplars can be known: a second "yes" is a new message.
         """
         if kind not in UNIQUE:
             return {}
@@ -464,7 +470,7 @@ class Stream:
         floor: float = 0.0,
         rerank: bool = True,
     ) -> Recollection:
-        """Return the k best records, best first, and the certainty that at least one is relevant.
+        """Return the k best records, best first, with the certainty that at least one of them answers the query.
 
         Each hit has `text`, `created`, `confidence` (0 to 1, calibrated), `score` with its `parts`, and the `record`.
 
@@ -472,15 +478,16 @@ class Stream:
             limit: another name of `k`.
             since, until: time of writing, both included: seconds since 1970, a datetime, a date or ISO 8601 text, in
                 UTC unless it names a zone. A date alone is a whole day.
-            as_of: read the stream as of that moment: records written by then that held then. Such a recall touches
-                nothing. Without it, records that will hold only later are found too.
+            as_of: read the stream as of that moment: records that were written and valid then. Such a recall has no
+                effect on records. Without `as_of`, records that become valid later are found too.
             where: required values of `by`, `episode`, `slot` or entries of `data`.
-            touch: False: a pure read, for pages, searches, interviews and benchmarks. True: returned records
-                strengthen, and records found but not returned decay (memory/forgetting_curve); written within a second.
-                To write this in one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
+            touch: True: returned records strengthen, and records found but not returned may decay
+                (memory/forgetting_curve); this is written within a second. False: the recall changes nothing, for
+                pages, searches, interviews and benchmarks. To write the effect in one commit with your own entries,
+                recall with False and call `commit(…, touch=found.touch)`.
             asked_in: id of the record that contains the question itself, which is excluded.
-            floor: below this certainty (0 to 1) nothing is returned; by default everything is, and `low_confidence`
-                says so.
+            floor: return nothing if the certainty (0 to 1) is below this. By default everything is returned, and
+                `low_confidence` marks uncertain results.
             rerank: use the second stage, if there is one.
         """
         self.require_own_vectors()
@@ -530,12 +537,14 @@ class Stream:
         """Write events, records, revisions and work in one durable transaction, then publish the events to the feed.
 
         Args:
-            fence: work whose lease the owner must still hold, else LeaseLost. It stays open; `finish` ends it.
-            touch: of a recall that was a pure read (`Recollection.touch`); its effect is written with the rest, once.
-            checkpoint: the next version of data derived from the stream, else Conflict.
-            unique: a key that can be used once in the stream, else Conflict.
-            words_read: the number of the last erasure when the words in it were read: ErasedMeanwhile if words of
-                the stream were erased since. None: as the current task has recorded it (log/erasures `reading`).
+            fence: work whose lease the owner must still hold, otherwise LeaseLost; the work stays open (`finish` ends
+                it).
+            touch: the effect of a recall with `touch=False` (`Recollection.touch`); it is written with the rest, once.
+            checkpoint: the next version of data derived from the stream, otherwise Conflict.
+            unique: a key that can be used once in the stream, otherwise Conflict.
+            words_read: the number of the last erasure when the words in this commit were read; ErasedMeanwhile if words
+                of the stream were erased since. None: the number that the current task has recorded (log/erasures
+                `reading`).
         """
         await self.begin()
         if words_read is None and entries and (reading := erasures.READING.get()) is not None:
@@ -556,10 +565,9 @@ class Stream:
             words_read=words_read,
         )
         writing = asyncio.ensure_future(self._published(commit, touch))
-        writing.add_done_callback(
-            lambda task: task.cancelled() or task.exception()
-        )  # a failure is not reported as never retrieved
-        return await asyncio.shield(writing)  # committed events are published even if the caller was cancelled
+        # Retrieve the exception, so that asyncio does not log it if the caller was cancelled.
+        writing.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return await asyncio.shield(writing)  # committed events are published even if the caller is cancelled
 
     async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
         beside = self.beside[:] if commit.entries else []
@@ -598,11 +606,12 @@ class Stream:
         where: Mapping[str, JsonValue] | None = None,
         over: bool = False,
     ) -> list[Record]:
-        """Return current records that match the filters, newest first, at most n; no ranking, no touch.
+        """Return at most n current records that match the filters, newest first, without ranking or effect on the
+        records.
 
         Args:
             since, until, where: as in `recall`.
-            over: include records that no longer hold or are archived.
+            over: include superseded, expired and archived records.
         """
         filters = Filters(
             kinds=kinds,
@@ -616,7 +625,7 @@ class Stream:
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first.
 
-        If this process holds the stream's columns, only rows written since their last read are read.
+        If this process holds the stream's columns, only changes since their last read are read from the store.
         """
         now = self.clock.now()
         if (columns := await self._caught_up()) is None:
@@ -624,8 +633,8 @@ class Stream:
         return await self._recaller.records_at(columns, columns.newest(kind, n, now, episode))
 
     async def _caught_up(self) -> Columns | None:
-        """Return the stream's columns, up to date with all processes, if this process holds them and they are not too
-        long."""
+        """Return the stream's columns, including the latest writes of all processes, if this process holds them and the
+        stream is not long."""
         held = self.columns_held()
         if held is None or len(held) > LONG:
             return None
@@ -633,22 +642,22 @@ class Stream:
         return None if columns is None or columns.behind else columns
 
     def log(self, after: int = 0, kinds: Sequence[str] | None = None) -> AsyncIterator[Logged]:
-        """Yield rows of its log after a seq, oldest first, of these kinds of events, or of all."""
+        """Yield rows of the stream's log after a seq, oldest first; `kinds`: only events of these kinds."""
         return read_log(self.store, self.key, after, kinds)
 
     async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
-        """Return the latest version of a belief; version 0 before there is one."""
+        """Return the latest version of a belief; if none was written yet, an empty value with version 0."""
         return read_belief(slot, await self.version(slot), shape)
 
     def last_version(self, slot: str) -> Record | None:
-        """Return the record of a slot's latest version as it was last read or written through this stream.
+        """Return the record of a slot's latest version that was read or written through this object.
 
-        Versions that other processes have written since then are seen at the next `version` or `belief`.
+        Newer versions by other processes are found by the next `version` or `belief`.
         """
         return self._held.get(slot)
 
     async def version(self, slot: str) -> Record | None:
-        """Return the record of a slot's latest version; None before there is one."""
+        """Return the record of a slot's latest version; None if no version was written yet."""
         held, found = self._held.get(slot), None
         columns = await self._caught_up()
         rows = None if columns is None else columns.rows_of_slot(slot)
@@ -656,10 +665,10 @@ class Stream:
             found = next(iter(await self._recaller.records_at(columns, rows[-1:])), None)
         if rows is None or (rows and (found is None or found.valid_until is not None or not found.version)):
             found = next(iter(await self.store.latest(self.key, now=self.clock.now(), slot=slot)), None)
-        if self._held.get(slot) is held:  # otherwise a newer one has been written
+        if self._held.get(slot) is held:  # no newer version was written in the meantime
             self._held[slot] = found
         return found
 
-    # Defined in their own modules; the stream is the first argument.
+    # These methods are functions of this or other modules with the stream as first argument.
     retain_all, build_records = retain_all, build_records
     believe, revision = beliefs.believe, beliefs.revision

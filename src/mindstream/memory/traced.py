@@ -1,4 +1,4 @@
-"""OpenTelemetry spans for operations of a memory; nothing is created while tracing is off."""
+"""OpenTelemetry spans for operations of a memory; no spans are created while tracing is off."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ R = TypeVar("R")
 Asked: TypeAlias = Any
 """The second argument of an operation: a query, an id, drafts, a removal."""
 Tell: TypeAlias = Callable[[Asked, Any], Mapping[str, genai.Value]]
-"""From the second argument and the result to the attributes of a span."""
+"""Computes the attributes of a span from the operation's second argument and its result."""
 
 
 def traced(
     operation: str, argument: str, tell: Tell
 ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
-    """Run a function of a stream in a span of this operation.
+    """Return a decorator that runs a function of a stream in a span.
 
     Args:
-        argument: the name of its second parameter.
+        operation: the kind of operation, for the span.
+        argument: the name of the function's second parameter.
+        tell: computes the attributes of the span.
     """
 
     def decorate(do: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
@@ -44,7 +46,7 @@ def traced(
 
 
 def tell_found(query: str, found: Sequence[Any]) -> dict[str, genai.Value]:
-    """Return the attributes of a recall."""
+    """Return the span attributes of a recall."""
     told: dict[str, genai.Value] = {genai.RECORDS: len(found)}
     if tracing.with_content():
         contents = [(each.record.id, each.record.text, each.score) for each in found]
@@ -53,7 +55,7 @@ def tell_found(query: str, found: Sequence[Any]) -> dict[str, genai.Value]:
 
 
 def tell_written(_: Asked, records: Sequence[Any]) -> dict[str, genai.Value]:
-    """Return the attributes of written records."""
+    """Return the span attributes for written records."""
     told: dict[str, genai.Value] = {genai.RECORDS: len(records)}
     if len(records) == 1:
         told[genai.RECORD] = records[0].id
@@ -63,7 +65,7 @@ def tell_written(_: Asked, records: Sequence[Any]) -> dict[str, genai.Value]:
 
 
 def tell_changed(old: str, record: Any) -> dict[str, genai.Value]:
-    """Return the attributes of a record that was superseded."""
+    """Return the span attributes for a record that was superseded."""
     told: dict[str, genai.Value] = {genai.RECORD: old, genai.RECORDS: 1}
     if record is not None and tracing.with_content():
         told[genai.CONTENTS] = genai.write_records([(record.id, record.text, None)])
@@ -71,12 +73,12 @@ def tell_changed(old: str, record: Any) -> dict[str, genai.Value]:
 
 
 def tell_believed(slot: str, _: Any) -> dict[str, genai.Value]:
-    """Return the attributes of a belief that was revised."""
+    """Return the span attributes for a belief that was changed."""
     return {genai.RECORDS: 1, "mindstream.slot": slot}
 
 
 def tell_removed(removal: Any, gone: Any) -> dict[str, genai.Value]:
-    """Return the attributes of a removal."""
+    """Return the span attributes for a removal of records."""
     told: dict[str, genai.Value] = {genai.RECORDS: gone.records}
     if len(removal.asked) == 1:
         told[genai.RECORD] = removal.asked[0].id

@@ -1,1 +1,1 @@
-"""Corrections, forgetting on request, and audits of a memory."""
+"""Corrections, forgetting on request, and audits for data quality."""

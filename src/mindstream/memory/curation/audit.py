@@ -1,4 +1,5 @@
-"""Audit a stream for duplicates, junk, echoes and unused records. Nothing is changed."""
+"""Audit a stream for duplicates, junk, echoes (notes that repeat the memory itself) and unused records; nothing is
+changed."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 ONCE: frozenset[Kind] = UNIQUE | {"document", "dream"}
-"""Kinds in which repeated words are duplicates; a second "yes" or a repeated percept is real."""
+"""Kinds in which repeated words are duplicates. In other kinds, such as messages or percepts, a repetition is real."""
 WRITTEN: frozenset[Kind] = frozenset({"note", "thought"})
 """Kinds that models write, where junk accumulates."""
 JUNK = {
@@ -27,7 +28,7 @@ JUNK = {
     "marks of a prompt": re.compile(r"</?(system|user|data)>"),
     "code or data": re.compile(r"^\s*[\[{].*[\]}]\s*$|```|^Traceback "),
 }
-"""Patterns of texts that are not notes."""
+"""Patterns of texts that are not proper notes, by the reason that is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Junk:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A record that repeats an older one: it was written from memory, not from an observation."""
+    """A record that repeats an older record (`of`) of another kind: it was derived from the memory and not from an
+    observation."""
 
     id: str
     of: str
@@ -48,16 +50,17 @@ class Echo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The findings. Groups and lists contain ids, in the order of writing.
+    """The findings. All ids are in the order of writing.
 
     Attributes:
-        held: number of current records by kind; superseded and archived ones do not count.
-        exact: groups of duplicates within one kind.
+        held: number of current records by kind; superseded and archived records are not counted.
+        superseded, forgotten: number of superseded and of archived records.
+        exact: groups of records of one kind with the same words.
         near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates), which the next sleep merges.
-        never_recalled: records that can decay, are older than a day and were not returned since (or have decayed
-            again).
-        echoes: recall loops: notes, thoughts or exemplars with the words of an older record of another kind, except
-            messages, which notes are made from.
+        never_recalled: records that can decay, are older than a day, and have not been returned by a recall (or have
+            decayed to level 0 again).
+        echoes: notes, thoughts or exemplars with the words of an older record of another kind. Repeated messages do not
+            count, because notes are made from messages.
         foreign: number of records without a vector of the stream's embedder.
     """
 
@@ -74,12 +77,12 @@ class Audit:
 
     @property
     def clean(self) -> bool:
-        """Whether there are no findings."""
+        """Whether there are no findings; unused records do not count as findings."""
         return not (self.exact or self.near or self.junk or self.echoes or self.foreign)
 
 
 async def audit(stream: Stream) -> Audit:
-    """Read the whole stream and report."""
+    """Read the whole stream and return the findings."""
     records = [record async for some in read_all(stream.store, stream.key) for record in some]
     near = [tuple(each.id for each in group) async for group in duplicates.near(stream)]
     foreign = (await stream.columns()).foreign
@@ -121,7 +124,7 @@ def _exact(held: Iterable[Record]) -> list[tuple[str, ...]]:
 
 
 def _junk(text: str) -> str:
-    """Return why a text is junk; "" if it is not."""
+    """Return why a text is junk; "" if it is not junk."""
     for why, signs in JUNK.items():
         if signs.search(text):
             return why

@@ -1,7 +1,7 @@
 """Find records that may mention a subject or repeat a text, by the word index; the caller then checks each text.
 
-No such record is missed: only terms that every such text must contain are used. If a subject or text has none (a
-single emoji, a name that is also a stop word), the result is None: all texts must be read.
+No matching record is missed: only terms that every matching text must contain are looked up. If a subject or text has
+no such term (a single emoji, a name that is also a stop word), the result is None: the caller must read all texts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rows = NDArray[np.int64]
 
 
 def may_mention(columns: Columns, subject: str) -> Rows | None:
-    """Return the positions of the records that may mention a subject; None: any may."""
+    """Return the positions of the records that may mention a subject; None: any record may."""
     best: Rows | None = None
     for alternatives in necessary_words(subject):
         each = [certain_terms(form, at_edges=True) for form in alternatives]
@@ -35,8 +35,8 @@ def may_mention(columns: Columns, subject: str) -> Rows | None:
 
 
 def may_quote(columns: Columns, texts: Sequence[str]) -> Rows | None:
-    """Return the positions of the records that may repeat one of these texts, completely or in most words; None: any
-    may."""
+    """Return the positions of the records that may repeat one of these texts completely or in most words; None: any
+    record may."""
     found: list[Rows] = []
     for text in texts:
         words = sorted(set(terms(text)))
@@ -52,10 +52,10 @@ def may_quote(columns: Columns, texts: Sequence[str]) -> Rows | None:
 
 
 def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
-    """Return terms that are indexed for every text that contains this one, in any letter case.
+    """Return terms that are in the index for every text that contains this one, in any letter case.
 
     Args:
-        at_edges: it occurs there as whole words, so that no other letters touch it.
+        at_edges: this text occurs in the others as whole words: no other letters touch it.
     """
     plain = unicodedata.normalize("NFKC", text.lower())
     certain = set[str]()
@@ -69,7 +69,7 @@ def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether a word is indexed in only one way, however it is written: ß is also ss."""
+    """Return whether a word has only one form in the index, however it is spelt; ß, for example, is also ss."""
     return word not in STOP and word.casefold() == word and "ss" not in word
 
 

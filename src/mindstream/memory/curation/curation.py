@@ -1,4 +1,4 @@
-"""Maintenance of a stream: corrections, evidence, history, the archive, new embedders, sessions."""
+"""Maintenance of a stream: corrections, evidence, history, the archive, changed embedders, sessions."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ if TYPE_CHECKING:
 
 BATCH = 256
 MAX_DEPTH = 100
-"""Maximum depth of an evidence tree."""
+"""Maximum depth of an evidence tree that is returned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A record with its evidence.
+    """A record with the records that it was derived from.
 
     Attributes:
-        missing: ids of evidence that does not exist: erased, or never a record of this stream.
-        cut: its evidence is left out here: it is elsewhere in the tree, or too deep.
+        missing: ids of evidence that does not exist: it was erased, or was never a record of this stream.
+        cut: True: the record has evidence that is not shown here, because it is shown elsewhere in the tree or is
+            deeper than MAX_DEPTH.
     """
 
     record: Record
@@ -51,14 +52,15 @@ class Drawn:
 
 @traced(genai.UPDATE_MEMORY, "old", tell_changed)
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
-    """Write the correction of a record and end the old record, in one commit.
+    """Write a correction of a record and end the validity of the old record, in one commit.
 
-    The new record keeps all other fields: validity, importance, keywords, data, session. It may differ in letter
-    case or punctuation alone; if the text is identical nothing is written. If another record already has the new
-    text, that one takes the place of the old one.
+    The new record keeps all other fields: validity, importance, keywords, data, session. A text that differs only in
+    letter case or punctuation is a correction, too; if it is identical, nothing is written. If another current record
+    of a kind without duplicates has the new text already, that record replaces the old one and no new record is
+    written.
 
     Raises:
-        InputError: the record does not exist, is already history, or is a version of a belief or plan.
+        InputError: the record does not exist, is no longer current, or is a version of a belief or plan.
     """
     text = (await redaction.cleaned(checked_text(text))).text
     while True:
@@ -77,13 +79,16 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
 
 @traced(genai.UPDATE_MEMORY, "old", tell_changed)
 async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str = "") -> Record | None:
-    """End a record and, if `new` is given, write its replacement, in one commit; the old record becomes history.
+    """End the validity of a record and, if `new` is given, write its replacement, in one commit.
 
-    Unlike `supersede`, it can change every field. None: there is no replacement.
+    Unlike `supersede`, it can change every field.
+
+    Returns:
+        The replacement; None if there is none.
 
     Raises:
-        InputError: the record does not exist, is already history (perhaps since a moment ago), or is a version of a
-            belief or plan.
+        InputError: the record does not exist, is no longer current (another process may have ended it just now), or is
+            a version of a belief or plan.
     """
     draft = new and dataclasses.replace(new, evidence=(old, *new.evidence))
     while True:
@@ -97,7 +102,7 @@ async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str 
 
 
 async def _end(stream: Stream, old: str, at: Moment, successor: Record | None, entry: Entry) -> bool:
-    """End a record and commit an entry; return False if another writer was first."""
+    """End the validity of a record and commit an entry; return False if another writer was first."""
     ending = Revision(id=old, valid_until=at, superseded_by=successor.id if successor else None, holds=True)
     try:
         await stream.commit(entry, revisions=[ending])
@@ -112,18 +117,20 @@ async def _correctable(stream: Stream, id_: str) -> Record:
     if record is None:
         raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
     if record.slot is not None:
-        raise InputError(f"the record {id_} is a version of {record.slot!r}: change that with `believe`")
+        raise InputError(f"the record {id_} is a version of {record.slot!r}: change {record.slot!r} with `believe`")
     if record.superseded_by:
-        raise InputError(f"the record {id_} was superseded by {record.superseded_by}: correct that one")
+        raise InputError(
+            f"the record {id_} was superseded by {record.superseded_by}: correct {record.superseded_by} instead"
+        )
     ended = record.valid_until is not None and record.valid_until <= stream.clock.now()
     if record.forgotten is not None or ended:
-        raise InputError(f"the record {id_} is archived or no longer holds: retain the new text instead")
+        raise InputError(f"the record {id_} is archived or no longer valid: write the new text with `retain` instead")
     return record
 
 
 async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str], now: Moment) -> Record:
-    """Build the correction of a record. It begins at `now`, where the old one ends, unless the old one says when it
-    began."""
+    """Build the correction of a record. It is valid from `now`, when the old record ends, unless the old record states
+    when its validity began."""
     about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
     new = RecordDraft(
         text=text,
@@ -145,13 +152,14 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
 async def evidence_of(stream: Stream, id_: str) -> Drawn:
     """Return a record with its evidence, recursively down to observations.
 
-    The evidence of a record is in the tree once, where it is nearest to the top, and at most MAX_DEPTH levels down.
+    A record that is evidence several times has its own evidence only once in the tree, where it is nearest to the top.
+    Evidence below MAX_DEPTH levels is left out.
 
     Raises:
         InputError: there is no such record.
     """
     found: dict[str, Record] = {}
-    owner: dict[str, str] = {id_: ""}  # the record nearest to the top that it is evidence of
+    owner: dict[str, str] = {id_: ""}  # by record: the record nearest to the top that it is evidence of
     levels = [[id_]]
     for _ in range(MAX_DEPTH):
         there = await stream.store.records(stream.key, levels[-1])
@@ -175,7 +183,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
 
 
 async def read_history(stream: Stream, id_: str) -> list[Record]:
-    """Return all wordings that led to a record and followed it, oldest first.
+    """Return all wordings of a record, those before and after the given one, oldest first.
 
     Raises:
         InputError: there is no such record.
@@ -205,8 +213,8 @@ async def archive(stream: Stream) -> list[Record]:
 async def purge(stream: Stream, before: Time | None = None) -> int:
     """Permanently delete records that were archived before a moment (None: all archived records); return their number.
 
-    Their words are also deleted from the log, from records derived from them (memory/store/erasure), and from the
-    file's bytes. The user's messages in a conversation stay: they are separate records and are never archived.
+    Their words are also deleted from the log, from records derived from them (memory/store/erasure), and from the bytes
+    of the file. The user's messages in conversations stay, because they are separate records that are never archived.
     """
     ids = await _forgotten(stream, OPEN if before is None else moment(before, "before"))
     if not ids:
@@ -218,10 +226,15 @@ async def purge(stream: Stream, before: Time | None = None) -> int:
 
 
 async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: bool = True) -> str:
-    """Remove erased data from the bytes of the files; return why that is still pending, or "".
+    """Remove erased data from the bytes of the files; return the reason if that could not be completed, otherwise "".
 
-    The deletion is committed, so a file in use is not an error: the next compaction or opening finishes it.
-    `unembedded`: records that had no vector before; others lost words and get a new vector.
+    The deletion itself is committed. So a file that another program uses is not an error: the next compaction or
+    opening removes the bytes.
+
+    Args:
+        unembedded: ids of records that already had no vector before the erasure; others without one lost words by the
+            erasure and get a new vector.
+        compact: False: the bytes are not removed now.
     """
     pending = ""
     if compact:
@@ -234,7 +247,7 @@ async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: 
     known = frozenset(unembedded)
     lost = [id_ for id_ in await stream.store.unembedded(stream.key) if id_ not in known]
     if lost and not stream.vectors_of:
-        with contextlib.suppress(ModelError):  # `reembed` adds the vectors later
+        with contextlib.suppress(ModelError):  # `reembed` can add the vectors later
             await _embed(stream, lost)
     return pending
 
@@ -245,10 +258,13 @@ async def _forgotten(stream: Stream, before: Moment) -> list[str]:
 
 
 async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None] = lambda _: None) -> int:
-    """Give every record without a vector of the stream's embedder one, in batches; return how many got one.
+    """Add the vectors of the stream's embedder that records lack, in batches; return the number of added vectors.
 
-    It can be interrupted and repeated. `tell` is called with the number of records done. If the embedder refuses a
-    text, its record stays without a vector and an `error` row of the log names it; other records are not affected.
+    The call can be interrupted and repeated. If the embedder rejects a text, its record stays without a vector and an
+    `error` row of the log names it; other records are not affected.
+
+    Args:
+        tell: called after each batch with the number of vectors added so far.
 
     Raises:
         ModelError: the embedder fails for every text; completed batches are kept.
@@ -279,16 +295,18 @@ async def _embed(
 
 
 MAX_OPENING = 100
-"""Maximum number of characters of a session's first record that are shown."""
+"""Maximum number of characters of a session's first record in a list of sessions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session (an episode): a conversation, or a series of observations.
+    """A session (the `episode` of its records): a conversation, or a series of observations.
 
     Attributes:
+        first, last: when its first and last record were written.
         lines: its number of records.
-        opening: the beginning of its first record; `seq`: that record's row of the log (0: none).
+        opening: the beginning of its first record.
+        seq: the row of the log with its first record; 0: none.
     """
 
     name: str
@@ -300,7 +318,7 @@ class Session:
 
 
 async def list_sessions(stream: Stream) -> list[Session]:
-    """Return the sessions of a stream in order of their beginning, from its columns and one text each."""
+    """Return the sessions of a stream in order of their start. Only the first text of each session is read."""
     columns = await stream.columns()
     there = np.flatnonzero((columns.group.values >= 0) & (columns.forgotten.values == OPEN))
     episodes = columns.episode.values[there]
@@ -318,7 +336,7 @@ async def list_sessions(stream: Stream) -> list[Session]:
     return sorted(found, key=lambda session: session.first)
 
 
-# Corrections, with everything that was based on the old words.
+# Corrections, together with everything that was derived from the old words.
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +344,9 @@ class Correction:
     """The result of a correction.
 
     Attributes:
-        record: the new record; `superseded` is history.
-        drawn: current records that were derived from the old one.
+        record: the new record.
+        superseded: the old record, which is no longer current.
+        drawn: current records that were derived from the old one and may now be wrong.
         items: items of beliefs and plans that are based on the old record, or share evidence and words with it.
     """
 
@@ -340,7 +359,10 @@ class Correction:
 async def correct(
     stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
 ) -> Correction:
-    """Correct a record, log it, and return everything based on the old one; `wake`: reasoners to be notified.
+    """Correct a record, log the correction, and return everything that was derived from the old record.
+
+    Args:
+        wake: reasoners to be run because of the correction.
 
     Raises:
         InputError: see `supersede`.
@@ -361,7 +383,7 @@ async def correct(
 
 
 def _rests(item: SlotItem, old: Record) -> bool:
-    """Return whether an item is based on a record, or shares both evidence and words with it."""
+    """Return whether an item is based on a record, or shares both evidence and words with the record."""
     if old.id in item.evidence:
         return True
     return not {*item.evidence}.isdisjoint(old.evidence) and not {*terms(item.text)}.isdisjoint(terms(old.text))

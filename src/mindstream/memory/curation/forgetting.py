@@ -1,10 +1,9 @@
 """Forgetting on request: records are permanently deleted. (Automatic decay only archives: memory/forgetting_curve.)
-
-A request names records, a subject, a session or a span of time. `find_removal` shows what will be deleted: these
-records and everything derived only from these. `remove` deletes it in one transaction and rewrites the file. A
-record that is also derived from others stays without the forgotten words. An independent record stays whole even if
-it says the same: what others said, another message of the user, and an answer that was given earlier or does not
-repeat it.
+A request names records, a subject, a session or a span of time. `find_removal` shows in advance what will be deleted:
+the requested records and everything derived only from them. `remove` deletes it in one transaction and rewrites the
+file. A record that was also derived from other records stays, without the forgotten words. An independent record stays
+unchanged even if it says the same: words of other speakers, another message of the user, an earlier answer, or an
+answer that does not repeat the forgotten words.
 """
 
 from __future__ import annotations
@@ -38,26 +37,27 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 SIMILAR_EXAMINED, SIMILAR_SHARE, MAX_SIMILAR = 50, 0.5, 10
-"""Of the similar records at most SIMILAR_EXAMINED are examined and MAX_SIMILAR returned, with at least SIMILAR_SHARE of
-the best score, and with a word of the subject if recall has low confidence."""
+"""Limits for records that recall finds for a subject although they do not mention it: SIMILAR_EXAMINED hits are
+examined, MAX_SIMILAR are returned. Each must have at least the share SIMILAR_SHARE of the best score and, if recall has
+low confidence, a word of the subject."""
 PARTS: frozenset[Kind] = frozenset({"note", "thought", "observation", "feedback", "evidence"})
-"""Kinds of records that contain one of the statements of a message."""
+"""Kinds of records that may contain only one of several statements of a message."""
 BY = "forget"
 PORTION = 256
-"""Number of records read at once."""
+"""Number of records read from the store at a time."""
 MAX_PASSES = 10
-"""Maximum number of passes that look for records written during the removal."""
+"""Maximum number of passes of a removal; each later pass looks for records that were written during the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """What is to be forgotten: records by id, and all records that meet every other criterion.
+    """What is to be forgotten: the records with these ids, and all records that meet all other given criteria.
 
     Attributes:
-        about: a subject, in words.
+        about: a subject in words; a record meets it if it mentions the subject.
         session: the name of a session.
-        since, until: time of writing, both included.
-        kinds: only records of these kinds meet the criteria; empty: all kinds.
+        since, until: bounds of the time of writing, both included.
+        kinds: the kinds of records that can meet the criteria; empty: all kinds.
     """
 
     ids: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class ForgetRequest:
 
     @property
     def narrows(self) -> bool:
-        """Whether there are criteria besides the subject."""
+        """Whether there are criteria in addition to the subject and the kinds."""
         return bool(self.session) or self.since is not None or self.until is not None
 
 
@@ -78,13 +78,15 @@ class Removal:
     """What a removal deletes and changes.
 
     Attributes:
-        asked: the records that the request selects, and their earlier wordings; drawn: records derived only from these.
+        asked: the requested records and their earlier wordings; they are deleted.
+        drawn: records that were derived only from those in `asked`; they are deleted, too.
         changed: records that stay without the forgotten words.
         items: items that are removed from beliefs and plans.
-        sources: the evidence of the selected records; it stays.
-        similar: records that do not mention the subject but may be about it; they stay unless they are named by id.
-        apart: those of `drawn` that do not mention the subject: the selected messages say other things, too.
-        left: the new text of each of `changed`.
+        sources: the evidence of the requested records; it stays.
+        similar: records that do not mention the subject but may be about it. They stay; the user can forget them by id.
+        apart: those of `drawn` that do not mention the subject: the message that they were derived from says other
+            things, too.
+        left: the new text of each record in `changed`, in the same order.
     """
 
     request: ForgetRequest
@@ -106,11 +108,12 @@ class Forgotten:
     """The result of forgetting.
 
     Attributes:
-        records, changed, items: number of records deleted, of records that lost words, and of items removed from
-            beliefs and plans.
+        records: number of deleted records.
+        changed: number of records that lost words.
+        items: number of items removed from beliefs and plans.
         similar: records that only resemble the subject and were kept (see `Removal`).
-        pending: why the bytes of deleted records are still in the file, if they are. Nothing can read the records;
-            the bytes are removed when the file is next compacted or opened.
+        pending: why the bytes of deleted records are still in the file; "": they are not. No query finds these records;
+            the bytes are overwritten when the file is next compacted or opened.
     """
 
     records: int = 0
@@ -120,7 +123,7 @@ class Forgotten:
     pending: str = field(default="", repr=False)
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers, without any words."""
+        """Return the three numbers by name, without any words."""
         return {"records": self.records, "changed": self.changed, "items": self.items}
 
 
@@ -137,12 +140,12 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
 
 @traced(genai.DELETE_MEMORY, "removal", tell_removed)
 async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed: Deed | None = None) -> Forgotten:
-    """Permanently delete the records of a removal, and records derived from these since it was computed.
+    """Permanently delete the records of a removal, and records that were derived from them since it was computed.
 
     Args:
-        compact: rewrite the file, so that no byte of the records remains. To remove from many streams, do so once at
-            the end.
-        deed: an audit entry, written with the deletion in one transaction, with the counts.
+        compact: rewrite the file, so that no byte of the records remains. To remove records from many streams, pass
+            False for all but the last.
+        deed: an entry for the audit log; it is written with the deletion in one transaction, with the counts added.
     """
     if not removal:
         return Forgotten(similar=removal.similar)
@@ -177,16 +180,19 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
 
 def _check(request: ForgetRequest) -> None:
     if not (request.ids or request.about.strip() or request.narrows):
-        raise InputError("say what is to be forgotten: ids of records, a subject, a session, or a span of time")
+        raise InputError("name what is to be forgotten: ids of records, a subject, a session, or a span of time")
     for name in ("since", "until"):
         if (at := getattr(request, name)) is not None:
             checked_moment(at, name)
     if request.since is not None and request.until is not None and request.since > request.until:
-        raise InputError("the span to be forgotten ends before it begins: `since` comes before `until`")
+        raise InputError(
+            f"the span to be forgotten ends before it begins: since={request.since:.0f} must be before"
+            f" until={request.until:.0f} (seconds since 1970)"
+        )
 
 
 async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
-    """Find the selected records, and those that are only similar to the subject."""
+    """Return the ids of the requested records, and the records that are only similar to the subject."""
     known = {record.id for record in await stream.store.records(stream.key, request.ids)}
     for id_ in request.ids:
         if id_ not in known:
@@ -208,7 +214,7 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
 async def _within(
     stream: Stream, request: ForgetRequest, is_meant: Callable[[Record], bool] = lambda _: True
 ) -> list[str]:
-    """Return the ids of records in the session and span of a request, if any, that meet `is_meant`."""
+    """Return the ids of the records that meet the criteria of a request, except the subject, and also `is_meant`."""
     if not (request.narrows or request.about.strip()):
         return []
     return [
@@ -224,7 +230,8 @@ async def _within(
 
 
 async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
-    """Yield portions of the records that may meet a request, in the order of writing; by the index if it is loaded."""
+    """Yield the records that may meet a request, in portions and in the order of writing. If the index is loaded, only
+    candidates from the index are read; otherwise all records."""
     columns = await stream.columns_at_hand()
     rows = None if columns is None else np.arange(len(columns))
     if columns is not None and request.about.strip():
@@ -245,7 +252,7 @@ async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[l
 
 
 async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
-    """Return the ids of records that mention a subject, and other records that recall finds for it."""
+    """Return the ids of records that mention the subject, and the similar records that recall finds for it."""
     is_mentioned = mentions(request.about)
     found = await _within(stream, request, lambda each: each.slot is None and is_mentioned(words_of(each)))
     try:
@@ -273,7 +280,7 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
 
 
 async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -> tuple[Closure, Without]:
-    """Find everything that must be deleted with these records."""
+    """Return everything that must be deleted with these records, and what must be removed from beliefs and plans."""
     about = bool(request.about.strip()) and not request.narrows
     found = await stream.store.closure(stream.key, list(asked), all_slots=about)
     records = await stream.store.records(stream.key, sorted(found.gone))
@@ -310,8 +317,9 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
 
 
 def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
-    """Yield derived records that do not mention the subject: their message says other things, too."""
-    if request.about.strip() and not request.ids:  # a record that is named by id is meant as a whole
+    """Yield derived records that do not mention the subject: the message that they were derived from says other
+    things."""
+    if request.about.strip() and not request.ids:  # a record that is named by id is forgotten completely
         is_mentioned = mentions(request.about)
         for record in drawn:
             if record.kind in PARTS and not is_mentioned(words_of(record)):
@@ -319,10 +327,10 @@ def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
 
 
 async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
-    """Return other answers that repeat deleted text, without the lines that repeat it.
+    """Return answers that stay but repeat deleted text, without the lines that repeat it.
 
-    An answer that was given earlier cannot repeat it. An answer with the same words as an answer to a forgotten
-    message does not repeat that one either: it answers another message.
+    An answer can only repeat texts that were written before it. Answers to a forgotten message are deleted; an answer
+    to another message stays, even with the same words, because answers are not compared with deleted answers.
     """
     gone = await stream.store.records(stream.key, sorted(found.gone - found.answered))
     gone.sort(key=lambda record: record.seq)
@@ -341,7 +349,8 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
 
 
 async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) -> list[Record]:
-    """Return the answers given after the first of these records that may repeat one; by the index if it is loaded."""
+    """Return the answers given after the first of these records that may repeat one of them. If the index is loaded,
+    only its candidates are read."""
     columns = await stream.columns_at_hand()
     rows = None if columns is None else may_quote(columns, [record.text for record in gone])
     ids = None if columns is None or rows is None else [columns.ids[at] for at in rows.tolist()]
@@ -350,7 +359,8 @@ async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) 
 
 
 async def _write_versions(stream: Stream, found: Closure, without: Without) -> list[Record]:
-    """Write a new version of each belief and plan that loses something; return the redacted older versions."""
+    """Write a new version of each belief and plan that loses items; return the older versions without the deleted
+    words."""
     rewritten: list[Record] = []
     for slot, versions in found.versions.items():
         older, last = rewrite(versions, without)

@@ -2,13 +2,12 @@
 
 A text mentions a subject if it contains all words of the subject, in any order. Letter case, accents, Unicode form
 (NFC or NFD, full width), possessive and plural make no difference; other word forms do. More exactly:
-
-- English function words ("the", "of", "my") are ignored next to other words, except negations. With a capital they
-are names (Will, IT, May): the text must have the same capitals. At the beginning of a sentence a capital is not
-decisive, so only function words that are also names count there.
+- English function words ("the", "of", "my") are ignored next to other words, except negations. A function word with a
+capital is a name (Will, IT, May): the text must have it with the same capitals. At the beginning of a sentence every
+word has a capital, so there only function words that are also names count.
 - A word with symbols (C++, C#, .NET, A/B, $5), an emoji or a symbol must occur exactly: C is not C++, and a thumb is
 not a thumb of another skin tone.
-- Characters of a script without spaces must be adjacent as in the subject; only "的" and "の" may be missing. A
+- Characters of a script without spaces must be adjacent, as in the subject; only "的" and "の" may be missing. A
 Chinese name whose last character is doubled is another name: 王明 is not 王明明, but occurs in 王明明天来 ("comes
 tomorrow"). Other longer names (张三, 张三丰) cannot be distinguished without a dictionary: check the preview first.
 """
@@ -27,14 +26,14 @@ from mindstream.text.words import BASE, FUNCTION_CHARACTERS, MARKS, STOP, UNSPAC
 
 FUNCTION_WORDS = STOP | frozenset(["am", "go", "may", "might", "must", "shall", "us"])
 NAMES = frozenset(["don", "go", "may", "will"])
-"""Function words that are also names: at the beginning of a sentence these count."""
+"""Function words that are also names: with a capital they count as names even at the beginning of a sentence."""
 DETERMINERS = STOP & frozenset(
     "a an the my your his her its our their this that these those all some any i".split()  # noqa: SIM905
 )
-"""Function words that are ignored next to other words even with a capital."""
+"""Function words that are ignored next to other words, even with a capital."""
 NEGATIONS = frozenset(["no", "not", "never", "without"])
 PLURAL_ONLY = frozenset(["news", "lens", "gas", "bus", "james"])
-"""Words in -s that are not plurals."""
+"""Words that end in -s and are not plurals."""
 
 LETTER = rf"(?:[^\W_{UNSPACED}]|[{MARKS}])"
 TOKEN = re.compile(
@@ -42,11 +41,11 @@ TOKEN = re.compile(
     rf"|(?P<run>[{UNSPACED}]+)"
 )
 SYMBOLS = "@#%&*/\\_"
-"""Punctuation that is part of the word it touches, as all characters of Unicode's categories S are."""
+"""Punctuation that belongs to the word that it touches, like all characters of Unicode's categories S."""
 AROUND = "\"'“”‘’„«»()[]{},;:!?。！？，、；：…"
 SMILEYS = frozenset([":)", ":(", ";)", ":-)", ":-(", ";-)"])
 JOINED = "&/+#@.-'"
-"""Between a single letter and another word these join both into one word: R&D, A/B, Objective-C."""
+"""Characters that join a single letter and another word into one word: R&D, A/B, Objective-C."""
 VARIATION = re.compile("[\ufe0e\ufe0f]")
 MODIFIERS = "\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 SURNAMES = (
@@ -54,16 +53,16 @@ SURNAMES = (
     "金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤欧張劉陳楊黃趙吳孫馬鄭謝許韓馮鄧"
 )
 AFTER_MING = "天年日早晚白确显后確顯後"
-"""Characters that form a word with 明 before them (明天, tomorrow): that 明 is not part of a name."""
+"""Characters that form a word with 明 before them (明天, tomorrow). In such a word, 明 is not part of a name."""
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 
 MIN_QUOTED_WORDS, MIN_QUOTED_SHARE = 3, 0.75
-"""Minimum number of words of a text that can be quoted, and minimum share of these in a quoting line."""
+"""Minimum number of words of a text whose repetition is detected, and minimum share of them in the repeating line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a text, as written but without its possessive ending, and its position."""
+    """A word of a text: as it is written, but without its possessive ending, and its position in the text."""
 
     raw: str
     start: int
@@ -77,13 +76,13 @@ class Token:
 
     @property
     def begins_sentence(self) -> bool:
-        """Whether it is at the beginning of a sentence or line."""
+        """Whether the word is at the beginning of a sentence or line."""
         before = self.text[: self.start].rstrip(" \t\"'“‘([«*-•")
         return not before or before[-1] in ".!?…:\n。！？："
 
     @property
     def is_joined(self) -> bool:
-        """Whether it is part of a word such as R&D."""
+        """Whether the word is part of a joined word such as R&D."""
         before, after = self.text[max(0, self.start - 2) : self.start], self.text[self.end : self.end + 2]
         return (len(before) == 2 and before[1] in JOINED and before[0].isalnum()) or (
             len(after) == 2 and after[0] in JOINED and after[1].isalnum()
@@ -95,10 +94,12 @@ Check = Callable[[str, list[Token]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a subject. `quick`: case-folded strings, one of which occurs in every text with this part; `check`
-    decides.
+    """A part of a subject, such as a word.
 
-    `is_word`: these strings are words of the text, or parts of words in a script without spaces.
+    Attributes:
+        quick: case-folded strings; each text that contains this part contains one of them. A fast first test.
+        check: decides whether a text contains this part.
+        is_word: the strings in `quick` are words of the text, or parts of words in a script without spaces.
     """
 
     quick: tuple[str, ...]
@@ -115,8 +116,8 @@ def mentions(subject: str) -> Callable[[str], bool]:
     pieces = _pieces(subject)
     if not pieces:
         raise InputError(
-            f"{subject!r} has no words to look for: name what is to be forgotten, as in: the red bicycle;"
-            " a name that is also a common word needs its capitals, as in: Will, IT"
+            f"{subject!r} has no words to look for: name what is to be forgotten, such as: the red bicycle;"
+            " a name that is also a common word needs its capitals, such as: Will, IT"
         )
 
     def is_mentioned(text: str) -> bool:
@@ -131,12 +132,12 @@ def mentions(subject: str) -> Callable[[str], bool]:
 
 
 def necessary_words(subject: str) -> list[tuple[str, ...]]:
-    """Return groups of case-folded words; every text that mentions the subject contains one of each group."""
+    """Return groups of case-folded words; every text that mentions the subject contains one word of each group."""
     return [piece.quick for piece in _pieces(subject) if piece.is_word]
 
 
 def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
-    """Return a function that decides whether a line repeats one of these texts, apart from "you" for "I" and the like.
+    """Return a function that decides whether a line repeats one of these texts, with most of its words.
 
     Texts with fewer than MIN_QUOTED_WORDS words are ignored.
     """
@@ -180,7 +181,7 @@ def _pieces(subject: str) -> list[Piece]:
 
 
 def _is_plain_extra(token: Token) -> bool:
-    """Return whether it is a function word that counts as content in lower case: "may", "us"."""
+    """Return whether a token is a word such as "may" or "us", which counts as content in lower case."""
     return token.folded not in STOP and token.raw == token.raw.lower()
 
 
@@ -189,7 +190,8 @@ def _is_negation(token: Token) -> bool:
 
 
 def _word(wanted: Token) -> Piece:
-    """Match a word, its plural or its singular; if both are capitalised, as names are, only the same word."""
+    """Match a word, its plural or its singular. If both words are capitalised, like names, only the same word
+    matches."""
     folded, is_name = wanted.folded, wanted.raw[:1].isupper()
     forms = _forms(folded)
 
@@ -204,7 +206,8 @@ def _word(wanted: Token) -> Piece:
 
 
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
-    """Match a capitalised function word next to other words: with the same capitals, or next to the same word."""
+    """Match a capitalised function word of a subject with other words: the text has it with the same capitals, or next
+    to the same neighbour as in the subject."""
     folded = wanted.folded
 
     def check(_: str, tokens: list[Token]) -> bool:
@@ -220,8 +223,8 @@ def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Pi
 
 
 def _name_piece(words: list[Token]) -> list[Piece]:
-    """Match a subject that consists of function words, such as IT, Will or The Who; without a capital it matches
-    nothing."""
+    """Match a subject that consists of function words only, such as IT, Will or The Who. A subject without a capital
+    matches nothing."""
     if not any(each.raw != each.raw.lower() and each.raw != "I" for each in words):
         return []
 
@@ -241,7 +244,7 @@ def _name_piece(words: list[Token]) -> list[Piece]:
 
 
 def _run(wanted: str) -> Piece:
-    """Match characters of a script without spaces; katakana, used for names, only as a whole word."""
+    """Match characters of a script without spaces; katakana, which is used for names, only as a whole word."""
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
     after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""
@@ -270,7 +273,7 @@ def _literal(wanted: str) -> Piece:
 
 
 def _goes_on(edge: str, beyond: str) -> bool:
-    """Return whether a word or symbol with this edge continues with the characters beyond it."""
+    """Return whether a word or symbol that ends (or begins) with `edge` continues with the characters beyond it."""
     if not beyond:
         return False
     if edge.isalnum():
@@ -285,7 +288,7 @@ def _goes_on(edge: str, beyond: str) -> bool:
 
 
 def _is_odd_flag(text: str, at: int, first: str) -> bool:
-    """Return whether a flag emoji would begin in the middle of another one: each consists of two letters."""
+    """Return whether a flag emoji found here would begin in the middle of another flag: each flag is two characters."""
     if not "\U0001f1e6" <= first <= "\U0001f1ff":
         return False
     before = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, range(0x1F1E6, 0x1F200)))))
@@ -293,7 +296,7 @@ def _is_odd_flag(text: str, at: int, first: str) -> bool:
 
 
 def _stripped(chunk: str) -> str:
-    """Return a word without surrounding punctuation; pure punctuation stays only if it is a smiley."""
+    """Return a word without surrounding punctuation; "" if it consists of punctuation only and is not a smiley."""
     core = chunk.strip(AROUND).rstrip(".")
     if core.endswith("'s") and _has_symbols(core[:-2]):
         core = core[:-2]
@@ -311,7 +314,7 @@ def _is_symbol(character: str) -> bool:
 
 
 def _has_symbols(chunk: str) -> bool:
-    """Return whether a word must be matched exactly."""
+    """Return whether a word contains symbols, so that it must be matched exactly."""
     inner = re.search(r"^\.[^\W\d_]|[^\W\d_]\.[^\W\d_]", chunk)
     return bool(inner) or any(map(_is_symbol, chunk)) or not any(map(str.isalnum, chunk))
 
@@ -346,12 +349,12 @@ def _forms(word: str) -> frozenset[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text in normal form, with case and accents."""
+    """Return a text in a Unicode normal form that keeps letter case and accents."""
     return text if text.isascii() else VARIATION.sub("", unicodedata.normalize("NFKC", text)).replace("’", "'")
 
 
 def _folded(text: str) -> str:
-    """Return a text without case and Latin accents."""
+    """Return a text without letter case and Latin accents."""
     if text.isascii():
         return text.lower()
     parted = unicodedata.normalize("NFKD", text.casefold())

@@ -1,8 +1,8 @@
-"""Items of beliefs and plans: which version added each, and what a slot would contain without some of its versions.
+"""Items of beliefs and plans: which version added each item, and the state of a slot without some of its versions.
 
-A version of a belief or plan contains the whole state, and its evidence is only that of its changes. So the evidence
-of an item is that of the version that added it; and the state without a version is found by replaying the changes of
-all others.
+A version of a belief or plan contains the whole state, but its evidence belongs only to its changes. So the evidence of
+an item is the evidence of the version that added it, and the state without a version is computed by replaying the
+changes of all other versions.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.store import erases_no_name
 
 BODIES = ("value", "plan")
-"""Fields of a version's data that contain the state: of a belief, of a plan."""
+"""The field of a version's data that contains the state: `value` for a belief, `plan` for a plan."""
 NAMED_BY = "title"
-"""The field that identifies an item with fields of its own."""
+"""The field that identifies an item that is itself an object with fields."""
 MIN_TEXT = 4
-"""Minimum number of characters of a text that identifies a paragraph of a plan."""
+"""Minimum number of characters of a removed text for a paragraph of a plan that contains it to be removed, too."""
 
 Fields = dict[str, Any]
 
@@ -33,7 +33,8 @@ class SlotItem:
     """A current item of a belief or plan.
 
     Attributes:
-        evidence: ids of the evidence of the version that added it.
+        field: the field of the belief or plan that contains the item.
+        evidence: ids of the evidence of the version that added the item.
     """
 
     slot: str
@@ -47,9 +48,9 @@ class Without:
     """What is removed from a slot.
 
     Attributes:
-        gone: ids of deleted records; a version that is based only on these is replayed as if it had never been written.
-        words: their words, which are redacted in items that are based on them and on others.
-        is_meant: selects texts that must not stay, whatever they are based on.
+        gone: ids of deleted records. Versions among them are replayed as if they had never been written.
+        words: the words of the deleted records; they are redacted in items of versions that are based on these records.
+        is_meant: returns whether a text must be removed, whatever it is based on.
     """
 
     gone: frozenset[str] = frozenset()
@@ -58,18 +59,18 @@ class Without:
 
 
 def body_name(record: Record) -> str:
-    """Return the field of a version's data that contains its state; "" if none is readable."""
+    """Return the name of the field of a version's data that contains its state; "" if no such field is readable."""
     return next((name for name in BODIES if isinstance(record.data.get(name), dict)), "")
 
 
 def body(record: Record) -> Fields:
-    """Return the state of a version, by field."""
+    """Return the state of a version, by field; empty if it is not readable."""
     held = record.data.get(body_name(record))
     return dict(held) if isinstance(held, dict) else {}
 
 
 def find_items(versions: Sequence[Record]) -> list[SlotItem]:
-    """Return the items of the last of a slot's versions (oldest first), each with its evidence."""
+    """Return the items of the last of a slot's versions, each with its evidence; `versions` is ordered oldest first."""
     brought: dict[tuple[str, str], tuple[str, ...]] = {}
     for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
         old = {(name, key): each for name, key, each in _each(before)}
@@ -81,13 +82,14 @@ def find_items(versions: Sequence[Record]) -> list[SlotItem]:
 
 
 def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
-    """Return the current items that will be removed."""
+    """Return the current items that a removal takes out."""
     left = {(name, words(each)) for name, _, each in _each(replay(versions, without)[-1])}
     return [item for item in find_items(versions) if (item.field, item.text) not in left]
 
 
 def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
-    """Return the state of each of a slot's versions (oldest first), as if the deleted ones had never been written."""
+    """Return the state after each of a slot's versions (oldest first), as if the deleted ones had never been
+    written."""
     held: Fields = {}
     states = []
     for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
@@ -99,9 +101,9 @@ def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
 
 
 def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record], Record | None]:
-    """Return the remaining versions whose state changes; and the last version with its new state.
+    """Return the remaining versions whose state changes, with their new state; and a new last version.
 
-    The second is None if the last version stays unchanged, or if no version of the slot stays.
+    The new last version is None if the last version stays unchanged, or if no version of the slot remains.
     """
     as_they_are, states = replay(versions, Without()), replay(versions, without)
     rewritten, before = [], Fields()
@@ -114,12 +116,14 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
     if not stay or (stay[-1] is last and (states[-1] == as_they_are[-1] or not body_name(last))):
         return rewritten, None
     if not body_name(last):
-        return rewritten, stay[-1]  # the state before it
+        return rewritten, stay[
+            -1
+        ]  # the last version is deleted and has no readable state: its predecessor counts again
     return rewritten, _with_body(last, states[-1], as_they_are[-1])
 
 
 def _with_body(record: Record, state: Fields, before: Fields) -> Record:
-    """Return a version with another state, and a text that fits it; `before`: the state of the version before it."""
+    """Return a version with another state and a matching text; `before` is the state of the version before it."""
     data = {**record.data, body_name(record): state}
     if "patch" in record.data:
         data["patch"] = {name: state.get(name) for name in {**before, **state} if before.get(name) != state.get(name)}
@@ -133,7 +137,7 @@ def _with_body(record: Record, state: Fields, before: Fields) -> Record:
 
 
 def _changed(held: Fields, before: Fields, after: Fields, clean: Callable[[Any], Any]) -> Fields:
-    """Apply to a state the changes that a version made to the state before it."""
+    """Apply the changes that a version made (from `before` to `after`) to another state."""
     new = dict(held)
     for name in {**before, **after}:
         old, now = before.get(name), after.get(name)
@@ -165,7 +169,8 @@ def _changed_list(held: Any, before: list[Any], after: list[Any], clean: Callabl
 
 
 def _clean(value: Any, *, rests: bool, without: Without) -> Any:
-    """Return the part of a value that may stay; None: nothing."""
+    """Return the part of a value that may stay; None if nothing may stay. `rests`: the value is based on deleted
+    records."""
     if any(map(without.is_meant, texts_in(value))):
         return None
     redacted = rewrite_texts(value, without.words.redact) if rests else value
@@ -173,7 +178,7 @@ def _clean(value: Any, *, rests: bool, without: Without) -> Any:
 
 
 def _each(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the items of a body: field, key, item. Empty fields have none."""
+    """Yield (field, key, item) for each item of a state; empty fields have no items."""
     for name, held in fields.items():
         if held not in (None, [], ""):
             yield from ((name, _key(each), each) for each in held) if isinstance(held, list) else ((name, "", held),)
@@ -189,7 +194,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def words(item: Any) -> str:
-    """Return an item as users read it: its title, or the item itself."""
+    """Return an item as users see it: its title, or its texts."""
     return str(item.get(NAMED_BY) or "; ".join(texts_in(item))) if isinstance(item, dict) else str(item)
 
 

@@ -1,7 +1,8 @@
 """Find near-duplicates: notes and thoughts that say the same in nearly the same words.
 
-The comparison prefers misses to errors: merging two facts by mistake is worse than keeping one twice. So numbers,
-names, negations and tenses must be equal, and the longer text may have at most a fifth more words.
+The comparison prefers missing a duplicate to a false match, because merging two different facts is worse than keeping
+one twice. So numbers, names, negations and tenses must be equal, and the longer text may have at most a fifth more
+words.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 MERGED: tuple[Kind, ...] = ("note", "thought")
 MIN_COSINE = 0.85
-"""Minimum cosine of records that are compared word by word."""
+"""Minimum cosine similarity for two records to be compared word by word."""
 MAX_COMPARED = 30
 """Maximum number of nearest records that are compared word by word."""
 FILLER_WORDS = "a an the just really so very also that quite"
@@ -56,14 +57,14 @@ def _words(text: str) -> list[str]:
 
 
 async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterator[list[Record]]:
-    """Yield groups of near-duplicate notes or thoughts, the one to keep first.
+    """Yield groups of near-duplicate notes or thoughts, each with the record to keep first.
 
-    Only records written after the seq `after` (at most `most` of each kind, the newest) are compared with all others.
+    Only records written after the seq `after` (of each kind at most `most`, the newest) are compared with all others.
     """
     await stream.columns()
     for kind in MERGED:
         for record in await _newest(stream, kind, after, most):
-            columns = await stream.columns()  # current: the previous group may have been merged
+            columns = await stream.columns()  # again: the caller may have merged the previous group
             others = _near(columns, kind, record)
             same = [each for each in await stream.store.records(stream.key, others) if alike(record.text, each.text)]
             if same and columns.holds(record.id, LATEST):
@@ -72,7 +73,7 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
 
 
 async def groups(stream: Stream, after: int = 0, leaving: Collection[str] = ()) -> list[list[Record]]:
-    """Return disjoint groups of near-duplicates, the one to keep first; without the ids in `leaving`."""
+    """Return disjoint groups of near-duplicates, each with the record to keep first; ids in `leaving` are ignored."""
     found: list[list[Record]] = []
     group_of: dict[str, list[Record]] = {}
     async for close in near(stream, after):
@@ -115,7 +116,8 @@ def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
 
 
 def merged(group: Sequence[Record], id_: str, now: float) -> Record:
-    """Return the record that replaces near-duplicates: with the text of the first and the highest strength of all."""
+    """Return the record that replaces near-duplicates: the text of the first, and the highest strength and
+    importance."""
     kept = group[0]
     rated = [each.importance for each in group if each.importance is not None]
     return replace(

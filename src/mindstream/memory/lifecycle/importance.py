@@ -1,4 +1,4 @@
-"""Rate the importance of unrated records, many at a time."""
+"""Rate the importance of records that have no rating, many records per model call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RateImportance(Prompt[Importance]):
     memories: tuple[str, ...]
 
     def reply_schema(self) -> JsonSchema:
-        """Return a schema with as many ratings as there are memories."""
+        """Return a schema that requires as many ratings as there are memories."""
         schema = deepcopy(super().reply_schema() or {})
         schema["properties"]["ratings"] |= dict.fromkeys(("minItems", "maxItems"), len(self.memories))
         return schema
@@ -53,28 +53,28 @@ class RateImportance(Prompt[Importance]):
 
 
 UNRATED = 4
-"""Importance without a rating."""
+"""Importance that is assumed for a record without a rating."""
 
 
 @rule(RateImportance)
 def rate_alike(ask: RateImportance) -> Importance:
-    """Rate all memories the same: without a model words are not weighed."""
+    """Without a model, rate all memories the same."""
     return Importance(ratings=[UNRATED] * len(ask.memories))
 
 
 RATED: frozenset[Kind] = FADING | {"chat"}
 BATCH = 20
 MAX_SHOWN = 1000
-"""Maximum number of characters of a memory that the model sees."""
+"""Maximum number of characters of a memory in the prompt."""
 
 
 async def rate(
     stream: Stream, model: Model, kinds: Collection[Kind] = RATED, most: int = 200
 ) -> AsyncIterator[list[Revision]]:
-    """Yield ratings of unrated records, newest first; the caller commits each batch before it requests the next.
+    """Yield ratings of unrated records, newest first; the caller must commit each batch before it requests the next.
 
     Raises:
-        ModelError: the model failed; earlier batches are valid.
+        ModelError: the model failed; batches that were yielded before are valid.
     """
     columns = await stream.columns()
     pending = np.isnan(columns.importance.values) & columns.holding(kinds, stream.clock.now())

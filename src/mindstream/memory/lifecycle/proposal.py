@@ -1,8 +1,8 @@
 """Sleep as a proposal: what a sleep would do, to be inspected and accepted in whole or in part.
 
-A proposal contains ids of records and their strength, so it can be stored as JSON and accepted later by another
-process. Records that have changed since then are not touched. A record that the user keeps is strengthened as by a
-recall, and no sleep proposes it again before the time that the rules set.
+A proposal contains ids of records and their strength, so it can be stored as JSON and accepted later, also by another
+process. Records that have changed in the meantime are not touched. A record that the user excludes is strengthened as
+if a recall had returned it; so no sleep proposes it again before `asleep_s` has passed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Weakening(BaseModel):
-    """A record that would lose a level, and its strength when that was proposed."""
+    """A record that would lose a level, with its strength when the proposal was made."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -56,11 +56,11 @@ class Proposal(BaseModel):
 
     Attributes:
         looked_at: number of records drawn.
-        weakened: records that would lose a level; at level 0 they would be archived.
-        merging: groups of near-duplicates; the text of the first would stay.
-        dream: "": nothing would be archived, or the model failed.
+        weakened: records that would lose a level; those at level 0 would be archived.
+        merging: groups of near-duplicates; each would be replaced by a record with the text of the first.
+        dream: the text of the dream; "": nothing would be archived, or the model failed.
         model: the model that made the dream.
-        error: why there is no dream.
+        error: why the model failed to make a dream; "": it did not fail.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -87,7 +87,7 @@ class Proposal(BaseModel):
 
 
 async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) -> Proposal:
-    """Return what a sleep would archive, merge and dream now. Nothing is written before it is accepted.
+    """Return what a sleep would archive, merge and dream now. Nothing is written until the proposal is accepted.
 
     Raises:
         InputError: n is below 0.
@@ -123,16 +123,18 @@ async def accept(
     model: Model | None = None,
     rater: Model | None = None,
 ) -> str:
-    """Sleep as proposed, except for these ids; return the dream, or "".
+    """Do the sleep that was proposed, except for the ids in `without`; return the dream, or "".
 
-    Records that have changed since then are not touched. If fewer records are archived than proposed, the dream is
-    made again from those.
+    Records that have changed in the meantime are not touched. If fewer records are archived than proposed, a new dream
+    is made from those.
 
     Raises:
-        InputError: an id is not part of this proposal.
+        InputError: an id in `without` is not part of this proposal.
     """
     if odd := sorted(set(without) - set(proposal.ids)):
-        raise InputError(f"this sleep would not change {', '.join(odd)}: name ids of what it would forget or merge")
+        raise InputError(
+            f"this sleep would not change {', '.join(odd)}: name only ids of records that it would weaken or merge"
+        )
     await stream.settle()
     model = model or Rules()
     run = SleepRun(stream, model, rater or model)
@@ -148,7 +150,7 @@ async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Rec
 
 
 async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]) -> Draw:
-    """Return the part of a proposal that can still be done."""
+    """Return the part of the proposed weakening that is still valid, and the strengthening of excluded records."""
     columns, now = await stream.columns(), stream.clock.now()
     weaker: list[Revision] = []
     for each in proposal.weakened:
@@ -166,7 +168,7 @@ def _keep(stream: Stream, columns: Columns, id_: str) -> Revision | None:
 
 
 async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[str]) -> list[list[Record]]:
-    """Return the proposed groups, without records that have changed or are to be kept."""
+    """Return the proposed groups without records that have changed or are excluded."""
     groups: list[list[Record]] = []
     used: set[str] = set(without)
     for ids in proposal.merging:

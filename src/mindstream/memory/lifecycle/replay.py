@@ -1,8 +1,8 @@
 """Replay logged recalls and sleeps with other constants of the decay rules (memory/forgetting_curve).
 
-The replay is off-policy, and so biased: records that the current rules had archived could not be returned any more,
-so gentler rules never show the gain from keeping them. It is deterministic: a sleep draws by the same keyed random
-numbers as it did.
+The replay is off-policy and therefore biased: recall could not return records that were really archived, so the replay
+never shows what weaker decay would have gained. It is deterministic: a replayed sleep draws records with the same keyed
+random numbers as the real one.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CAPS_S = (12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
 OCCASION_S = HOUR_S
-"""Minimum time between two returns of a record for the second to count as a new request."""
+"""Minimum time, in seconds, between two returns of a record for the second to count as a new request."""
 MIN_ASKED, MIN_DAYS = 20, 14
-"""Minimum number of such returns, and of days, for a meaningful result."""
+"""Minimum number of new requests, and of days, for a meaningful result."""
 
 
 class RecordSpan(NamedTuple):
-    """The time during which a record existed, and the row of the log that wrote it."""
+    """The time during which a record was valid, and the row of the log that wrote it."""
 
     id: str
     since: Moment
@@ -40,7 +40,7 @@ class RecordSpan(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """A recall (returned and passed over records) or a sleep (number of drawn records), with its row of the log."""
+    """A recall (ids of returned records and of those found but not returned) or a sleep (number of drawn records)."""
 
     at: Moment
     seq: int = 0
@@ -51,13 +51,14 @@ class Happened(NamedTuple):
 
 @dataclass(frozen=True)
 class RecallLog:
-    """The use of a memory according to its log.
+    """How a memory was used, according to its log.
 
     Attributes:
-        name: of the stream; it keys the draws of sleeps.
-        lives, happened: in the order of the log.
+        name: the name of the stream, which is part of the random key of its sleeps.
+        lives: the records that can decay, in the order of the log.
+        happened: the recalls and sleeps, in the order of the log.
         asked: returns that count as new requests, as (moment, id).
-        forgotten: records that were really archived.
+        forgotten: ids of records that were really archived.
     """
 
     name: str
@@ -68,25 +69,26 @@ class RecallLog:
 
     @property
     def days(self) -> float:
-        """Days between the first and the last event."""
+        """Number of days between the first and the last event."""
         return (self.happened[-1].at - self.happened[0].at) / DAY_S if self.happened else 0.0
 
     @property
     def is_thin(self) -> bool:
-        """Whether there is too little data."""
+        """Whether there is too little data for a meaningful result."""
         return len(self.asked) < MIN_ASKED or self.days < MIN_DAYS
 
 
 @dataclass
 class Replayed:
-    """The result of one setting.
+    """The result of a replay with one set of constants.
 
     Attributes:
-        asked: number of new requests; lost: those whose record would have been archived by then.
-        held, idle: number of records at the end that are not archived, and those that were never requested
-            again.
+        asked: number of new requests.
+        lost: number of new requests for records that would have been archived by then.
+        held: number of valid records that would not be archived at the end.
+        idle: number of those in `held` that were never requested again.
         forgotten: ids of the records that would have been archived.
-        by_day: share of all earlier records that would not be archived, at the end of each day.
+        by_day: at the end of each day, the share of all records written so far that would not be archived.
     """
 
     laws: Strength
@@ -120,7 +122,7 @@ async def read_recalls(stream: Stream) -> RecallLog:
 
 
 def grid(today: Strength) -> Iterator[Strength]:
-    """Yield the current constants, then others: base, cap, and both thresholds; T(0) stays."""
+    """Yield the current constants, then other combinations of base, cap and both thresholds; T(0) does not change."""
     yield today
     for base, cap, passed_over, asleep in product(BASES, CAPS_S, PASSED_OVER_S, ASLEEP_S):
         try:
@@ -132,7 +134,7 @@ def grid(today: Strength) -> Iterator[Strength]:
 
 
 def replay(log: RecallLog, laws: Strength, *, by_day: bool = False) -> Replayed:
-    """Replay a log with these constants."""
+    """Return what would have happened with these constants; `by_day`: also fill `Replayed.by_day`."""
     found, held, next_life = Replayed(laws, len(log.asked)), dict[str, StrengthState](), 0
     wanted = {id_ for _, id_ in log.asked}
     day = log.happened[0].at if log.happened else 0.0
@@ -152,7 +154,7 @@ def replay(log: RecallLog, laws: Strength, *, by_day: bool = False) -> Replayed:
 
 
 def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, StrengthState], found: Replayed) -> None:
-    """Apply one recall or sleep."""
+    """Apply one recall or sleep to the replayed strengths."""
     for id_ in event.returned:
         if id_ in held:
             held[id_] = after_return(held[id_], event.at, laws)
@@ -174,7 +176,7 @@ def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, Stre
 
 
 def rank(outcomes: Sequence[Replayed], today: Strength) -> list[Replayed]:
-    """Sort by the fewest lost requests, then by the fewest idle records, then by the fewest changed constants."""
+    """Sort by the number of lost requests, then of idle records, then of changed constants; fewest first."""
     return sorted(outcomes, key=lambda each: (each.lost, each.idle, _changes(each.laws, today)))
 
 

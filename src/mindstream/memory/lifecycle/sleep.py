@@ -1,7 +1,8 @@
-"""Sleep: decay, a dream of archived records, importance ratings, merging, expiry (the M0, M1, M2 system).
+"""Sleep, the maintenance of a memory: decay, a dream, importance ratings, merging of duplicates, expiry.
 
-Each step is one commit with its `Slept` event. So a sleep can be interrupted anywhere, and one that was started for
-a row of the log is continued: steps in the log after that row are not repeated.
+(This is the M0, M1, M2 system of the papers.) Each step is one commit with its `Slept` event, so a sleep can be
+interrupted at any point. A sleep that was started for a row of the log can be continued: steps that were logged after
+that row are not repeated.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Dream(Prompt[str]):
 
 @rule(Dream)
 def join_fragments(ask: Dream) -> str:
-    """Join the fragments in order."""
+    """Without a model, join the fragments in order."""
     pieces = [_piece(text) for text in ask.fragments[:MAX_PIECES]]
     if sum(bool(re.search(r"[\u3040-\u30ff\u3400-\u9fff]", piece)) for piece in pieces) * 2 > len(pieces):
         return "我梦见：" + "；然后，".join(pieces) + ("……" if len(ask.fragments) > MAX_PIECES else "。")
@@ -62,16 +63,18 @@ def _piece(text: str) -> str:
 
 DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100
-"""Maximum number of characters of a fragment, and of fragments, that the dreaming model gets."""
+"""Maximum number of characters of a fragment in the dream's prompt, and maximum number of fragments."""
 SEARCHED_ROWS = 500
-"""Number of rows of the log in which the end of the last sleep is searched first; then eight times as many."""
+"""Number of recent rows of the log that are searched first for the end of the last sleep; each further search covers
+eight times as many."""
 LAST_STEP = "compaction"
 ATTEMPTS = 5
 CODES = [KIND_CODES[kind] for kind in FADING]
 
 
 class Dreamt(NamedTuple):
-    """A dream, the model that made it, and whether it contains untrusted text that was not in the archived records."""
+    """A dream, the name of the model that made it, and whether it contains untrusted text that is not in the archived
+    records."""
 
     text: str
     model: str
@@ -79,11 +82,12 @@ class Dreamt(NamedTuple):
 
 
 Compose = Callable[["Model", Sequence[Record]], Awaitable[Dreamt]]
-"""Makes a dream of archived records; raises ModelError if the model fails."""
+"""Makes a dream from archived records; raises ModelError if the model fails."""
 
 
 class Draw(NamedTuple):
-    """The records that a sleep changes: number drawn, those that lose a level, and those that are strengthened."""
+    """The changes of a sleep: number of drawn records, the records that lose a level, and those that are
+    strengthened."""
 
     looked_at: int
     weaker: Sequence[Revision]
@@ -96,7 +100,7 @@ class Draw(NamedTuple):
 
 @dataclass
 class SleepRun:
-    """One sleep: its stream, models, fence, and completed steps."""
+    """One sleep: its stream, its models, the fence that its commits need, and the completed steps."""
 
     stream: Stream
     model: Model
@@ -141,15 +145,14 @@ async def sleep(
 ) -> str:
     """Let n random records decay, dream of those that are archived, and tidy up; return the dream, or "".
 
-    A memory that keeps everything (memory/policy) archives, merges and dreams nothing: importance is rated, and the
-    store is compacted.
-
-    If a model fails, only its step is lost: archived records stay archived, and no dream is written.
+    A memory that keeps everything (memory/policy) archives, merges and dreams nothing: only importance is rated and the
+    store is compacted. If a model fails, only its step is lost: archived records stay archived without a dream.
 
     Args:
-        cause: the row of the log that the sleep is started for. A second call for the same row continues after the
-            last completed step; 0: an independent sleep.
-        fence: work whose lease must still be held at each step.
+        rater: rates importance; None: `model`.
+        cause: the row of the log that the sleep is started for; a second call for the same row continues after the last
+            completed step. 0: an independent sleep.
+        fence: work whose lease the process must still hold at each step.
         compose: makes the dream; None: one call of `model`.
 
     Raises:
@@ -172,7 +175,10 @@ async def _find_none() -> list[list[Record]]:
 
 
 async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
-    """Rate importance, merge the groups that `find` returns, archive expired records; return the dream, or ""."""
+    """Rate importance, merge the groups that `find` returns, and archive expired records; return the dream, or "".
+
+    A memory that keeps everything archives no expired records.
+    """
     await _rate(run)
     await _merge(run, find)
     if not run.stream.keeps_all:
@@ -184,7 +190,7 @@ async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]
 
 
 async def draw(stream: Stream, n: int) -> Draw:
-    """Draw n random records and apply the rule of sleep to them; nothing is written."""
+    """Draw n random records and apply the sleep's decay rule to them, without writing the changes."""
     columns, now = await stream.columns(), stream.clock.now()
     rows: list[int] = np.flatnonzero(columns.holding(FADING, now)).tolist() if stream.decays else []
     drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
@@ -192,7 +198,7 @@ async def draw(stream: Stream, n: int) -> Draw:
 
 
 def weaken(stream: Stream, columns: Columns, id_: str) -> Revision | None:
-    """Return the change of a record by the rule of sleep; None: no change."""
+    """Return how the sleep's decay rule changes a record; None if it does not."""
     held, now, laws = state_in(columns, id_), stream.clock.now(), stream.strength
     if laws and held and (after := after_sleep(held, now, laws)) != held:
         return revision(id_, held, after, now)
@@ -200,7 +206,7 @@ def weaken(stream: Stream, columns: Columns, id_: str) -> Revision | None:
 
 
 async def fade(run: SleepRun, choose: Callable[[], Awaitable[Draw]]) -> None:
-    """Write the changes of a draw; if a record has changed since the draw, draw again."""
+    """Write the changes of a draw; if one of its records has changed in the meantime, draw again."""
     while "fading" not in run.steps:
         chosen = await choose()
         gone = chosen.forgotten
@@ -220,16 +226,17 @@ def fragments_of(forgotten: Sequence[Record]) -> tuple[str, ...]:
 
 
 async def compose_dream(model: Model, forgotten: Sequence[Record]) -> Dreamt:
-    """Ask a model for a dream of these records.
+    """Ask a model for a dream made from these records.
 
     Raises:
-        ModelError: it failed.
+        ModelError: the model failed.
     """
     return Dreamt(await ask(model, Dream(fragments=fragments_of(forgotten))), model.name)
 
 
 async def dream(run: SleepRun, compose: Compose) -> None:
-    """Write the dream of the archived records, with them as evidence."""
+    """Write the dream of the archived records, with these records as evidence. If the model fails, log the error
+    instead."""
     stream, model = run.stream, run.model
     forgotten = await stream.store.records(stream.key, run.step("fading").records)
     if "dream" in run.steps or not forgotten:
@@ -248,12 +255,12 @@ async def dream(run: SleepRun, compose: Compose) -> None:
 
 
 async def count_fading(stream: Stream) -> int:
-    """Return the number of records that a sleep may draw."""
+    """Return the number of records that a sleep may draw: current records of kinds that can decay."""
     return int(np.count_nonzero((await stream.columns()).holding(FADING, stream.clock.now())))
 
 
 async def _finished(stream: Stream) -> Logged | None:
-    """Return the last event of the last completed sleep; None: there is none, so that everything is examined."""
+    """Return the last event of the last completed sleep; None if there was none."""
     newest = await stream.store.last(stream.key, "slept")
     if newest is None:
         return None
@@ -282,13 +289,13 @@ async def _rate(run: SleepRun) -> None:
 
 
 async def find_duplicates(stream: Stream, leaving: Sequence[str] = ()) -> list[list[Record]]:
-    """Return near-duplicates that are new since the last sleep, without these ids."""
+    """Return groups of near-duplicates with records written since the last sleep; ids in `leaving` are ignored."""
     last = await _finished(stream)
     return await duplicates.groups(stream, last.seq if last else 0, leaving)
 
 
 async def _merge(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]]) -> None:
-    """Replace near-duplicates by one record, with them as evidence."""
+    """Replace each group of near-duplicates by one record, with the group as its evidence."""
     stream, error = run.stream, ""
     if "duplicates" in run.steps:
         return
@@ -311,7 +318,7 @@ async def _merge(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]
 
 
 async def _archive_expired(run: SleepRun) -> None:
-    """Archive records whose validity has ended."""
+    """Archive records whose validity has ended since the last sleep and that no other record supersedes."""
     if "expiry" in run.steps:
         return
     stream = run.stream
@@ -330,7 +337,7 @@ async def _archive_expired(run: SleepRun) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PastNight:
-    """A completed sleep: the row of its first step, and the row of each step, in order."""
+    """A completed sleep: the number of its first row in the log, and the row of each step, in order."""
 
     begun: int
     steps: dict[str, Logged] = field(default_factory=dict)

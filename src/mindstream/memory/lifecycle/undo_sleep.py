@@ -1,6 +1,6 @@
 """Undo a sleep: archived and merged records are restored, and records that it created are archived.
 
-Its importance ratings and expired records stay as they are: nothing was lost by them.
+Its importance ratings stay, and so do the records that it archived because they had expired: they lose nothing by it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class UndoneSleep:
 
     Attributes:
         sleep: the row of the sleep's first step.
-        held_again: ids of restored records: archived, merged, or weakened ones.
+        held_again: ids of restored records: those that were archived, merged or weakened.
         archived: ids of records that the sleep had created.
-        left: ids of weakened records that have been returned or archived since; they are not changed.
+        left: ids of weakened records that were returned or archived since the sleep; they are not changed.
     """
 
     sleep: int
@@ -41,11 +41,14 @@ class UndoneSleep:
 
 
 async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
-    """Undo a sleep: the one whose `fading` step is that row of the log; 0: the last one that is not undone.
+    """Undo a sleep.
+
+    Args:
+        sleep: the row of the log with the sleep's `fading` step; 0: the last sleep that is not undone.
 
     Raises:
-        InputError: there is no such sleep, or it is undone already; its archived records were purged; its records
-            were corrected.
+        InputError: there is no such sleep, or it is undone already; or records that it archived were deleted or changed
+            since; or records that it created were corrected since.
     """
     await stream.settle()
     for attempt in range(1, ATTEMPTS + 1):
@@ -75,17 +78,22 @@ async def _steps(stream: Stream, sleep: int) -> dict[str, Logged]:
 
 
 async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, list[Revision]]:
-    """Return the result of undoing, and the revisions that do it."""
+    """Return the result of undoing a sleep, and the revisions that have to be written."""
     forgotten = await _read(stream, steps, "fading")
     at = steps["fading"].at
     if gone := sum(each.forgotten is None or each.forgotten > at for each in forgotten):
-        raise InputError(f"{gone} of what this sleep forgot were changed since: it cannot be undone")
+        raise InputError(
+            f"{gone} of the records that this sleep archived were changed since: the sleep cannot be undone"
+        )
     weakened, left = await _weakened(stream, steps["fading"])
     merged = await _read(stream, steps, "duplicates")
     dreamt = [each for each in await _read(stream, steps, "dream", may_be_gone=True) if each.forgotten is None]
     for each in (*merged, *dreamt):
         if each.superseded_by:
-            raise InputError(f"{each.id}, which this sleep made, was corrected since, by {each.superseded_by}")
+            raise InputError(
+                f"the record {each.id}, which this sleep created, was superseded since by {each.superseded_by}:"
+                " the sleep cannot be undone"
+            )
     replaced = [record for each in merged for record in await _replaced(stream, each)]
     archived = [each for each in (*merged, *dreamt) if each.forgotten is None]
     now = stream.clock.now()
@@ -98,18 +106,18 @@ async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, 
 
 
 async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_gone: bool = False) -> list[Record]:
-    """Read the records that a step names."""
+    """Read the records that a step names in its event."""
     event = steps[step].event if step in steps else Slept(step="undo")
     assert isinstance(event, Slept)
     found = await stream.store.records(stream.key, event.records)
     if missing := 0 if may_be_gone else len(event.records) - len(found):
-        what = "forgot" if step == "fading" else "made of near-duplicates"
-        raise InputError(f"{missing} of what this sleep {what} were deleted for good: it cannot be undone")
+        what = "archived" if step == "fading" else "created from near-duplicates"
+        raise InputError(f"{missing} of the records that this sleep {what} were deleted: the sleep cannot be undone")
     return found
 
 
 async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple[str, ...]]:
-    """Return the records that are still weakened by that sleep, and the ids of those that changed since."""
+    """Return the records that are still weakened by the sleep, and the ids of those that changed since."""
     assert isinstance(fading.event, Slept)
     records = await stream.store.records(stream.key, fading.event.weakened)
     still = [each for each in records if each.forgotten is None and each.accessed < fading.at and not each.lasting]
@@ -120,7 +128,7 @@ async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple
 async def _replaced(stream: Stream, merged: Record) -> Sequence[Record]:
     found = await stream.store.records(stream.key, merged.evidence)
     if len(found) < len(merged.evidence) or any(each.superseded_by != merged.id for each in found):
-        raise InputError(f"records that {merged.id} replaced were changed or deleted since: it cannot be undone")
+        raise InputError(f"records that {merged.id} replaced were changed or deleted since: the sleep cannot be undone")
     return found
 
 

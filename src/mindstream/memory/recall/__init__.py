@@ -1,1 +1,1 @@
-"""From a question to the records that answer it."""
+"""Recall: find the records that answer a question."""

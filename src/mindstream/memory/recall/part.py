@@ -1,4 +1,4 @@
-"""Columns of the candidates that a store found, scored as in the whole stream by its statistics."""
+"""Columns of the candidates that a store found. They are scored with the statistics of the whole stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mindstream.text.lexical import Floats, Ints, Lexical, Matches
 
 
 class Part(Columns):
-    """The records of a stream that a store found."""
+    """The records of a stream that a store found as candidates."""
 
     def __init__(self, stream: StreamKey, embedder: str, width: int, found: Candidates) -> None:
         super().__init__(stream, embedder, width)
@@ -32,7 +32,7 @@ class Part(Columns):
         return super().written_in(spans) if self._told is None else self._told.written
 
     def _hear(self, said: Mapping[str, tuple[int, int]]) -> None:
-        """Take the verbosity of speakers from the whole stream."""
+        """Use how much each speaker says in the whole stream."""
         for name in said:
             self.number(name)
         messages, words = ([said.get(name, (0, 0))[at] for name in self.names] for at in (0, 1))
@@ -41,7 +41,7 @@ class Part(Columns):
 
 
 class PartLexical(Lexical):
-    """The index of the candidates, with the frequencies of words and the scores of episodes of the whole stream."""
+    """The word index of the candidates, with word frequencies and episode scores of the whole stream."""
 
     def __init__(self, part: Columns, told: Told) -> None:
         index = part.lexical

@@ -1,4 +1,4 @@
-"""Policies: from relevance to a ranking of all candidates, by recency, importance and strength."""
+"""Ranking policies: they rank all candidates by relevance, recency, importance and strength."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Signals:
     """Properties of some records, one row each.
 
     Attributes:
-        relevance: how well they answer.
-        accessed: when they were last returned.
+        relevance: how well the record answers the question.
+        accessed: when it was last returned.
         importance: 1 to 10; NaN: not rated.
-        strength: 0 to 1; 1/2 for kinds that neither strengthen nor fade.
+        strength: 0 to 1; 1/2 for kinds that neither strengthen nor decay.
     """
 
     relevance: Floats
@@ -37,12 +37,12 @@ class Candidates:
     """All records that pass the filters.
 
     Attributes:
-        relevance: of every record of the stream; minus infinity: no candidate.
+        relevance: of every record of the stream; minus infinity: the record is not a candidate.
         now: the moment of the question.
         signals: returns the properties of some rows.
-        cosines: returns the cosines of some rows' vectors with the question's; 0 without a vector.
-        question: the question's own vector, of length 1, or 0 if there is none.
-        vectors: returns some rows' vectors, of length 1, or 0 if there is none.
+        cosines: returns the cosine of the question's vector with the vector of each row; 0 without a vector.
+        question: the question's own vector, of length 1; all zeros if there is none.
+        vectors: returns the vector of each row, of length 1; all zeros if there is none.
     """
 
     relevance: NDArray[np.floating]
@@ -70,11 +70,11 @@ class Policy(Protocol):
     """Ranks candidates."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
-        """Return the n best of all candidates; of two equal ones, the newer one comes first."""
+        """Return the n best candidates; of two with equal scores, the newer one comes first."""
 
 
 def best(rows: Rows, scores: NDArray[np.floating], n: int, parts: Mapping[str, Floats] | None = None) -> Ranking:
-    """Return the n best of some rows by their scores; of two equal ones, the newer one comes first."""
+    """Return the n best of some rows by their scores; of two with equal scores, the newer one comes first."""
     among = np.arange(len(rows))
     if 0 < n < len(rows):
         among = np.flatnonzero(scores >= np.partition(scores, -n)[-n])
@@ -86,9 +86,10 @@ def best(rows: Rows, scores: NDArray[np.floating], n: int, parts: Mapping[str, F
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Relevance times factors, each of which changes it by at most its share (±10 %).
+    """Relevance times one factor each for recency, importance and strength; a factor changes it by at most its share.
 
-    An unbounded recency factor destroys recall: half-life 30 days, R@10 on LoCoMo 74.5 -> 34.5.
+    The shares are small because an unbounded recency factor ruins recall: with a half-life of 30 days, R@10 on LoCoMo
+    fell from 74.5 to 34.5.
     """
 
     recency: float = 0.05
@@ -96,7 +97,7 @@ class Bounded:
     strength: float = 0.1
     half_life_s: float = 7 * DAY_S
     by_relevance: ClassVar[bool] = True
-    """Only records near the most relevant ones can be the best: not all records of a long stream are needed."""
+    """Only records with a relevance near the highest can be ranked first: a selection of a long stream is enough."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = self._within_reach(candidates.relevance, n)
@@ -113,9 +114,8 @@ class Bounded:
     def _within_reach(self, relevance: NDArray[np.floating], n: int) -> Rows:
         """Return the rows that may be among the n best, whatever their factors are.
 
-        The n most relevant have at least the score of the last of them with the lowest factors. Rows that do not
-        reach it with
-        the highest factors are left out.
+        Each of the n most relevant rows scores at least the n-th highest relevance times the lowest factors. Rows that
+        cannot reach this score even with the highest factors are left out.
         """
         if n >= len(relevance):
             return np.flatnonzero(relevance > -np.inf)
@@ -133,7 +133,7 @@ class Bounded:
 class Generative:
     """Recency, importance and relevance, each min-max normalised over all candidates, weighted and added.
 
-    Generative Agents (Park 2023, 4.2), section 4.1, weights (1, 1, 1); their code has (0.5, 2, 3) and decay 0.99.
+    Source: Generative Agents (Park 2023), section 4.1, weights (1, 1, 1); their code uses (0.5, 2, 3) and decay 0.99.
     """
 
     recency: float = 1.0
@@ -163,12 +163,12 @@ class Cosine:
 
 
 def rated(importance: Floats) -> Floats:
-    """Scale importance to 0 … 1; an unrated record counts as the middle."""
+    """Scale importance to 0 … 1; a record without a rating gets 0.5."""
     return np.where(np.isnan(importance), 0.5, np.clip((importance - 1) / 9, 0, 1))
 
 
 def spread(values: Floats) -> Floats:
-    """Scale values to 0 … 1 between the lowest and the highest; all equal give 1/2."""
+    """Scale values to 0 … 1 between the lowest and the highest; if all are equal, each gets 0.5."""
     if not len(values):
         return values
     low, high = values.min(), values.max()

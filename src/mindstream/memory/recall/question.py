@@ -1,4 +1,4 @@
-"""Parses a question: its words, the speakers it is about, its dates."""
+"""Parse a question: its words, the speakers that it is about, and its dates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mindstream.text.dates import DateSpan, spans, without_dates
 from mindstream.text.words import STOP, both_ends, first_and_last, plain_words, terms
 
 MOST_TERMS = 400
-"""Maximum number of words used, the first and the last ones of the question."""
+"""Maximum number of words used of a question: the first and the last ones."""
 CAPITAL = re.compile(r"\b[A-Z][a-z]{2,}")
 MOST_CAPITALS = 20
 """Maximum number of capitalised words that are compared with names."""
@@ -30,12 +30,14 @@ class RecallQuery:
     """A parsed question.
 
     Attributes:
-        bare: the question without the names of the stream's speakers: it is embedded for the search in messages.
-        wordings: the texts to embed: for messages, and, if it differs and there are any, for other records.
-        terms: the terms to look up, without those names.
-        name_terms: those names; in a message a name is an address, in other records a subject.
+        bare: the question without the names of the stream's speakers; its vector is compared with messages.
+        wordings: the texts to embed: the first for messages, the last for other records; one if both are equal.
+        terms: the terms to look up, without the speakers' names.
+        name_terms: the terms of these names, which are looked up only in records that are no messages: in a message, a
+            name addresses the listener; in other records it names the subject.
         who: the number of the only speaker who is named, or meant by "I" or "you"; -1: none, or several.
-        spans: the periods that it names; date_terms: the words that name them.
+        spans: the periods that the question names.
+        date_terms: the words that name these periods.
     """
 
     text: str
@@ -49,7 +51,7 @@ class RecallQuery:
 
 
 def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
-    """Parse a question by the names of a stream's speakers; of a long one, only both ends."""
+    """Parse a question, using the names of a stream's speakers; only the beginning and end of a long one are used."""
     query = both_ends(query)
     rest, named, called = query, set[int](), []
     names = {name: columns.names[name] for word in plain_words(query) for name in columns.named.get(word, ())}
@@ -77,7 +79,7 @@ def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
 
 
 def _nicknames(query: str, columns: Columns) -> dict[str, int]:
-    """Return the words of a question that are other names of speakers, and the speakers' numbers."""
+    """Return the words of a question that are other names of speakers, with the speakers' numbers."""
     found: dict[str, int] = {}
     for match in list(CAPITAL.finditer(query))[:MOST_CAPITALS]:
         begins = not query[: match.start()].rstrip() or query[: match.start()].rstrip()[-1] in ".!?"
@@ -88,7 +90,7 @@ def _nicknames(query: str, columns: Columns) -> dict[str, int]:
 
 
 def _meant(query: str, columns: Columns) -> set[int]:
-    """Return the speakers meant by pronouns, if it is known who is the user and who the agent."""
+    """Return the speakers that pronouns mean; an empty set unless the stream has exactly one user and one agent."""
     user, agent = columns.speakers.user, columns.speakers.agent
     if user < 0 or agent < 0:
         return set()
@@ -98,20 +100,20 @@ def _meant(query: str, columns: Columns) -> set[int]:
 
 @remember(1024)
 def _calls(name: str) -> re.Pattern[str]:
-    """Return a pattern that finds a speaker's name in a question: whole, or its first word.
+    """Return a pattern that finds a speaker's whole or first name in a question.
 
-    Names that are common words as well (Will) need their capital.
+    Names that are also common words (Will) must have their capital letter.
     """
     whole = " ".join(name.split())
     first = whole.split(" ")[0] or whole
-    if not first.isascii() and len(terms(first)) != 1:  # written without spaces
+    if not first.isascii() and len(terms(first)) != 1:  # a script without spaces
         return re.compile(re.escape(whole))
     flags = re.NOFLAG if first.lower() in STOP else re.IGNORECASE
     both = "|".join(re.escape(part) for part in dict.fromkeys((whole, first)))
     return re.compile(rf"(?<!\w)(?:{both})(?:['’]s)?(?!\w)", flags)
 
 
-# Other names of speakers: short forms, misspelt ones, and what the other speaker calls them.
+# Other names of speakers: short forms, misspelt names, and nicknames that only the other speaker uses.
 
 
 CHAT = KIND_CODES["chat"]
@@ -119,12 +121,12 @@ SHORT, LONG = 3, 5
 """Minimum number of letters of a short form, and of a misspelt name."""
 OFTEN = 5
 BY_ONE, EPISODES = 0.9, 0.5
-"""Criteria for a word that one of two speakers calls the other: minimum number of uses, share of them by one speaker,
-and share of that speaker's episodes."""
+"""Criteria for a word to be a nickname that one of two speakers uses for the other: OFTEN, minimum number of uses;
+BY_ONE, minimum share of the uses by that speaker; EPISODES, minimum share of that speaker's episodes with a use."""
 
 
 def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> int:
-    """Return the number of the speaker whose name a capitalised word is in another form; -1: none, or several."""
+    """Return the number of the speaker whose name a capitalised word stands for; -1: of no speaker, or of several."""
     lower = word.lower()
     if lower in STOP or lower in columns.named:
         return -1
@@ -136,8 +138,8 @@ def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> i
 
 
 def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
-    """Return the speaker whose first name begins with a word, or differs in one letter if the stream does not use the
-    word.
+    """Return the speaker whose first name begins with a word; or, if no record of the stream contains the word, the
+    speaker whose first name differs from it in one letter.
     """
     firsts = [first for first in columns.named if len(word) >= SHORT and first.startswith(word)]
     if not firsts and not is_used and len(word) >= LONG:
@@ -148,7 +150,8 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
 
 
 def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
-    """Return which of two speakers the other calls by a word: only one says it, and does so whenever they talk."""
+    """Return the speaker whose nickname a word is: of two speakers, only the other one says it, and does so in most
+    episodes; -1: none."""
     talk = columns.kind.values == CHAT
     by, group = columns.by.values, columns.group.values
     two, said = columns.speakers.taking_part(), by[holds[talk[holds]]]
@@ -158,9 +161,9 @@ def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
     if np.count_nonzero(said == caller) < BY_ONE * len(holds):
         return -1
     episodes, index = len(np.unique(group[talk & (by == caller)])), columns.lexical
-    if (
+    if (  # first compare with the whole stream: the candidates were found by this word, so their share is too high
         index.counts([term])[0] * index.groups < EPISODES * episodes * index.all_groups
-    ):  # candidates were found by this word
+    ):
         return -1
     if episodes < 2 or len(np.unique(group[holds])) < EPISODES * episodes:
         return -1
@@ -168,7 +171,7 @@ def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
 
 
 WISH = re.compile(r"\b(?:can|could|would|will|do)\s+you\b", re.IGNORECASE)
-"""In such a phrase, "you" requests something now; it does not refer to an earlier message."""
+"""Phrases in which "you" requests something now, and does not refer to earlier messages."""
 WORD = re.compile(r"[a-z]+|[我你您]们?", re.IGNORECASE)
 ASKER = frozenset({"i", "me", "my", "mine", "myself", "我"})
 ASKED = frozenset({"you", "your", "yours", "yourself", "你", "您"})
@@ -176,7 +179,7 @@ BOTH = frozenset({"we", "us", "our", "ours", "ourselves", "我们"})
 
 
 class Persons(NamedTuple):
-    """Whether a question means its asker, and the one who is asked."""
+    """Whether the pronouns of a question mean the speaker who asks, and the one who is asked."""
 
     asker: bool
     asked: bool

@@ -1,9 +1,9 @@
-"""Recall: from a question to the records that answer it. The ranking is the same code for every store.
+"""Recall: find the records that answer a question. The ranking is the same code for every store.
 
-Relevance is a sum: matching words (BM25), the nearness of vectors, and, in conversations, the words of neighbours
-and of
-the episode. A policy then ranks all records that pass the filters: the first 4k are found, the first k of these are
-returned, the others are passed over.
+Relevance is a sum of: matching words (BM25), the similarity of vectors, and, in conversations, the words of
+neighbouring records and of the whole episode. A policy then ranks all records that pass the filters. The best
+FOUND_PER_RETURNED * k are found; the first k of them are returned, and the rest are "passed over" (found but not
+returned).
 """
 
 from __future__ import annotations
@@ -47,21 +47,22 @@ from mindstream.text.dates import spans
 from mindstream.text.words import terms
 
 FOUND_PER_RETURNED = 4
-"""Number of records found for each one returned; memory/forgetting_curve defines what being passed over costs."""
+"""Number of records found for each one returned. The others are passed over, which can weaken them
+(memory/forgetting_curve)."""
 SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
-"""Maximum k for which a selection of a long stream is ranked instead of all of it."""
+"""Maximum k for which only a selection of a long stream is ranked; for a larger k, all of its records are."""
 CANDIDATES = 1_000
-"""Number of candidates of each kind that are ranked while a stream's columns are not available."""
+"""Number of candidates that a store returns by each criterion while the columns of a stream are not available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A hit: a record that was returned.
+    """A hit: a record that a recall returned.
 
     Attributes:
-        record: without its vector (`store.records` has it).
-        score: ranks the hits of one question; it has no bounds, and means nothing between questions.
-        parts: the parts of the score.
+        record: without its vector (`store.records` returns it with the vector).
+        score: ranks the hits of one question. It has no fixed range, and cannot be compared between questions.
+        parts: the parts of the score, by name.
         confidence: calibrated probability, 0 to 1, that this record answers the question.
     """
 
@@ -72,7 +73,7 @@ class Recalled:
 
     @property
     def id(self) -> str:
-        """The id of the record: for `correct`, `forget`, `get`."""
+        """The id of the record, for `correct`, `forget` and `get`."""
         return self.record.id
 
     @property
@@ -82,21 +83,21 @@ class Recalled:
 
     @property
     def created(self) -> datetime:
-        """When it was said or observed, in UTC."""
+        """When the record was created: when it was said or observed, in UTC."""
         return datetime.fromtimestamp(self.record.created, UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The result of a recall.
+    """The result of a recall from any stream (see also Recollection).
 
     Attributes:
-        returned: the best, best first.
-        passed_over: ids of records that were found, but not returned.
+        returned: the returned records, best first.
+        passed_over: ids of records that were found but not returned.
         without_vectors: why only words were compared; "": vectors were compared, too.
-        not_reranked: why the second stage could not rank; "": it did, or there is none.
-        by_candidates: the stream was not searched completely: its columns are being filled.
-        certainty: that any of the candidates answers, 0 to 1 (memory/recall/relevance).
+        not_reranked: why the second stage could not rank; "": it ranked, or there is none.
+        by_candidates: the stream was not searched completely, because its columns are still being filled.
+        certainty: the probability, 0 to 1, that any of the candidates answers the question (memory/recall/relevance).
     """
 
     returned: list[Recalled] = field(default_factory=list)
@@ -108,16 +109,16 @@ class Recall:
 
 
 class Recollection(list[Recalled]):
-    """The records that a stream's recall returns, best first.
+    """The records that the recall of a stream returns, best first.
 
     Attributes:
-        certainty: that any of them answers, 0 to 1.
-        without_vectors: why only words were compared, or only those of some records; "": all vectors were compared.
-        touch: the effect of this recall on the records that it found; of a pure read, the effect that it would
-            have, to be
-            written with the caller's own entries (`Stream.commit`). None: it has no effect.
-        not_reranked: why the second stage could not rank; "": it did, or there is none.
-        by_candidates: the stream was not searched completely: it is long and was opened a moment ago.
+        certainty: the probability, 0 to 1, that any of the candidates answers the question.
+        without_vectors: why words alone were compared, for all or some records; "": all vectors were compared.
+        touch: the effect of this recall on the records that it found. For a recall without an effect of its own, the
+            effect that it would have, so that the caller can write it with its own entries (`Stream.commit`); None:
+            none.
+        not_reranked: why the second stage could not rank; "": it ranked, or there is none.
+        by_candidates: the stream was not searched completely, because it is long and was opened a moment ago.
     """
 
     def __init__(
@@ -138,7 +139,7 @@ class Recollection(list[Recalled]):
 
     @property
     def low_confidence(self) -> bool:
-        """Whether the results are marked wherever they are shown: the certainty and all confidences are low."""
+        """Whether the certainty and all confidences are low; every interface marks such results."""
         return self.certainty < LOW_CERTAINTY and all(each.confidence < LOW_CONFIDENCE for each in self)
 
     def _repr_html_(self) -> str:
@@ -152,10 +153,10 @@ class Recollection(list[Recalled]):
 
 
 class Recaller:
-    """Recall from any stream of a store.
+    """Recalls from any stream of a store.
 
     Attributes:
-        scanned: maximum number of records that are all scored, whatever the policy; of more, a selection is scored.
+        scanned: maximum number of records of a stream that are all scored; of a longer stream, a selection is scored.
     """
 
     def __init__(
@@ -180,19 +181,19 @@ class Recaller:
         floor: float = 0.0,
         second: SecondStage | None = None,
     ) -> Recall:
-        """Return the k records that answer best. A pure read: no record is touched.
+        """Return the k records that answer best. No record is changed by it.
 
         Args:
-            floor: return nothing below this certainty.
-            second: reranks the best of the found records; None: the order of the policy.
+            floor: return no records if the certainty is below this.
+            second: reranks the best of the found records; None: the records keep the order of the policy.
 
         Raises:
             InputError: the query is empty, or k is below 1.
         """
         if not query.strip():
-            raise InputError("there is nothing to look for: the query is empty")
+            raise InputError("the query is empty: expected the words of a question")
         if k < 1:
-            raise InputError(f"k says how many records to return, at least 1, not {k}")
+            raise InputError(f"k, the number of records to return, must be at least 1, not {k}")
         policy = policy or self.policy
         with self.shelf.answering():
             columns = await self._columns(stream, query, now, filters, policy)
@@ -235,7 +236,7 @@ class Recaller:
         return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
 
     async def _columns(self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy) -> Columns:
-        """Return a stream's columns, or those of the store's candidates while they are not available."""
+        """Return a stream's columns; while these are not available, columns of the candidates that the store finds."""
         if not getattr(policy, "by_relevance", False):
             return await self.shelf.columns(stream)
         if (columns := await self.shelf.at_hand(stream)) is not None:
@@ -252,7 +253,7 @@ class Recaller:
         return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float) -> Recall:
-        """Return the k best, read from the store if necessary, and the ids of those that were passed over."""
+        """Return the k best records, read from the store if necessary, and the ids of those that were passed over."""
         ids = [columns.id_at(at) for at in ranking.rows.tolist()]
         records = {record.id: record for record in await self._records(columns, ids[:k])}
         scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
@@ -266,7 +267,7 @@ class Recaller:
         return Recall(returned, ids[k:])
 
     async def records_at(self, columns: Columns, rows: Sequence[int]) -> list[Record]:
-        """Return the records of these rows, read from the store if necessary."""
+        """Return the records of these rows without vectors, read from the store if necessary."""
         return await self._records(columns, [columns.ids[at] for at in rows])
 
     async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:
@@ -277,7 +278,7 @@ class Recaller:
         return [records[id_] for id_ in ids if id_ in records]
 
     async def find(self, stream: StreamKey, n: int | None, *, now: Moment, filters: Filters) -> list[Record]:
-        """Return the n newest records that pass the filters, newest first; None: all of them."""
+        """Return the n newest records that pass the filters, newest first; n None: all of them."""
         columns = await self.shelf.columns(stream)
         alike = await compare_large(self.store, columns, filters)
         rows = np.flatnonzero(allowed_mask(columns, filters, now, alike))[::-1][:n]
@@ -294,7 +295,7 @@ class Recaller:
     ) -> list[Record]:
         """Return the newest records that have any of these keywords, newest first.
 
-        Source: as Park 2023 indexes memories by keywords.
+        Source: Park 2023, whose agents also find memories by keywords.
         """
         columns = await self.shelf.columns(stream)
         holding = [columns.keywords.of(word.lower()) for word in keywords]
@@ -316,11 +317,11 @@ async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> R
 
 
 def recaller_of(store: Store, embedder: Embedder) -> Recaller:
-    """Return the recaller of a store and an embedder, which all open streams share; it lives as long as the last of
-    them.
+    """Return the recaller of a store and an embedder. All open streams share it; it exists as long as one of them is
+    open.
     """
     held: WeakValueDictionary[int, Recaller] = vars(store).setdefault("_recallers", WeakValueDictionary())
-    found = held.get(id(embedder))  # the id is unique as long as its recaller holds the embedder
+    found = held.get(id(embedder))  # the id cannot be reused, because the recaller keeps the embedder alive
     if found is None:
         found = held[id(embedder)] = Recaller(store, embedder)
     return found
@@ -330,7 +331,7 @@ FADING_CODES = np.array([kind in FADING for kind in KINDS])
 
 
 def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], now: Moment) -> Candidates:
-    """Collect what a policy needs."""
+    """Collect the candidates and functions that a policy needs."""
 
     def signals(rows: Positions) -> Signals:
         whole, at = columns.entire, columns.in_entire(rows)

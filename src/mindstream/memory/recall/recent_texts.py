@@ -1,7 +1,7 @@
-"""The records that recall returned recently: when a model repeats their words, they are not stored again.
+"""The records that recall returned recently: if a model repeats their words, they are not stored again.
 
-Without this check a memory fills with its own echo: one that kept the recalled text contained 97.8 % junk after a month
-(mem0, issue 4573).
+Without this check a memory fills with copies of itself: in a memory that stored the recalled text, 97.8 % of the
+records were junk after a month (mem0, issue 4573).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import Record, normalised, same_words
 
 RECORDS = 1_000
-"""Maximum number of records held for one stream; the ones returned longest ago are dropped first."""
+"""Maximum number of records remembered for one stream; those returned longest ago are dropped first."""
 FOR_S = 10 * MINUTE_S
 
 
 @dataclass(slots=True)
 class _Returned:
-    """A record without its vector, when it was returned last, and its words as a number once they were compared."""
+    """A record without its vector, when it was last returned, and a hash of its words once these were compared."""
 
     at: Moment
     record: Record
@@ -30,9 +30,9 @@ class _Returned:
 
 
 class RecentTexts:
-    """The records that the last recalls of this process returned, each held once.
+    """The records that recent recalls of this process returned, each remembered once.
 
-    Their texts are compared only when something is to be written.
+    Their texts are hashed only when a text is to be written.
     """
 
     def __init__(self, stream: StreamKey) -> None:
@@ -53,12 +53,12 @@ class RecentTexts:
         self._drop_old(now)
 
     def forget(self, stream: str) -> None:
-        """Drop all records where something of this stream was erased."""
+        """Drop all records if something was erased in this stream."""
         if stream == self._stream:
             self._returned.clear()
 
     def same(self, texts: Iterable[str], now: Moment) -> dict[str, Record]:
-        """Return the records returned lately that say the same as these texts, by normalised text."""
+        """Return recently returned records with the same words as one of these texts, by normalised text."""
         self._drop_old(now)
         wanted = {same_words(text): normalised(text) for text in texts}
         found: dict[str, Record] = {}

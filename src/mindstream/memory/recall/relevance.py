@@ -1,7 +1,8 @@
-"""How well each record of a stream answers a question: a sum of parts in units of BM25, and how certain recall is.
+"""Relevance: how well each record of a stream answers a question (a sum of parts in units of BM25), and certainty.
 
-Tuned on LoCoMo and on conversations of people and with an assistant (benchmarks/talks.py); every constant is on a
-plateau of all of them. How much each speaker says is read from the stream (store/column_lookups).
+The constants were tuned on LoCoMo and on conversations between people and with an assistant (benchmarks/talks.py);
+small changes of any constant do not change the results on any of them. How much each speaker says is measured in the
+stream (store/column_lookups).
 """
 
 from __future__ import annotations
@@ -22,30 +23,35 @@ Floats = NDArray[np.float32]
 Positions = NDArray[np.int64]
 CHAT = KIND_CODES["chat"]
 ALSO = 1000
-"""Number of the best records by words whose vectors are compared, near or not."""
+"""Number of the best records by words whose vectors are compared even if these are not among the most similar."""
 OTHERS = 100
-"""Number of records added to the size of a stream, so that words keep their weight in a short one."""
+"""Number added to the size of a stream when the rarity of words is computed, so that words keep weight in a short
+stream."""
 TERMS_AT_ONCE = 16
-"""Number of words that are processed at once; most questions have fewer."""
+"""Maximum number of words that are processed in one step; most questions have fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The weight of each part. The last two fit one corpus (LoCoMo), so they are off.
+    """The weight of each part of the relevance. `question` and `opening` improve one corpus only (LoCoMo), so they are
+    0.
 
     Attributes:
-        vector: of the cosine with the question, minus the average of the stream.
-        verbosity: how far a verbose speaker's messages are measured by the tersest speaker; 0: all speakers alike.
-        lends_all: number of words of a record from which on each of them contributes less to neighbours.
-        next_to, second: share of a word's weight that neighbours in the episode get, and those one further.
-        same_speaker: share one further, if the same speaker talks again.
-        answer: share of a question's word that the answer gets, which is the next record of another speaker (the
-            second one, if the asker goes on): above 1, because the answer is wanted.
-        episode: of BM25 of the whole episode.
-        who: of records by the only speaker that the question means; as a share of the weight of a word that only one
-            record contains, so that it decides as much in a long stream as in a short one.
-        dates: of records that were written in the period that the question names.
-        question: of records that end with a question. opening: of the first record of an episode.
+        vector: weight of the cosine similarity with the question, minus the average of the stream.
+        verbosity: 0: all speakers are treated alike; 1: the words of a verbose speaker weigh as little as if the
+            message were compared with the tersest speaker.
+        lends_all: number of words of a record above which each word contributes less to neighbouring records.
+        next_to, second: share of a word's weight that the next and the second next records in the episode get.
+        same_speaker: share that the second next record gets if it is by the same speaker.
+        answer: share that the answer to a question gets. The answer is the next record by another speaker (the second
+            next one, if the asker continues). The share is above 1, because the answer is more relevant than the
+            question.
+        episode: weight of the BM25 score of the whole episode.
+        who: weight of records by the only speaker that the question means, as a share of the weight of a word that only
+            one record contains; so it counts as much in a long stream as in a short one.
+        dates: weight of records that were written in a period that the question names.
+        question: weight of records that end with a question.
+        opening: weight of the first record of an episode.
     """
 
     vector: float = 22.0
@@ -63,23 +69,23 @@ class Weights:
 
 
 def weights_for(embedder: str) -> Weights:
-    """Return the weights for an embedder: vectors of a token table count less than those of a sentence model."""
+    """Return the weights for an embedder: vectors of a token-table model (wordllama) count less than others."""
     return Weights(vector=16.0) if embedder == "wordllama" else Weights()
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The relevance of all records of a stream; minus infinity: no candidate."""
+    """The relevance of all records of a stream; minus infinity for a record that is not a candidate."""
 
     total: Floats
     _parts: dict[str, Floats]
 
     def parts(self, rows: Positions) -> dict[str, list[float]]:
-        """Return the parts of the relevance of some rows."""
+        """Return the parts of the relevance of some rows, by name."""
         return {name: values[rows].tolist() for name, values in self._parts.items()}
 
     def highest(self, names: Sequence[str], among: NDArray[np.bool_]) -> float:
-        """Return the highest sum of these parts among some records, at least 0."""
+        """Return the highest sum of these parts among the records marked in `among`, at least 0."""
         there = [self._parts[name] for name in names if name in self._parts]
         return float(np.max(sum(there), initial=0.0, where=among)) if there else 0.0
 
@@ -87,7 +93,7 @@ class Scored:
 def relevance(
     columns: Columns, question: RecallQuery, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
 ) -> Scored:
-    """Score all records of a stream; `vectors`: of the question's wordings."""
+    """Score all records of a stream; `vectors` are the vectors of the question's wordings."""
     parts = _by_words(columns, question, weights)
     if question.who >= 0:
         parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.lexical) + OTHERS))
@@ -105,13 +111,13 @@ def relevance(
 
 
 def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict[str, Floats]:
-    """Score by words, and in episodes by the words of neighbours and of the whole episode.
+    """Score records by words, and in episodes also by the words of neighbours and of the whole episode.
 
-    Each word counts once, with its highest weight: in the record itself, or in a neighbour times its share.
+    Each word counts once, with its highest weight: its own weight in the record, or its share from a neighbour.
     """
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
-    episodes = np.zeros(index.groups + 1, np.float32)  # the last: no episode
+    episodes = np.zeros(index.groups + 1, np.float32)  # the last element is for records without an episode
     resistance = Resistance(columns, weights.verbosity)
     reach = _Reach(columns, weights) if index.groups else None
     terms = list(dict.fromkeys(question.terms))
@@ -135,10 +141,11 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict
 
 
 class Resistance:
-    """How much the length of a record reduces the weight of each of its words.
+    """Computes how much the length of a record reduces the weight of each of its words.
 
-    A message is compared with its speaker's usual length, and a speaker with the tersest one: so a long reply does not
-    outweigh a short fact, and nothing changes between speakers who say about the same.
+    The length of a message is compared with its speaker's usual length, and the speaker's with that of the tersest
+    speaker. So a long reply does not outweigh a short fact, and speakers who say about the same amount are treated
+    alike.
     """
 
     def __init__(self, columns: Columns, verbosity: float) -> None:
@@ -162,7 +169,7 @@ class Resistance:
 
 
 class _Reach:
-    """The records in which a word counts: those that contain it, and their neighbours."""
+    """The records in which a word counts: those that contain the word, and their neighbours."""
 
     def __init__(self, columns: Columns, weights: Weights) -> None:
         self._weights = weights
@@ -173,7 +180,7 @@ class _Reach:
         self._best = np.zeros(len(columns) + 1, np.float32)
 
     def add(self, reached: Floats, found: Matches, own: Floats, lengths: Floats) -> None:
-        """Add words' weights to all records that they reach; `lengths`: of the records that contain them."""
+        """Add words' weights to all records that they reach; `lengths` are those of the records that contain them."""
         best, where, lent = self._best, *self._lend(found.documents, own, lengths)
         ends = 5 * np.cumsum(found.counts)
         for start, end in zip((0, *ends[:-1]), ends, strict=True):
@@ -183,7 +190,7 @@ class _Reach:
                 reached += best
 
     def _lend(self, holds: Positions, own: Floats, lengths: Floats) -> tuple[Positions, Floats]:
-        """Return the five records that each one reaches, including itself, and the weights that they get."""
+        """Return, for each record, the five records that its words reach (itself included) and the weights they get."""
         weights = self._weights
         where, lent = np.empty((len(holds), 5), np.int64), np.empty((len(holds), 5), np.float32)
         where[:, 0], lent[:, 0] = holds, own
@@ -200,14 +207,16 @@ class _Reach:
 
 
 def _said(columns: Columns, question: RecallQuery) -> NDArray[np.bool_]:
-    """Mark the messages of the speaker asked about; if only a pronoun names it, also records that are no messages."""
+    """Mark the messages of the speaker asked about; if only a pronoun names the speaker, also records that are no
+    messages."""
     talk = columns.kind.values == CHAT
     said: NDArray[np.bool_] = (columns.by.values == question.who) & talk
     return said if question.name_terms or columns.only_talk else said | ~talk
 
 
 def _dated(columns: Columns, question: RecallQuery) -> Floats:
-    """Return the weight of having been written in the period asked about; half of it shortly after."""
+    """Return the share of the date weight: 1 for records written in the period asked about, 0.5 for those shortly
+    after."""
     created = columns.created.values
     inside = np.zeros(len(columns), np.float32)
     for span in question.spans:
@@ -218,7 +227,8 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats) -> Floats:
-    """Return how much nearer than average records are: messages to the first wording, other records to the last."""
+    """Return the similarity above the average: of messages to the first wording, of other records to the last
+    wording."""
     near = np.zeros(len(columns), np.float32)
     also = np.argpartition(-total, ALSO)[:ALSO] if len(total) > ALSO else np.arange(len(total))
     talk = columns.kind.values == CHAT
@@ -229,23 +239,23 @@ def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], 
     return near
 
 
-# Certainty, 0 to 1, that a record answers the question: a logistic function of three signs, relative to the stream:
-# which share of the question the best record and its neighbours cover (words weighted by their rarity), which share the
-# stream has never mentioned, and how much nearer than average the nearest record is. Fitted on questions of a
-# conversation (certain) and of other conversations (not), the same number of each: benchmarks/talks.py measures it.
+# Certainty: the probability, 0 to 1, that a record answers the question. It is a logistic function of three signs: the
+# share of the question that the best record and its neighbours cover (words weighted by rarity), the share that the
+# stream has never mentioned, and how much more similar than average the most similar record is. It was fitted on
+# questions about the same conversation (certain) and, in the same number, about others (not): benchmarks/talks.py.
 
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
-"""Coefficients; the nearness is in units of BM25."""
+"""Coefficients of the three signs and the constant; the similarity is in units of BM25."""
 DATED = 2
-"""Minimum number of words that a period counts for if a candidate was written in it and so covers them."""
+"""Minimum number of words for which a period in the question counts, if a candidate was written in that period."""
 LOW_CERTAINTY = 0.1
-"""The threshold of certainty: results below it are marked "low confidence" by the command line, the terminal, REST, MCP
-and the studio, and left out of prompts (`floor=LOW_CERTAINTY`)."""
+"""Certainty below which all interfaces (command line, terminal, REST, MCP, studio) mark results as "low confidence" and
+prompts leave them out (`floor=LOW_CERTAINTY`)."""
 LOW_CONFIDENCE = 0.3
-"""The confidence in a hit from which on it is not marked, whatever the certainty."""
+"""Confidence in a hit from which on results are not marked, whatever the certainty."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
-"""The same without vectors."""
+"""The coefficients that are used if no vectors were compared."""
 
 
 def certainty(
@@ -259,7 +269,7 @@ def certainty(
     """Return the certainty that one of the candidates answers the question.
 
     Args:
-        by_words: there are no vectors.
+        by_words: no vectors were compared.
         written_down: the question itself is a record of the stream.
     """
     covered, unheard_of, near = signs(columns, question, scored, candidates, int(written_down))
@@ -272,13 +282,15 @@ def certainty(
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Coefficients of the confidence in a hit: a logistic function of these signs.
+    """Coefficients of the confidence in a hit, which is a logistic function of these signs.
 
     Attributes:
-        certainty: of the log odds of `certainty`.
-        size: of the logarithm of the number of records, at most `largest`: in longer memories it adds nothing.
-        gap: of the signed logarithm of its distance, in relevance, to the best of the other records.
-        relevance: of the logarithm of its relevance.
+        bias: the constant.
+        certainty: coefficient of the log odds of the certainty.
+        size: coefficient of the logarithm of the number of records, which counts at most as `largest`.
+        gap: coefficient of the signed logarithm of the difference in relevance to the best of the other records.
+        relevance: coefficient of the logarithm of the hit's relevance.
+        largest: number of records above which the size makes no further difference.
     """
 
     bias: float = 0.27
@@ -291,16 +303,16 @@ class Calibration:
 
 CALIBRATION = Calibration()
 """Fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on half of the questions of LoCoMo, REALTALK and
-BEAM, and on made-up memories of 3 to 50 notes. One question of four has no answer in the memory."""
+BEAM, and on synthetic memories of 3 to 50 notes. One in four questions has no answer in the memory."""
 
 
 def confidences(certain: float, size: int, relevances: Sequence[float], n: int) -> list[float]:
     """Return for each of the n best hits the probability that it answers the question, 0 to 1.
 
     Args:
-        certain: the certainty that any record answers.
+        certain: the certainty that any record answers the question.
         size: number of records of the stream.
-        relevances: of the hits and the next best records.
+        relevances: relevance of the hits and of the next best records, best first by the policy.
     """
     fit, certain = CALIBRATION, min(max(certain, 1e-6), 1 - 1e-6)
     same = fit.bias + fit.certainty * math.log(certain / (1 - certain)) + fit.size * math.log(min(size, fit.largest))
@@ -316,14 +328,15 @@ def confidences(certain: float, size: int, relevances: Sequence[float], n: int) 
 def signs(
     columns: Columns, question: RecallQuery, scored: Scored, candidates: NDArray[np.bool_], asked: int = 0
 ) -> tuple[float, float, float]:
-    """Return the shares of the question that are covered and never mentioned, and how near the nearest record is."""
+    """Return the three signs of certainty: the shares of the question that are covered and never mentioned, and the
+    similarity of the most similar record."""
     if not np.any(candidates):
         return 0.0, 1.0, 0.0
     index = columns.lexical
     is_dated = bool(question.spans) and bool(np.any(candidates & columns.inside(question.spans)))
     dates = question.date_terms if is_dated else ()
     words = [term for term in question.terms if term not in dates] if dates else question.terms
-    counts = np.maximum(index.counts(words) - asked, 0)  # the question itself mentions nothing
+    counts = np.maximum(index.counts(words) - asked, 0)  # the record with the question itself does not count
     weights = telling_all(counts, len(index) + OTHERS)
     rarest = telling(0, len(index) + OTHERS)
     names = rarest * (len(set(question.name_terms)) + is_dated * max(DATED, len(dates)))

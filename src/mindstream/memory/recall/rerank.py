@@ -1,6 +1,6 @@
-"""The second stage of recall: a reranker reads the question and the best records of the first stage, and orders these.
+"""The second stage of recall: a reranker reads the question and the best records of the first stage, and reorders them.
 
-There is none unless it is named (`reranker_of`): docs/benchmarks.md measures the order of the first stage.
+It is off unless a reranker is named (`second_stage`): docs/benchmarks.md measures the order of the first stage.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ class RankMemories(Prompt[Ranked]):
 
 @rule(RankMemories)
 def leave_order(ask: RankMemories) -> Ranked:
-    """Leave them as they are."""
+    """Without a model, keep the order."""
     return Ranked(best=list(range(1, len(ask.memories) + 1)))
 
 
 NONE, MODEL, CROSS = "none", "model", "cross"
 FORMS = "none, model, cross:NAME-OR-FOLDER"
 LONGEST = 600
-"""Maximum number of characters of a memory that are read."""
+"""Maximum number of characters of a memory that the reranker reads."""
 
 
 class Reranker(Protocol):
-    """Orders memories."""
+    """Orders memories by how well they answer a question."""
 
     async def order(self, query: str, memories: Sequence[str]) -> Sequence[int]:
-        """Return indexes into `memories`, the best answer first; missing ones follow in their given order.
+        """Return indexes into `memories`, the best answer first. Indexes that are missing follow in their given order.
 
         Raises:
-            ModelError: it cannot rank.
+            ModelError: the reranker failed.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ByModel:
-    """A model reads all memories in one call."""
+    """A reranker that shows all memories to a language model in one call."""
 
     model: Model
 
@@ -75,7 +75,7 @@ class ByModel:
 
 @dataclass(frozen=True)
 class ByCrossEncoder:
-    """A cross-encoder scores each memory with the question, in this process; it is loaded at its first use."""
+    """A reranker that scores each memory with a cross-encoder in this process; the model is loaded when first used."""
 
     name: str
     _loaded: list[CrossEncoder] = field(default_factory=list)
@@ -91,14 +91,14 @@ class ByCrossEncoder:
 
 @dataclass(frozen=True, slots=True)
 class SecondStage:
-    """A reranker, and the maximum number of memories that it gets."""
+    """A reranker, and the maximum number of memories that it reads for a question."""
 
     reranker: Reranker
     most: int = 20
 
     async def best(self, query: str, records: Sequence[Record], k: int) -> tuple[list[int], str]:
-        """Return the indexes of the k best, best first, and why they are in the first stage's order; "": they are
-        reranked.
+        """Return the indexes of the k best records, best first, and the reason if they could not be reranked, otherwise
+        "".
         """
         texts = [_line(record) for record in records]
         try:
@@ -109,24 +109,24 @@ class SecondStage:
 
 
 def check_reranker(name: str) -> str:
-    """Return the name of a reranker, "" for none.
+    """Return the name of a reranker if it is valid, "" for none.
 
     Raises:
-        SettingsError: it has no valid form.
+        SettingsError: the name has none of the valid forms.
     """
     kind, _, rest = name.partition(":")
     if name in ("", NONE):
         return ""
     if name == MODEL or (kind == CROSS and rest):
         return name
-    raise SettingsError(f"{name!r} is not the name of a reranker; the forms are {FORMS}")
+    raise SettingsError(f"{name!r} is not the name of a reranker; expected {FORMS}")
 
 
 def second_stage(name: str, most: int, models: Models | None) -> SecondStage | None:
-    """Return the second stage of this name; None: there is none.
+    """Return the second stage that a name stands for; None if it is "" or "none".
 
     Raises:
-        SettingsError: the name has no valid form, or it is `model`, and no model is available.
+        SettingsError: the name has none of the valid forms, or it is `model` and no model is available.
     """
     name = check_reranker(name)
     if not name:
@@ -134,7 +134,7 @@ def second_stage(name: str, most: int, models: Models | None) -> SecondStage | N
     if name != MODEL:
         return SecondStage(ByCrossEncoder(name.partition(":")[2]), most)
     if models is None or models.only_rules:
-        raise SettingsError("the reranker is a model, and none is named: name one with --model, or --reranker none")
+        raise SettingsError("the reranker `model` needs a model, and none is set: set --model, or --reranker none")
     return SecondStage(ByModel(models.of("reranker", "reasoner")), most)
 
 

@@ -1,8 +1,9 @@
-"""Selects the records of a long stream that may be among the best: small columns, ranked by the same code.
+"""Select the records of a long stream that may be among the best, so that only these are ranked, by the same code.
 
-Selected are the best by the words of the record and its episode, with their neighbours; the nearest by one bit per
-number; the newest; and records of the days that are asked about. They are scored as in the whole stream, because its
-statistics are used: how rare a word is, how much each speaker says, the words of an episode.
+Selected are: the best records by their own words and those of their episode, with their neighbours; the most similar
+vectors, compared by one bit per dimension; the newest records; and records of the days that the question names. They
+are scored with the statistics of the whole stream: the rarity of words, how much each speaker says, and the words of
+episodes.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from mindstream.text.lexical import K1, GrowingArray, Ints, Lexical, Matches, sa
 
 Mask = NDArray[np.bool_]
 LONG = 20_000
-"""Number of records up to which a stream is scored as a whole."""
+"""Maximum number of records of a stream that is scored completely."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 FOLLOWED = ("kind", "by", "group", "asks", "ends_asking", "created")
-"""Columns that scoring reads, except those of neighbours; each is collected at its first use."""
+"""Columns that scoring reads, except `before` and `after`; each is copied when it is first used."""
 
 BESIDE = ThreadPoolExecutor(1, "vectors")
-"""Compares vectors in parallel with the search for words: numpy releases the interpreter lock."""
+"""Compares vectors in parallel with the search for words; numpy releases the interpreter lock."""
 
 
 class LookedUp(NamedTuple):
-    """The matches of some terms, and the scores of episodes."""
+    """The matches of some terms, and the episode scores of these matches."""
 
     found: Matches
     groups: Floats
@@ -41,13 +42,13 @@ Looked: TypeAlias = dict[tuple[str, ...], LookedUp]
 
 
 class Selection(Columns):
-    """Some of a stream's records, in the order of writing; `rows`: their rows in the whole stream."""
+    """The columns of some of a stream's records, in the order of writing; `rows` are their rows in the whole stream."""
 
     def __init__(self, whole: Columns, rows: Ints, terms: Looked) -> None:
         self.stream, self.whole, self.width = whole.stream, whole.whole, whole.width
         self.only_talk, self.speakers, self.names = whole.only_talk, whole.speakers, whole.names
         self.rows, self._entire = rows, whole
-        local = np.full(len(whole) + 1, -1, np.int32)  # the last: no record
+        local = np.full(len(whole) + 1, -1, np.int32)  # the last element, index -1, means: no record
         local[rows] = np.arange(len(rows), dtype=np.int32)
         self.before = _column(local[whole.before.values[rows]])
         self.after = _column(local[whole.after.values[rows]])
@@ -133,7 +134,12 @@ class SelectedVectors(Vectors):
 def select(
     columns: Columns, question: RecallQuery, vectors: Floats, passing: Mask, weights: Weights
 ) -> tuple[Selection, Mask]:
-    """Select the records that may be among the best of those that pass, and their neighbours; mark the candidates."""
+    """Select the records that may be among the best of those that pass, and their neighbours.
+
+    Returns:
+        The selection, and a mask of the candidates in it; the other selected records only contribute to their
+        neighbours.
+    """
     terms: Looked = {}
     inner = np.zeros(len(columns), np.bool_)
     nearest = BESIDE.submit(_nearest, columns, vectors, passing)
@@ -152,7 +158,7 @@ def select(
 
 
 def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
-    """Mark rows and those one and two before and after them in their episodes."""
+    """Mark rows, and the two records before and after each of them in their episodes."""
     mask[rows] = True
     for step in (columns.before.values, columns.after.values):
         reached: NDArray[np.integer] = rows
@@ -163,8 +169,8 @@ def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
 
 
 def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
-    """Return the best rows by the words of record and episode: of all, because they score neighbours, and of those that
-    pass."""
+    """Return the best rows by the words of record and episode: the best of all records, because they contribute to
+    their neighbours, and the best of those that pass."""
     index, count = columns.lexical, len(columns)
     words = np.zeros(count, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)
@@ -180,7 +186,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
         ends = np.cumsum(found.counts).tolist()
         for begins, end in zip((0, *ends[:-1]), ends, strict=True):
             words[found.documents[begins:end]] += own[begins:end]
-    rows = np.flatnonzero(words > 0)  # each word has a positive weight
+    rows = np.flatnonzero(words > 0)  # a row with any of the words has a positive sum
     lends = words[rows] + weights.episode * episodes[columns.group.values[rows]]
     scores = lends + _besides(columns, question, rows, weights)
     passes = passing[rows]
@@ -189,7 +195,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
 
 
 def _besides(columns: Columns, question: RecallQuery, rows: Ints, weights: Weights) -> Floats:
-    """Return the scores of rows for their speaker and their time."""
+    """Return the parts of the score that depend on the speaker and on the time."""
     gains = np.zeros(len(rows), np.float32)
     if question.who >= 0:
         said = (columns.by.values[rows] == question.who) & (columns.kind.values[rows] == CHAT)
@@ -206,7 +212,7 @@ def _best(rows: Ints, scores: Floats, n: int) -> Ints:
 
 
 def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
-    """Return the rows nearest to the wordings of a question: messages, and other records."""
+    """Return the rows with the vectors most similar to each wording: of messages, and of other records."""
     if len(vectors) == 1:
         asked = [(vectors[0], passing)]
     else:

@@ -1,7 +1,7 @@
-"""The effects of recalls on the records that they found: collected, and committed at most a second later.
+"""The effects of recalls on the records that they found ("touches"): collected, and committed at most a second later.
 
-The rules of strength are applied to a record's state at the moment of writing. If another process was first, the write
-is refused and repeated with the new state. So no touch is lost or counted twice.
+The rules of strength are applied to the state that a record has when the touch is written. If another process has
+changed the record, the write is refused and repeated with the new state. So no touch is lost or counted twice.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mindstream.memory.store.record import FADING, KINDS
 from mindstream.memory.store.store import Commit, Entry, Revision, Store
 
 LATER_S = 1.0
-"""Maximum delay, in seconds, of a touch; as much may be lost in a crash."""
+"""Maximum delay, in seconds, before a touch is written; touches of this time are lost in a crash."""
 AT_ONCE = 20
-"""Number of recalls written in one commit; the next recall reads their records again, 16 us each."""
+"""Maximum number of recalls written in one commit; the next recall must read their changed records, 16 us each."""
 ATTEMPTS = 100
 
 
 class Touch(NamedTuple):
-    """One recall: its time, the ids that it returned, and those that it found and did not return."""
+    """The effect of one recall: its time, the ids that it returned, and the ids that it found but did not return."""
 
     at: Moment
     returned: Sequence[str]
@@ -38,11 +38,11 @@ class Touch(NamedTuple):
 
 
 class Touches:
-    """The unwritten touches of one stream.
+    """The touches of one stream that are not written yet.
 
     Args:
-        columns: returns columns that contain at least some records (ids) as they are now.
-        laws: the rules of strength (memory/forgetting_curve); None: only the time of access changes.
+        columns: returns columns that contain at least the records with these ids, in their current state.
+        laws: the rules of strength (memory/forgetting_curve); None: only the time of the last return changes.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class Touches:
             self._timer = asyncio.ensure_future(self._later())
 
     async def overdue(self) -> None:
-        """Write touches that have waited too long, which happens with a manual clock; do not wait for a write in
-        progress.
+        """Write touches that have waited too long, which happens with a manual clock. If a write is in progress, do
+        nothing.
         """
         late = self._waiting and self._clock.now() - self._waiting[0].at >= 2 * LATER_S
         if late and not self._writing.locked():
             await self.settle()
 
     async def settle(self) -> None:
-        """Write all touches; a cancelled caller does not cancel the write.
+        """Write all touches; if the caller is cancelled, the write continues.
 
         Raises:
-            StorageError: they could not be written, and stay in the queue.
+            StorageError: they could not be written; they stay in the queue.
         """
         await asyncio.shield(asyncio.ensure_future(self._settle()))
 
@@ -98,13 +98,13 @@ class Touches:
         """Write a commit together with the effect of a recall, after all waiting touches.
 
         Raises:
-            Conflict: a condition of the commit itself is not met.
+            Conflict: a condition of the commit itself is not met, in contrast to that of a touch, which is retried.
         """
         await self.settle()
         return await self._write([touch], commit)
 
     async def commit_all(self, commit: Commit) -> list[Logged]:
-        """Write a commit, and with its entries the waiting touches: their rows come last."""
+        """Write a commit together with some waiting touches; the log rows of the touches come last."""
         if not self._waiting or not commit.entries or self._writing.locked():
             return await self._store.commit(commit)
         async with self._writing:
@@ -116,15 +116,15 @@ class Touches:
                 raise
 
     async def close(self) -> None:
-        """Write all touches and stop."""
+        """Write all touches and stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
         await self.settle()
 
     async def _later(self) -> None:
         await self._clock.sleep(LATER_S)
-        if self._waiting:  # otherwise a commit has written them
-            with contextlib.suppress(Exception):  # it stays in the queue; `close` raises the error
+        if self._waiting:  # otherwise a commit has already written them
+            with contextlib.suppress(Exception):  # the touches stay in the queue; `close` raises the error
                 await self.settle()
 
     async def _write(self, touches: Sequence[Touch], commit: Commit, *, are_last: bool = False) -> list[Logged]:
@@ -136,7 +136,7 @@ class Touches:
             if not (revisions or told or commit.entries or commit.revisions):
                 return []
             if attempt > ATTEMPTS or revisions == refused:
-                break  # the records are unchanged: the commit's own conditions are refused
+                break  # the same changes were refused before: not a touch but the commit's own condition fails
             entries = (*commit.entries, *told) if are_last else (*told, *commit.entries)
             whole = replace(commit, entries=entries, revisions=(*commit.revisions, *revisions))
             try:
@@ -147,7 +147,7 @@ class Touches:
         raise error
 
     def _tell(self, columns: Columns, touches: Sequence[Touch], revisions: Sequence[Revision]) -> list[Entry]:
-        """Return log entries: which fading records these recalls found, and which of them they archived."""
+        """Return log entries: which records of decaying kinds these recalls found, and which of them they archived."""
         if self.laws is None:
             return []
         gone, told = {each.id for each in revisions if each.forgotten is not None}, list[Entry]()
@@ -165,7 +165,7 @@ class Touches:
 
 
 def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
-    """Apply the rules to the current state of the records, touch by touch; return the changes."""
+    """Apply the rules to the current state of the records, touch by touch; return the resulting changes."""
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}
     for touch in touches:
@@ -190,7 +190,7 @@ def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | 
 
 
 def state_in(columns: Columns, id_: str) -> StrengthState | None:
-    """Return a record's strength; None: it is archived or erased."""
+    """Return a record's strength; None if it is archived, erased or unknown."""
     at = columns.position.get(id_)
     if at is None or columns.forgotten.values[at] < OPEN:
         return None
@@ -200,12 +200,13 @@ def state_in(columns: Columns, id_: str) -> StrengthState | None:
 
 
 def fades(columns: Columns, id_: str) -> bool:
-    """Return whether a record is of a kind that strengthens and fades."""
+    """Return whether a record is of a kind that strengthens and decays."""
     return KINDS[columns.kind.values[columns.position[id_]]] in FADING
 
 
 def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) -> Revision:
-    """Return the change from one state to another; it is refused if another process was first."""
+    """Return the change from one strength to another. The store refuses it if the record no longer has the first
+    one."""
     return Revision(
         id=id_,
         level=after.level,

@@ -1,1 +1,1 @@
-"""What a store keeps, and the SQLite file that keeps it; columns and vectors as arrays."""
+"""The store of records: its protocol, the SQLite and PostgreSQL stores, and columns and vectors as arrays."""

@@ -1,6 +1,6 @@
 """Checkpoints: data derived from a stream at some cost, such as a trained model. Only the newest version is stored.
 
-A checkpoint may be lost or damaged; then it is derived again.
+A checkpoint that is lost or damaged is derived again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Checkpoint:
     """A version of derived data.
 
     Attributes:
-        version: one more than that of the checkpoint that it replaces, else Conflict.
+        version: must be one more than the stored version; otherwise writing raises Conflict.
     """
 
     name: str
@@ -36,11 +36,14 @@ def write(connection: Sql, stream: str, new: Checkpoint, seq: int) -> None:
     """Replace a checkpoint by its next version.
 
     Raises:
-        Conflict: another version is stored and readable.
+        Conflict: the stored version is not the one before.
     """
     old = read(connection.execute(QUERY, (stream, new.name)).fetchall(), new.name)
     if old is not None and old.version != new.version - 1:
-        raise Conflict(f"version {old.version} of {new.name!r} is there; version {new.version} cannot follow it")
+        raise Conflict(
+            f"checkpoint {new.name!r}: version {new.version} must follow version {new.version - 1}, but version"
+            f" {old.version} is stored"
+        )
     connection.execute(
         "INSERT INTO checkpoints (stream, name, version, data, sum, seq) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (stream, name) DO UPDATE SET version = excluded.version, data = excluded.data,"
@@ -53,7 +56,7 @@ QUERY = "SELECT version, data, sum FROM checkpoints WHERE stream = ? AND name = 
 
 
 def read(rows: list[tuple[object, object, object]], name: str) -> Checkpoint | None:
-    """Return the checkpoint that QUERY found; None: there is none, or it is damaged."""
+    """Return the checkpoint in the rows that QUERY returned; None if there is none or it is damaged."""
     for version, data, total in rows:
         if isinstance(version, int) and isinstance(data, bytes) and total == _sum(version, data):
             return Checkpoint(name, version, data)

@@ -1,4 +1,4 @@
-"""Lookups of a stream's columns: rows by id and by values of data, and how much each speaker says."""
+"""Lookups in a stream's columns: rows by id and by values of data, and how much each speaker says."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from mindstream.text.lexical import Postings, without_rows
 
 Array = NDArray[Any]
 LONGEST = 100
-"""Maximum length of a text in these lookups; longer ones, and nested values, are compared in the store."""
+"""Maximum length of a text in these lookups. Longer texts and nested values are compared with the stored records."""
 IS, IS_SOMETHING, IS_LARGE = "\0=", "\0+", "\0#"
 TAKES_PART = 0.1
-"""Share of the messages from which on a speaker takes part in the conversation and sets its measure."""
+"""Minimum share of the messages for a speaker to count as taking part; only these determine the tersest speaker."""
 MAX_FOUND = 2_048
-"""Maximum number of rows by id that are remembered."""
+"""Maximum number of ids whose row is remembered after a lookup."""
 DOUBTED = 5
-"""Weight, in messages, of the average length of all messages in the estimate of a speaker's usual length."""
+"""Weight of the average message length in the estimate of a speaker's usual length, as a number of messages."""
 
 
 class RecordIds:
-    """The ids of a stream's records, in the order of writing: an array from a file, and a list of the others.
+    """The ids of a stream's records, in the order of writing: an array from a file, then a list of the later ones.
 
     Attributes:
-        position: the row of each id that was not erased.
+        position: finds the row of an id; erased ids are unknown.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class RecordIds:
         return mask
 
     def without(self, rows: NDArray[np.int64]) -> RecordIds:
-        """Return a copy without some rows, which are in order."""
+        """Return a copy without some rows; `rows` must be sorted."""
         fresh, count = RecordIds(), len(self._kept)
         kept_rows, gone = rows[rows < count], set((rows[rows >= count] - count).tolist())
         fresh._kept = fresh.position.kept = without_rows(self._kept, kept_rows.tolist())
@@ -80,7 +80,7 @@ class RecordIds:
         return fresh
 
     def copying(self, count: int, found: dict[str, Array]) -> Callable[[], None]:
-        """Return a function that collects the first `count` ids as arrays in `found`, in any thread."""
+        """Return a function that puts the first `count` ids as arrays into `found`; it may be called in any thread."""
         kept, new = self._kept[:count], self._new[: max(0, count - len(self._kept))]
 
         def gather() -> None:
@@ -90,7 +90,7 @@ class RecordIds:
         return gather
 
     def adopt(self, arrays: Mapping[str, Array]) -> None:
-        """Begin with the arrays of `copying`."""
+        """Start with the arrays that `copying` returned; there must be no ids yet."""
         self._kept = self.position.kept = arrays["ids"]
         self.position.order = arrays["order"]
 
@@ -104,7 +104,7 @@ class Positions:
         self.order: NDArray[np.int32] = np.empty(0, np.int32)
         self._erased: set[str] = set()
         self._found: dict[str, int] = {}
-        """Rows that were looked up in `kept`: a recall and its effects ask for the same ones again."""
+        """Rows found in `kept` before, because a recall and its effects look up the same ids."""
 
     def get(self, id_: str) -> int | None:
         """Return the row of a record; None: it is unknown or erased."""
@@ -139,7 +139,7 @@ class Positions:
 
 
 class Fields:
-    """For each value of each field of data, and for slots, the rows that have it."""
+    """Finds rows by values: for each value of each field of data, and for each slot, the rows that have it."""
 
     def __init__(self, postings: Postings | None = None) -> None:
         self.postings = postings or Postings()
@@ -150,22 +150,22 @@ class Fields:
             self.postings.add(key, at)
 
     def having(self, name: str, value: JsonValue, count: int) -> NDArray[np.bool_]:
-        """Mark which of the first `count` records have a plain value there; None: no value, or null."""
+        """Mark which of the first `count` records have a plain value in a field; value None: no value, or null."""
         mask = np.zeros(count, np.bool_)
         mask[self.postings.of(name + IS_SOMETHING if value is None else _key(name, value))] = True
         return ~mask if value is None else mask
 
     def rows(self, name: str, value: str) -> list[int] | None:
-        """Return the rows that have this text there; None: it is too long for a lookup."""
+        """Return the rows that have this text in a field; None: the text is too long for these lookups."""
         return self.postings.of(_key(name, value)).tolist() if is_plain(value) else None
 
     def large(self, name: str) -> list[int]:
-        """Return the rows whose value there must be compared in the store."""
+        """Return the rows whose value in a field is large, so that it must be compared in the store."""
         return [int(at) for at in self.postings.of(name + IS_LARGE)]
 
 
 def field_keys(record: Record) -> Iterator[str]:
-    """Yield the keys that find a record, each as often as it is added."""
+    """Yield the lookup keys of a record."""
     if record.data or record.slot is not None:
         for name, value in entries(record):
             if value is not None:
@@ -174,7 +174,7 @@ def field_keys(record: Record) -> Iterator[str]:
 
 
 def entries(record: Record) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the fields that `where` can ask for, except `by` and `episode`."""
+    """Yield the fields that the filter `where` can name, except `by` and `episode`."""
     if record.slot is not None:
         yield "slot", record.slot
     for name, value in record.data.items():
@@ -183,12 +183,12 @@ def entries(record: Record) -> Iterator[tuple[str, JsonValue]]:
 
 
 def is_plain(value: JsonValue) -> bool:
-    """Return whether these lookups contain a value."""
+    """Return whether a value is small enough to be in these lookups: no list, no object, no long text."""
     return len(value) <= LONGEST if isinstance(value, str) else not isinstance(value, list | dict)
 
 
 def _key(name: str, value: JsonValue) -> str:
-    """Return the key of a plain value: the same for 1, 1.0 and true, as they are equal."""
+    """Return the key of a plain value; equal values (1, 1.0 and true) have the same key."""
     if isinstance(value, str):
         return f"{name}{IS}s{value}"
     whole = int(value) if isinstance(value, int | float) and value == value // 1 else value
@@ -196,9 +196,10 @@ def _key(name: str, value: JsonValue) -> str:
 
 
 class Speakers:
-    """The speakers of a stream's conversations, by their numbers in the column `by`; who is the user, who the agent.
+    """The speakers of a stream's conversations, by their numbers in the column `by`, and who is the user and the agent.
 
-    Recall compares the length of a message with its speaker's usual length, and a verbose speaker with the tersest one.
+    Recall compares the length of a message with its speaker's usual length, and that of a verbose speaker with the
+    tersest.
     """
 
     def __init__(self) -> None:
@@ -209,7 +210,7 @@ class Speakers:
         self._usual: NDArray[np.float64] | None = None
 
     def add(self, by: int, words: int, by_user: object) -> None:
-        """Count a message and its words; `by_user`: what its data say of the speaker, if anything."""
+        """Count a message and its words; `by_user`: the field of that name in its data, which may be missing."""
         missing = by + 1 - len(self._messages)
         self._messages += [0] * missing
         self._words += [0] * missing
@@ -220,7 +221,7 @@ class Speakers:
         self._usual = None
 
     def without(self, said: Iterable[tuple[int, int, int]]) -> Speakers:
-        """Return a copy with other counts: speakers, with how many messages and words more."""
+        """Return a copy with changed counts; `said`: for speakers, the changes of the numbers of messages and words."""
         fresh = Speakers()
         fresh.begin_with([list(each) for each in self.state()])
         for by, messages, words in said:
@@ -229,28 +230,29 @@ class Speakers:
         return fresh
 
     def state(self) -> list[list[int]]:
-        """Return everything that `begin_with` needs."""
+        """Return all data, for `begin_with`."""
         return [self._messages, self._words, sorted(self._users), sorted(self._agents)]
 
     def begin_with(self, state: list[list[int]]) -> None:
-        """Begin with an earlier state."""
+        """Start with data that `state` returned."""
         self._messages, self._words, users, agents = state
         self._users, self._agents, self._usual = set(users), set(agents), None
 
     @property
     def user(self) -> int:
-        """The number of the speaker who is marked as the user; -1: none, or several."""
+        """The number of the only speaker that messages mark as the user; -1: none, or several."""
         return _only(self._users)
 
     @property
     def agent(self) -> int:
-        """The number of the speaker who talks to the user; -1: none, or several."""
+        """The number of the only speaker who talks to the user; -1: none, or several."""
         return _only(self._agents)
 
     def usual_lengths(self) -> NDArray[np.float64]:
-        """Return each speaker's usual number of words per message: a geometric average with that of all messages.
+        """Return each speaker's usual number of words per message: a weighted geometric mean with the average of all
+        messages.
 
-        A speaker without messages is expected to say as much as all others.
+        A speaker without messages gets the average of all messages.
         """
         if self._usual is None:
             messages, words = np.array(self._messages, np.float64), np.array(self._words, np.float64)
@@ -265,7 +267,7 @@ class Speakers:
         return [by for by, messages in enumerate(self._messages) if messages > least]
 
     def tersest(self) -> float:
-        """Return the least of the usual lengths of those who take part; 0: no speaker does."""
+        """Return the smallest usual length of the speakers who take part; 0 if there are none."""
         usual = self.usual_lengths()
         return min((float(usual[by]) for by in self.taking_part()), default=0.0)
 

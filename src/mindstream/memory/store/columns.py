@@ -1,7 +1,7 @@
-"""A stream's records as arrays: what ranking reads, without the texts.
+"""Columns: a stream's records as arrays with everything that ranking reads, but without the texts.
 
-A process holds the columns of the streams that it used last (store/index_cache), fills them from `store.changes` in
-portions and reads new changes before each recall, so that writes of other processes are visible at once.
+A process keeps the columns of the streams that it used last (store/index_cache). It fills them from `store.changes` in
+portions, and reads new changes before each recall, so that writes of other processes are visible at once.
 """
 
 from __future__ import annotations
@@ -28,44 +28,53 @@ from mindstream.text.words import plain_words, terms
 
 T = TypeVar("T", bound=np.generic)
 EPISODIC = frozenset({"chat", "observation"})
-"""Kinds whose neighbours in the same episode are their context."""
+"""Kinds of records that have their neighbours in the same episode as context."""
 KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
 ASKS_WITHIN = 80
 PORTION = 128
-"""Number of records that are read at once: some milliseconds."""
+"""Number of records that are read at once, which takes some milliseconds."""
 WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
-"""Maximum number of records held with their texts, without vectors: of all streams (some 10 MB), and of one stream."""
+"""Maximum number of records that are held with their texts but without vectors: of all streams (about 10 MB), and of
+one stream."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
-"""Number of rows, from the end, that are searched first for the newest records."""
+"""Number of rows at the end of the stream that are searched first for the newest records."""
 Reworded = Mapping[int, tuple[Record, Record]]
-"""Records, by row, as they were and as they are."""
+"""Records with changed words by row, each in its old and its new form."""
 
 
 class Columns:
-    """One stream's records, in the order in which they were written.
+    """The columns of one stream; a row is a record, in the order of writing.
 
     Attributes:
-        ids, position: the records' ids, and the row of each id that was not erased.
-        names, episodes: the meaning of the numbers in the columns `by` and `episode`.
+        ids: the ids of the records.
+        position: finds the row of an id, unless the record was erased.
+        names, episodes: the number that stands for each name in the column `by`, and for each episode in `episode`.
         named: for each word that begins a name, the names.
-        kind: the code of KIND_CODES.
-        group: the episode, for episodic kinds only; -1: none. `before`, `after`: the neighbours in it; -1: none.
-        asks: the last 80 characters contain a question; ends_asking: the text ends with one.
-        importance: NaN: not rated. valid_from, valid_until, forgotten: infinite: open.
-        open: neither `valid_until` nor `forgotten` is set.
+        kind: the code of the kind (KIND_CODES).
+        group: the number of the record's episode, for kinds in EPISODIC only; -1: none.
+        before, after: the rows of the neighbours in the group; -1: none.
+        asks: whether the last ASKS_WITHIN characters contain a question.
+        ends_asking: whether the text ends with a question.
+        importance: NaN: not rated.
+        valid_from, valid_until, forgotten: as in the record; minus or plus infinity if not set. `forgotten` is minus
+            infinity for an erased record.
+        open: whether neither `valid_until` nor `forgotten` is set.
         group_of, last: for each episode its group, and for each group the row of its last record; -1: none.
         keywords: for each keyword in lower case, the rows of the records that have it.
-        compared: the vector is of this embedder; otherwise only words find the record.
+        compared: whether the record has a vector of this embedder; otherwise only words find the record.
         fields: the values in the records' data, and their slots.
-        speakers: who talks, and how much each of them says.
-        only_talk: all records are of the kind chat.
-        whole: the newest or last changed records of this and other streams, by id, as they are now, without vectors.
-        ahead: maximum number of records that are still to be read, while columns are filled.
-        upto: the change up to which they are complete.
-        complete: they were complete once. behind: many changes since then are being read in the background.
+        speakers: who speaks in messages, and how much each speaker says.
+        only_talk: whether all records are of the kind chat.
+        whole: records by id, of this and other streams, in their current state, without vectors: those that were
+            written or changed last.
+        ahead: maximum number of records that are still to be read while columns are filled.
+        upto: the number of the last change that has been read.
+        complete: whether all changes had been read at some time.
+        behind: whether many changes since then are being read in the background.
         kept: number of the records that come from a mapped file.
-        traces: something was erased that had been read: no recall finds it, but its neighbours still contain a part.
+        traces: whether a record was erased that had been read. No recall finds it, but the vectors of its neighbours
+            still contain a part of it.
     """
 
     def __init__(
@@ -98,7 +107,7 @@ class Columns:
 
     @property
     def entire(self) -> Columns:
-        """The columns of the whole stream, if these are a selection."""
+        """The columns of the whole stream; these columns themselves unless they are a selection."""
         return self
 
     def in_entire(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -106,22 +115,23 @@ class Columns:
         return rows
 
     def id_at(self, row: int) -> str:
-        """Return the id of a row's record."""
+        """Return the id of the record in a row."""
         return self.ids[row]
 
     def begin_with(self, width: int) -> None:
-        """Set the width of vectors, before there are any."""
+        """Set the width of vectors, before any vector is added."""
         self.width, self.vectors = width, Vectors(width)
 
     async def reading(self, store: Store) -> AsyncIterator[None]:
-        """Read all new changes, one portion per step."""
+        """Read all new changes, one portion per iteration."""
         while await self.take_portion(store):
             yield
 
     async def take_portion(self, store: Store) -> bool:
-        """Read a portion of the changes since the last time; return whether there may be more.
+        """Read a portion of the changes since the last call; return whether there may be more.
 
-        Changes to the stream between two portions come with a later one, or are asked for after the last.
+        Changes that are made between two portions are returned by a later portion, or by the next reading after the
+        last one.
         """
         begins = not self._left
         changes = await store.changes(self.stream, self.upto, self._left, PORTION)
@@ -149,7 +159,7 @@ class Columns:
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
-            if self.ahead <= WHOLE:  # otherwise later ones would take its place
+            if self.ahead <= WHOLE:  # otherwise records that follow would displace this one
                 self._hold(replace(record, vector=None))
             at = self.position.get(record.id)
             if at is None:
@@ -157,13 +167,13 @@ class Columns:
                 continue
             self._revise(at, record)
             vector = None if self.compared.values[at] else self._comparable(record)
-            if vector is not None:  # it was embedded later
+            if vector is not None:  # the record got its vector after it was written
                 around = (int(self.before.values[at]), int(self.after.values[at]))
                 self.vectors.give(at, vector, [near for near in around if near >= 0])
                 self.compared.values[at] = True
 
     def _hold(self, record: Record) -> None:
-        """Hold a record with its text; the ones written or changed longest ago are dropped."""
+        """Hold a record with its text; beyond the maximum, those written or changed longest ago are dropped."""
         self.whole.pop(record.id, None)
         self._own_whole.pop(record.id, None)
         self.whole[record.id], self._own_whole[record.id] = record, None
@@ -173,7 +183,7 @@ class Columns:
             self.whole.popitem(last=False)
 
     def around(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids of records and of those one and two before and after them in their episodes."""
+        """Return the ids of records, and of the two records before and after each of them in their episodes."""
         rows = {at for id_ in ids if (at := self.position.get(id_)) is not None}
         for column in (self.before.values, self.after.values):
             reached = set(rows)
@@ -185,16 +195,17 @@ class Columns:
     def without(
         self, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]], near: Mapping[str, Record]
     ) -> Columns | None:
-        """Return columns as if some records had never been written, and others with other words.
+        """Return columns as if some records had never been written, and with changed words of others.
 
-        These columns stay as they are: a recall may be reading them.
+        These columns themselves stay unchanged, because a recall may be reading them.
 
         Args:
-            gone: records as they were; `changed`: others, as they were and as they are.
-            near: all records around them (`around`) that are left, as they are.
+            gone: erased records, as they were.
+            changed: records with changed words, each in its old and new form.
+            near: all records around both (`around`) that still exist, in their current form.
 
         Returns:
-            None: not possible, the columns must be rebuilt.
+            The new columns; None: this is not possible, and the columns must be rebuilt.
         """
         dropped = {at: record for record in gone if (at := self.position.get(record.id)) is not None}
         reworded = {at: pair for pair in changed if (at := self.position.get(pair[0].id)) is not None}
@@ -203,7 +214,7 @@ class Columns:
         is_gone[removed] = True
         by_left = self.by.values[~is_gone[:-1]]
         if {int(self.by.values[at]) for at in dropped} - {-1, *np.unique(by_left).tolist()}:
-            return None  # a name without records
+            return None  # a name would have no records left
         below: NDArray[np.uint32] = (np.cumsum(is_gone) - is_gone).astype(np.uint32)
         before, after, last = self.before.values.copy(), self.after.values.copy(), self.last.values.copy()
         touched = set(reworded)
@@ -268,7 +279,7 @@ class Columns:
         self.fields.add(at, record)
 
     def _less_said(self, dropped: Mapping[int, Record], reworded: Reworded) -> Iterator[tuple[int, int, int]]:
-        """Yield speakers, with how many messages and words more they have then."""
+        """Yield for speakers the changes of their number of messages and of words, if these records change."""
         for at, record in dropped.items():
             if record.by and record.kind == "chat":
                 yield int(self.by.values[at]), -1, -len(_terms(record))
@@ -277,7 +288,7 @@ class Columns:
                 yield int(self.by.values[at]), 0, len(_terms(new)) - len(_terms(old))
 
     def _drop_episodes(self, emptied: Iterable[int]) -> None:
-        """Remove those of some episodes, and their groups, that have no records left; later numbers move up."""
+        """Remove episodes that have no records left, and their groups; higher numbers are decreased."""
         for episode in sorted(emptied, reverse=True):
             group = int(self.group_of.values[episode])
             if group >= 0 and not np.any(self.group.values == group):
@@ -342,7 +353,7 @@ class Columns:
         self.vectors.append(vector, before)
 
     def number(self, name: str) -> int:
-        """Return the number of a name."""
+        """Return the number that stands for a name in the column `by`; a new name gets the next number."""
         if name not in self.names:
             self.names[name] = len(self.names)
             for word in plain_words(name)[:1]:
@@ -350,9 +361,9 @@ class Columns:
         return self.names[name]
 
     def _comparable(self, record: Record) -> Vector | None:
-        """Return a record's vector if it is of this stream's embedder; the first one sets the width."""
+        """Return a record's vector if it is valid and of this stream's embedder; the first one sets the width."""
         vector = record.vector if record.embedder == self.embedder else None
-        if vector is None or not is_finite(vector):  # it would spoil its neighbours and the mean
+        if vector is None or not is_finite(vector):  # infinite numbers would spoil the neighbours' vectors and the mean
             return None
         if not self.width:
             self.width = len(vector)
@@ -361,11 +372,11 @@ class Columns:
 
     @property
     def foreign(self) -> int:
-        """The number of records that have a vector of another embedder, or none."""
+        """The number of records without a vector of this stream's embedder."""
         return len(self) - int(np.count_nonzero(self.compared.values))
 
     def held_at(self, now: Moment) -> NDArray[np.bool_]:
-        """Mark the records that are current at a moment and not archived by then."""
+        """Mark the records whose validity has not ended, and that are not archived, at a moment."""
         held = self.open.values.copy()
         ending = np.flatnonzero(~held)
         held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
@@ -383,15 +394,20 @@ class Columns:
         return int(np.count_nonzero(self.inside(spans)))
 
     def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
-        """Mark the current records of these kinds that are not archived; `now` LATEST: those without an end."""
+        """Mark the records of these kinds that are valid at a moment and not archived; `now` LATEST: with unlimited
+        validity."""
         held = np.zeros(len(self), np.bool_)
-        for kind in kinds:  # comparing bytes takes a tenth of the time of np.isin
+        for kind in kinds:  # comparing the bytes takes a tenth of the time of np.isin
             held |= self.kind.values == KIND_CODES[kind]
         held &= (self.valid_until.values > now) & (self.forgotten.values == OPEN)
         return held
 
     def newest(self, kind: Kind, n: int, now: Moment, episode: str | None = None) -> list[int]:
-        """Return the rows of the newest n current records of a kind that are not archived, oldest first."""
+        """Return the rows of the n newest valid records of a kind that are not archived, oldest first.
+
+        Args:
+            episode: only records of this episode; "": only those of none; None: all.
+        """
         found, end, size = list[int](), len(self), NEWEST_AT_ONCE
         number = -1 if episode == "" else self.episodes.get(episode or "", -2)
         while end and len(found) < n:
@@ -405,16 +421,16 @@ class Columns:
         return found[:n][::-1]
 
     def rows_of_slot(self, slot: str) -> list[int] | None:
-        """Return the rows of a slot's versions, in the order of writing; None: ask the store."""
+        """Return the rows of a slot's versions, in the order of writing; None: only the store can find them."""
         return self.fields.rows("slot", slot)
 
     def holds(self, id_: str, now: Moment) -> bool:
-        """Return whether a record exists, is current and not archived."""
+        """Return whether a record exists, is valid at a moment and not archived."""
         at = self.position.get(id_)
         return at is not None and self.valid_until.values[at] > now and self.forgotten.values[at] == OPEN
 
     def _revise(self, at: int, record: Record) -> None:
-        """Set what may change after a record was written."""
+        """Set the columns of values that may change after a record was written."""
         self.level.values[at] = record.level
         self.lasting.values[at] = record.lasting
         self.importance.values[at] = np.nan if record.importance is None else record.importance
@@ -447,18 +463,18 @@ def _without(
 
 
 def is_asking(text: str) -> bool:
-    """Return whether the last characters of a text contain a question."""
+    """Return whether the last ASKS_WITHIN characters of a text contain a question."""
     return _asking(text)[0]
 
 
 def _asking(text: str) -> tuple[bool, bool]:
-    """Return whether the last characters of a text contain a question, and whether they end with one."""
+    """Return whether the last characters of a text contain a question, and whether the text ends with one."""
     ending = text[-ASKS_WITHIN:].rstrip()
     return "?" in ending or "？" in ending, ending.endswith(("?", "？"))
 
 
 def _terms(record: Record) -> list[str]:
-    """Return the terms that find a record: of its text, its keywords, and its triple."""
+    """Return the terms by which a record is found: those of its text, its keywords, and its triple."""
     words = terms(record.text)
     if record.keywords or record.about:
         there, more = set(words), (*record.keywords, *(record.about or ()))

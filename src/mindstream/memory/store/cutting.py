@@ -1,4 +1,4 @@
-"""Copies a data folder as it was before a row of its log."""
+"""Copy a data folder as it was before a row of its log."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from mindstream.log.files import explain_errors, private_database, private_folde
 
 
 def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterable[str] = ()) -> None:
-    """Copy a folder's file without the row `seq`, all later rows and the records that they wrote.
+    """Copy a folder's database file without the row `seq`, all later rows and the records that they wrote.
 
-    Open work is not copied. A record that was recalled later counts as recalled at the moment `at`: its earlier time of
-    access is not stored.
+    Open work is not copied. A record that was returned later gets `at` as the time of its last return, because its
+    earlier value is not stored.
 
     Args:
-        unrated: records that were rated later: they get no importance.
+        unrated: ids of records that were rated later; they get no importance.
 
     Raises:
         InputError: the target is not empty.
-        StorageError: one of them cannot be used.
+        StorageError: one of the folders cannot be used.
     """
     path = private_folder(target) / FILE
     if path.exists():
-        raise InputError(f"something is in {target} already: name another folder")
+        raise InputError(f"the target folder {target} already contains data: name another folder")
     private_database(path)
     with explain_errors(source / FILE), contextlib.closing(sqlite3.connect(source / FILE)) as connection:
         connection.execute("VACUUM INTO ?", (str(path),))

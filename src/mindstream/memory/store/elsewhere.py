@@ -1,6 +1,6 @@
-"""Finds and erases what a person left in other streams: rows that the person wrote, or that name the person.
+"""Find and erase what a person left in other streams: records and rows that the person wrote or that name the person.
 
-Rows of the log stay, with their numbers and kinds, without the person's words and with a mark for the name.
+Rows of the log stay with their numbers and kinds, but without the person's words, and with a mark in place of the name.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Left:
 
     Attributes:
         rows: rows of the log that the person wrote, or that name the person.
-        ids: the person's records, and ids of rejected contributions.
-        words: the texts of all of it.
-        whole: no other user uses the stream: the whole stream is erased.
+        ids: ids of the person's records, and of rejected contributions.
+        words: the texts of all these rows and records.
+        whole: no other user uses the stream, so the whole stream is erased.
     """
 
     stream: StreamKey
@@ -39,7 +39,7 @@ class Left:
 
 
 def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
-    """Return what a person left in other streams of the same tenant; `own`: the key of the person's stream."""
+    """Return what a person left in other streams of the same tenant; `own` is the key of the person's own stream."""
     found: dict[StreamKey, Left] = {}
     wall = tenant_of(own)
     named, naming = json.dumps(person, ensure_ascii=False)[1:-1], _naming_streams(connection)
@@ -66,7 +66,7 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
             continue
         if stream in naming or (
             kind == "chat" and '"by_user": false' not in data
-        ):  # otherwise a reasoner has this name
+        ):  # `by_user` false: the record is by a reasoner that has the same name
             left = found.setdefault(stream, Left(stream))
             left.ids.add(id_)
             left.words.append(text)
@@ -80,7 +80,7 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
 
 
 def readers_of(connection: Sql) -> dict[StreamKey, set[str]]:
-    """Return the readers of the documents of each stream."""
+    """Return the users that search the documents of each stream, by stream."""
     readers: dict[StreamKey, set[str]] = {}
     for stream, by in connection.execute("SELECT DISTINCT mind, by FROM log WHERE kind = ?", (DocumentsRead.kind,)):
         readers.setdefault(stream, set()).add(by)
@@ -88,35 +88,35 @@ def readers_of(connection: Sql) -> dict[StreamKey, set[str]]:
 
 
 def erase(connection: Sql, person: str, left: Left, changed: int) -> None:
-    """Erase what a person left in a stream, in the caller's transaction."""
+    """Erase what a person left in another stream, in the caller's transaction."""
     if left.whole:
         erasure.erase(connection, left.stream, None, changed)
         return
     what = Erasure(ids=tuple(sorted(left.ids)), rows=frozenset(left.rows))
     found = erasure.find(connection, left.stream, what, left.words)
     erasure.erase(connection, left.stream, found, changed)
-    if left.ids:  # data derived from them
+    if left.ids:  # checkpoints may be derived from the erased records
         connection.execute("DELETE FROM checkpoints WHERE stream = ?", (left.stream,))
     for seq in sorted(left.rows):
         _take_name(connection, seq, person)
 
 
 def delete_copies(connection: Sql) -> None:
-    """Delete the rows that are copies of rows of all streams."""
+    """Delete rows that copy data of all streams (`Event.of_all`)."""
     kinds = [kind for kind, shape in every_kind().items() if shape.of_all]
-    if kinds:  # PostgreSQL refuses an empty list
+    if kinds:  # PostgreSQL rejects an empty list
         connection.execute(f"DELETE FROM log WHERE kind IN ({marks(kinds)})", kinds)
 
 
 def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
-    """Remove a person from the readers of documents."""
+    """Remove a person from the users that search documents."""
     read = connection.execute("SELECT seq, mind FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
     for seq in [seq for seq, stream in read if tenant_of(stream) == tenant_of(own)]:
         connection.execute("DELETE FROM log WHERE seq = ?", (seq,))
 
 
 def _naming_streams(connection: Sql) -> set[str]:
-    """Return the streams whose rows name persons, such as pools."""
+    """Return the streams that have rows of kinds that name persons, such as pools."""
     kinds = [
         kind
         for kind, shape in every_kind().items()

@@ -1,8 +1,8 @@
-"""Finds and removes the words of erased records in other rows: of the log, of work, and of derived records.
+"""Find and remove the words of erased records in other rows: of the log, of work, and of derived records.
 
-The log is append-only: a row stays, with its number and its kind, and a mark replaces the words. Independent rows stay
-unchanged, even with the same words: a record that was not derived from the erased ones (a message of the user, a
-belief), and the row of the log that is about that record.
+The log is append-only: a row stays with its number and kind, and a mark replaces the words. Independent rows stay
+unchanged even if they contain the same words: records that were not derived from the erased ones (such as another
+message of the user, or a belief), and the rows of the log about such records.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ FIELDS = "text, subject, predicate, object, keywords, data"
 
 @dataclass
 class Carriers:
-    """The rows to change.
+    """The rows that contain words of erased records.
 
     Attributes:
-        ids: the records to erase.
-        words: their texts.
-        own: rows of the log that are about one of them.
+        ids: ids of the records to erase.
+        words: the texts of these records.
+        own: rows of the log about one of these records.
         bare: rows of the log that lose all their words.
-        rewritten: records that stay and get another text, by id.
-        log, work, records: rows that contain their words, and derived records that do.
-        names: returns whether a text loses all its words in addition.
-        drawn: all records derived from them, with or without their words.
+        rewritten: by id, records that stay and get another text.
+        names: returns whether a text must lose all its words for another reason.
+        log, work, records: rows of the log, of work, and derived records that contain words of the erased records.
+        drawn: all records derived from the erased ones, whether or not they contain these words.
         seq: the last row of the log that was searched.
     """
 
@@ -62,7 +62,7 @@ class Carriers:
     seq: int = 0
 
     def may_change(self, kind: str, payload: object, seq: int) -> bool:
-        """Return, without parsing a payload, whether a row may lose words; False is certain."""
+        """Return, without parsing its payload, whether a row may lose words; the result False is always correct."""
         return (
             not isinstance(payload, str)
             or kind not in every_kind()
@@ -74,16 +74,16 @@ class Carriers:
         )
 
     def is_meant(self, text: str) -> bool:
-        """Return whether a text contains words of the erased records, or is meant by the erasure."""
+        """Return whether a text contains words of the erased records, or must lose its words for another reason."""
         return self.redact(text) != text
 
     def redact(self, text: str) -> str:
-        """Return a text without their words."""
+        """Return a text without the words of the erased records."""
         return MARK if self.names(text) else self.words.redact(text)
 
 
 def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
-    """Find the rows of a stream that contain words of these records, or other words that are to go."""
+    """Find the rows of a stream that contain words of the erased records; `words`: further texts to remove."""
     said = [*words]
     own: set[int] = set()
     for id_ in erasure.ids:
@@ -102,9 +102,9 @@ def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[s
 
 
 def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
-    """Add rows that were written since the last search."""
+    """Add the rows that were written since the last search."""
     if not (carriers.own or carriers.bare or carriers.rewritten):
-        return  # the records do not exist
+        return  # none of the records exists
     _find_records(connection, stream, carriers)
     for seq, kind, payload in _rows_to_search(connection, stream, carriers):
         if carriers.may_change(kind, payload, seq) and _redacted_event(kind, payload, seq, carriers) != payload:
@@ -116,9 +116,9 @@ def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
 
 
 def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> Iterator[tuple[int, str, str]]:
-    """Yield the rows since the last search that may lose words.
+    """Yield the rows written since the last search that may lose words.
 
-    Rows of kinds that contain no words but those of their own record are read only if they lose these.
+    Rows of kinds that contain only the words of their own record are read only if that record is erased.
     """
     kinds = (
         "WITH RECURSIVE found(kind) AS (SELECT min(kind) FROM log WHERE mind = ? UNION ALL"
@@ -148,7 +148,7 @@ def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> I
 
 @cache
 def _may_quote(kind: str) -> bool:
-    """Return whether rows of a kind may contain words of other records; of an unknown kind they may."""
+    """Return whether rows of a kind may contain words of other records; True for an unknown kind."""
     shape = every_kind().get(kind)
     return shape is None or _quotes(shape)
 
@@ -161,7 +161,7 @@ def _quotes(shape: type[BaseModel]) -> bool:
 
 
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
-    """Delete the records, and their words in other rows; None: the whole stream."""
+    """Delete the records in `found`, and their words in other rows; found None: delete the whole stream."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted bytes with zeros
     if found is None:
@@ -179,7 +179,7 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         _unindex(connection, stream, [*found.ids, *found.records, *found.rewritten])
         _rewrite(connection, stream, found, changed)
         redact(connection, stream, found, changed)
-        for seq in found.bare:  # a run about it then loses its lease and cannot commit
+        for seq in found.bare:  # a run that processes this message then loses its lease and cannot commit
             connection.execute("DELETE FROM work WHERE mind = ? AND +cause = ? AND done IS NULL", (stream, seq))
     erased = 0
     for id_ in ids:
@@ -194,19 +194,21 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
 
 
 def _unindex(connection: Sql, stream: StreamKey, ids: Sequence[str] | None) -> None:
-    """Remove records from SQLite's index before their words are deleted; None: all. PostgreSQL has a trigger for it."""
+    """Remove records (None: all) from SQLite's word index before their words are deleted. PostgreSQL does so by a
+    trigger."""
     if isinstance(connection, sqlite3.Connection):
         remove_from_word_index(connection, stream, ids)
 
 
 def mark_erased(connection: Sql, changed: int) -> None:
-    """Note that the files contain bytes of erased rows, until these are overwritten."""
+    """Note in the database that its files contain bytes of erased rows; the note is removed when they are
+    overwritten."""
     if not connection.execute("UPDATE counters SET value = ? WHERE name = 'erased'", (changed,)).rowcount:
         connection.execute("INSERT INTO counters (name, value) VALUES ('erased', ?)", (changed,))
 
 
 def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Replace the words by a mark, in the transaction that erases the records."""
+    """Replace the words of erased records by a mark, in the same transaction as the erasure."""
     words = carriers.words
     for seq in sorted(carriers.log):
         _, by, kind, payload = read_row(connection, seq)
@@ -219,7 +221,7 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
         if row:
             new_fields = _redacted_record(row[1:], words)
             same = same_words(new_fields[0]) if row[0] in UNIQUE else None
-            connection.execute(  # the vector reveals the erased words
+            connection.execute(  # the vector is removed, too, because it is derived from the erased words
                 "UPDATE records SET text = ?, subject = ?, predicate = ?, object = ?, keywords = ?, data = ?, same = ?,"
                 " vector = NULL, vector_sum = NULL, embedder = '', changed = ? WHERE id = ? AND stream = ?",
                 (*new_fields, same, changed, id_, stream),
@@ -228,13 +230,13 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
 
 
 def read_row(connection: Sql, seq: int) -> tuple[str, str, str, str]:
-    """Return mind, `by`, kind and payload of a row of the log; empty ones if it does not exist."""
+    """Return mind, `by`, kind and payload of a row of the log; four empty texts if the row does not exist."""
     row = connection.execute("SELECT mind, by, kind, payload FROM log WHERE seq = ?", (seq,)).fetchone()
     return row or ("", "", "", "")
 
 
 def rewrite_row(connection: Sql, seq: int, by: str, payload: str) -> None:
-    """Change `by` and payload of a row of the log, with its checksum."""
+    """Change `by` and the payload of a row of the log, and its checksum."""
     mind, at, kind, system = connection.execute(
         "SELECT mind, at, kind, system FROM log WHERE seq = ?", (seq,)
     ).fetchone()
@@ -243,7 +245,7 @@ def rewrite_row(connection: Sql, seq: int, by: str, payload: str) -> None:
 
 
 def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
-    """Add the records derived from the erased ones, directly or indirectly, that contain their words."""
+    """Add the records that contain words of the erased ones and were derived from these, directly or indirectly."""
     sql = (
         "SELECT records.id FROM lineage CROSS JOIN records"
         " WHERE lineage.source IN ({}) AND records.number = lineage.number AND records.stream = ?"
@@ -259,7 +261,7 @@ def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> Non
 
 
 def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Set the new text and data of versions of beliefs and plans, and of their rows of the log."""
+    """Write the new text and data of versions of beliefs and plans, also into their rows of the log."""
     for id_, record in carriers.rewritten.items():
         connection.execute(
             "UPDATE records SET text = ?, data = ?, vector = NULL, vector_sum = NULL, embedder = '', changed = ?"
@@ -283,7 +285,7 @@ def _sum_anew(connection: Sql, id_: str) -> None:
 
 def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> str:
     held: dict[str, Any] = _parsed(payload, dict)
-    if not held:  # damaged: remove the words from the raw text
+    if not held:  # no JSON object, so damaged: remove the words from the raw text
         text = printable(payload)
         new_text = MARK if seq in carriers.bare else carriers.words.redact(text)
         return payload if new_text == text else new_text
@@ -295,14 +297,14 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
 
 
 def has_words(event: Event) -> bool:
-    """Return whether a row of the log contains any words that it could lose (`Erasure.rows`)."""
+    """Return whether a row of the log contains any words that it would lose if it were in `Erasure.rows`."""
     kind, payload = event.entry()
     nothing = Carriers(frozenset(), ErasedWords(()), frozenset(), frozenset([0]), {}, erases_no_name)
     return _redacted_event(kind, payload, 0, nothing) != payload
 
 
 def _fields(kind: str, payload: str) -> Mapping[str, Declared]:
-    """Return the declarations of a row's fields; {} for an unreadable one."""
+    """Return the declarations of a row's fields; {} if the row cannot be read."""
     read = read_event(kind, payload)
     return {} if isinstance(read, Unknown) else declared(type(read))
 
@@ -333,14 +335,14 @@ def _redacted_models(value: Any, model: type[BaseModel], seq: int, whole: bool, 
 
 
 def _bare(value: Any) -> Any:
-    """Return the empty value that replaces a value, of the same type."""
+    """Return the empty value of the same type that replaces a value; for a text, the mark."""
     return (
         {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
     )
 
 
 def _parsed(text: str, shape: type[T]) -> T:
-    """Return the value of JSON; an empty one if it is damaged, or of another type."""
+    """Parse JSON; return an empty value of the expected type if the text is damaged or of another type."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""The columns of the streams that a process used last; each access first reads new changes from the store.
+"""The columns of the streams that a process used last. Each access first reads new changes from the store.
 
-The columns of a long stream are also kept in a file (store/kept_columns): it is written in the background and mapped
-by the next process. Without that file, columns are filled in the background, and a recall that cannot wait asks the
-store for candidates. Background work ends with the last user of a stream, and with the store.
+The columns of a long stream are also kept in a file (store/kept_columns): it is written in the background, and the next
+process maps it into memory. If there is no such file, the columns are filled in the background, and until then recall
+asks the store for candidates. Background work ends with the last user of a stream, and when the store is closed.
 """
 
 from __future__ import annotations
@@ -34,26 +34,27 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Changes, Store
 
 STREAMS, RECORDS = 1_000, 250_000
-"""Maximum number of streams held, and of records in them: with 256 numbers a vector, some 300 MB."""
+"""Maximum number of streams held, and of records in them: about 300 MB with vectors of 256 dimensions."""
 MAPPED = 16
-"""Number of mapped records that count as one record in memory."""
+"""Number of records in a mapped file that count as one record in memory."""
 SOON = 4_096
-"""Maximum number of new records that a caller waits for: a quarter or a half of a second."""
+"""Maximum number of new records for which a caller waits: a quarter to half a second."""
 KEPT_FROM = 8_192
-"""Columns of at least this number of records are written to a file."""
+"""Minimum number of records of columns that are written to a file."""
 GROWN = 16
-"""The file is written again when the columns have grown by this fraction (a sixteenth)."""
+"""The file is written again when the columns have grown by one part in this number."""
 SAMPLE = 32
-"""Number of ids of a file that are checked in the store."""
+"""Number of ids in a file that are compared with the store when the file is opened."""
 REST_S, RESTS = 0.5, 10
-"""Seconds between two checks whether a recall is running, and number of these: filling starts after it, or then."""
+"""Background filling waits until no recall is running. REST_S: seconds between two checks. RESTS: maximum number of
+checks; then filling starts anyway."""
 
 
 class IndexCache:
-    """Columns by stream; the least recently used are dropped.
+    """Columns by stream; the least recently used ones are dropped.
 
     Args:
-        streams, records: maximum number held; the requested stream is always held.
+        streams, records: maximum number of streams and records held; the requested stream is always held.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class IndexCache:
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Delay background filling until the block ends: a recall is running."""
+        """Delay background filling while the block runs, because a recall is running."""
         self._answering += 1
         try:
             yield
@@ -89,7 +90,7 @@ class IndexCache:
         self._users.setdefault(stream, WeakSet()).add(user)
 
     async def leave(self, stream: StreamKey, user: object) -> None:
-        """Remove a user of a stream; with the last one, its background work ends."""
+        """Unregister a user of a stream; when none is left, background work for the stream ends."""
         users = self._users.get(stream, WeakSet())
         users.discard(user)
         if not users:
@@ -97,7 +98,8 @@ class IndexCache:
             await self._end(tasks[stream] for tasks in (self._behind, self._keeping) if stream in tasks)
 
     async def close(self) -> None:
-        """End all background work: unfinished files are deleted, unfinished columns are continued later."""
+        """End all background work: unfinished files are deleted; unfinished columns are continued by the next
+        access."""
         await self._end([*self._behind.values(), *self._keeping.values()])
 
     async def _end(self, tasks: Iterable[asyncio.Task[None]]) -> None:
@@ -107,9 +109,9 @@ class IndexCache:
         await asyncio.gather(*ending, return_exceptions=True)
 
     async def columns(self, stream: StreamKey) -> Columns:
-        """Return a stream's complete columns; many changes are read in portions, while other tasks run.
+        """Return a stream's complete columns. Many changes are read in portions, and other tasks run in between.
 
-        Concurrent callers share the work, and a later call continues a cancelled one.
+        Concurrent callers share the work; if a call is cancelled, a later one continues its work.
         """
         async with self._lock(stream):
             columns = await self._begun(stream)
@@ -122,7 +124,7 @@ class IndexCache:
     async def at_hand(self, stream: StreamKey) -> Columns | None:
         """Return a stream's columns as far as they are available at once; the rest is filled in the background.
 
-        They may be `behind` the store. None: there is little or nothing yet.
+        They may be `behind` the store. None: few or no records have been read yet.
         """
         if stream in self._behind:
             return self._readable(stream)
@@ -148,7 +150,7 @@ class IndexCache:
         return columns if columns is not None and columns.complete and not columns.traces else None
 
     async def of(self, stream: StreamKey, ids: list[str]) -> Columns:
-        """Return columns that contain at least these records as they are now, without waiting for the whole stream."""
+        """Return columns with the current state of at least these records, without waiting for the whole stream."""
         columns = await self.at_hand(stream)
         if columns is not None and not columns.behind:
             return columns
@@ -157,7 +159,7 @@ class IndexCache:
         return some
 
     def whole(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns if they are held completely, possibly without the newest changes."""
+        """Return a stream's columns if they are held and were complete; the newest changes may be missing."""
         columns = self._held.get(stream)
         return columns if columns is not None and columns.complete and not columns.behind else None
 
@@ -170,7 +172,7 @@ class IndexCache:
         return self._filling.setdefault(stream, asyncio.Lock())
 
     async def _begun(self, stream: StreamKey) -> Columns:
-        """Return the columns that are held, else those of the file, else empty ones."""
+        """Return the columns that are held; otherwise those of the file; otherwise empty ones."""
         if stream not in self._held:
             self._held[stream] = await self._kept(stream) or self._empty(stream)
         return self._held[stream]
@@ -179,13 +181,13 @@ class IndexCache:
         return Columns(stream, self._embedder, self._width, self._whole)
 
     def _anew(self, stream: StreamKey) -> Columns:
-        """Begin with empty columns: the old ones, and other caches here, contain traces of erased records."""
+        """Return new empty columns, because the old ones contain traces of erased records; clear other caches, too."""
         caches.empty(stream)
         columns = self._held[stream] = self._empty(stream)
         return columns
 
     async def _kept(self, stream: StreamKey) -> Columns | None:
-        """Return columns from their file; None: there is none, or it does not fit this store."""
+        """Return columns from their file; None: there is no file, or it does not match this store."""
         if self._folder is None or not (path := path_of(self._folder, stream, self._embedder)).is_file():
             return None
         columns = self._empty(stream)
@@ -196,7 +198,7 @@ class IndexCache:
             there = await self._store.records(stream, sample)
             if [record.id for record in there] != sample or await self._store.version() < columns.upto:
                 raise DamagedFileError(f"{path} is of another store")
-            if await self._is_erased(stream, file.meta["erased"]):  # last: from here on `forget` finds the columns
+            if await self._is_erased(stream, file.meta["erased"]):  # checked last: a later erasure calls `forget`
                 raise DamagedFileError(f"{path} is of an erased stream")
         except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):
             path.unlink(missing_ok=True)
@@ -207,12 +209,14 @@ class IndexCache:
         return columns
 
     async def _is_erased(self, stream: StreamKey, since: int) -> bool:
-        """Return whether all of a stream was erased since an erasure: then no row is left that lists its records."""
+        """Return whether a whole stream was erased after the erasure `since`; no rows are left then that list its
+        records."""
         salt, erased = await self._store.erased_since(since)
         return any(each.whole and each.digest == digest_of(salt, stream) for each in erased)
 
     async def _check(self, file: ArrayFile, stream: StreamKey) -> None:
-        """Verify the rest of a file; damaged columns are rebuilt."""
+        """Verify the part of a file that was not verified when it was opened; damaged columns are dropped and
+        rebuilt."""
         try:
             await asyncio.to_thread(verify, file)
         except DamagedFileError:
@@ -243,7 +247,7 @@ class IndexCache:
         stream: StreamKey,
         work: Callable[[StreamKey], Coroutine[Any, Any, None]],
     ) -> None:
-        """Start background work; if the store fails, the next access does it."""
+        """Start background work. If the store fails, the work ends, and the next access does it."""
 
         async def run() -> None:
             with contextlib.suppress(MindstreamError, OSError):
@@ -256,7 +260,7 @@ class IndexCache:
         """Mark columns as the most recently used; write them to a file if that is due."""
         stream, count = columns.stream, len(columns)
         self._drop(stream)
-        if columns.traces:  # something was erased while they were filled: the next access rebuilds them
+        if columns.traces:  # a record was erased while they were filled: the next access rebuilds them
             return columns
         self._held[stream] = columns
         self._weights[stream] = count - columns.kept + columns.kept // MAPPED
@@ -268,7 +272,7 @@ class IndexCache:
         return columns
 
     async def _write(self, stream: StreamKey) -> None:
-        """Write columns to a file, then use those of the file, which need less memory."""
+        """Write columns to a file, then replace them by those of the file, which need less memory."""
         known = await self._store.last_erasure()
         columns = await self.columns(stream)
         assert self._folder is not None
@@ -276,7 +280,7 @@ class IndexCache:
         with contextlib.closing(steps):
             for step in steps:
                 await asyncio.to_thread(step)
-                if self._held.get(stream) is not columns:  # something was erased, or the columns were dropped
+                if self._held.get(stream) is not columns:  # a record was erased, or the columns were dropped
                     if columns.traces:
                         delete_kept(self._folder, stream)
                     return
@@ -287,14 +291,15 @@ class IndexCache:
         async with self._lock(stream):
             if self._held.get(stream) is columns and (fresh := await self._kept(stream)):
                 await self._fill(fresh)
-                if self._held.get(stream) is columns:  # as above
+                if self._held.get(stream) is columns:  # still the same after waiting
                     self._used(fresh)
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
-        """Remove erased records from a stream's columns, and update reworded ones; False: they must be rebuilt.
+        """Remove erased records from a stream's columns, and update reworded ones; False: the columns must be rebuilt.
 
         Args:
-            gone: records as they were before they were erased; `changed`: others, as they were and as they are.
+            gone: erased records, as they were.
+            changed: records with changed words, each in its old and new form.
         """
         columns, lock = self._held.get(stream), self._lock(stream)
         if columns is None or lock.locked() or stream in self._behind:
@@ -308,7 +313,7 @@ class IndexCache:
             if fresh is None:
                 return False
             self._held[stream], self._weights[stream] = fresh, len(fresh)
-            columns.traces = True  # a task that writes them to a file deletes it
+            columns.traces = True  # so that a task that is writing these columns to a file deletes the file
         for record in (*gone, *(new for _, new in changed)):
             self._whole.pop(record.id, None)
         return True
@@ -317,12 +322,12 @@ class IndexCache:
         """Drop a stream's columns and delete their file, after an erasure."""
         delete_kept(self._folder, StreamKey(stream))
         if (columns := self._held.get(stream)) is not None:
-            columns.traces = True  # a task may still be filling them
+            columns.traces = True  # for a task that is still filling these columns
         self._evict(stream)
 
     def _evict(self, stream: str) -> None:
         self._drop(stream)
-        for id_, record in list(self._whole.items()):  # a copy: another thread may change it
+        for id_, record in list(self._whole.items()):  # a copy, because another thread may change the dictionary
             if record.stream == stream:
                 self._whole.pop(id_, None)
 

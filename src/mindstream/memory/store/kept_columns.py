@@ -1,8 +1,8 @@
-"""Columns of long streams in files next to the store, so that a process need not read every record at its start.
+"""Columns of long streams in files next to the store, so that a process need not read all records when it starts.
 
-A file holds arrays: a header that says where each begins, checksums, and room behind each array to grow into. It is
-mapped, not read: the system loads pages when they are used and drops them when memory is scarce. What a process writes
-to a mapped array stays in the process. A file is never changed; a new one replaces it.
+A file contains arrays: a header with the position of each array, checksums, and free space after each array for new
+rows. The file is mapped, not read: the operating system loads pages when they are used and drops them when memory is
+scarce. Changes that a process makes to a mapped array stay in that process. A file is never changed, only replaced.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 Step: TypeAlias = Callable[[], object]
-"""A part of the work that may run in any thread; the next one is requested when it is done."""
+"""A part of the work that may run in any thread; the iterator is advanced after it is done."""
 VERSION = 2
-"""Version of the form and of the meaning of its content; a file of another version is ignored."""
+"""Version of the file format and of the meaning of its content; files of other versions are ignored."""
 LARGEST = "vectors.sums"
-"""The array that is verified in the background, because it takes too long to wait for."""
+"""The array that is verified in the background, because its verification takes too long to wait for."""
 POSTINGS = ("keywords", "fields.postings", "lexical.postings")
 MAGIC = b"MINDCOL1"
 ROOM = 65_536
-"""Bytes of the header."""
+"""Size of the header, in bytes."""
 PAGE = 4_096
 AT_ONCE = 1 << 23
-"""Number of bytes that are written, or summed, in one step."""
+"""Maximum number of bytes that are written, or checksummed, in one step."""
 SPARE = 8
-"""Behind each array is room for an eighth more rows."""
+"""The free space after an array has one row for this many rows of the array."""
 
 
 class DamagedFileError(Exception):
-    """A file is damaged or belongs to something else; it is rebuilt."""
+    """A file is damaged or does not belong to this stream; the columns are rebuilt."""
 
 
 class Live(NamedTuple):
-    """An array that changes while it is written, and the changed rows as they were before."""
+    """An array that may change while it is written, and the original content of the rows that have changed."""
 
     rows: Array
     before: Mapping[int, Array]
@@ -66,8 +66,8 @@ class ArrayFile:
         meta: the description of its content.
 
     Raises:
-        DamagedFileError: it is truncated, or not of this form.
-        OSError: it cannot be read.
+        DamagedFileError: the file is truncated, or does not have this format.
+        OSError: the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,19 +88,19 @@ class ArrayFile:
         self._parts: dict[str, dict[str, Any]] = header["parts"]
 
     def check(self, which: Callable[[str], bool] = lambda _: True) -> None:
-        """Verify the checksums of these arrays.
+        """Verify the checksums of the arrays whose names `which` selects.
 
         Raises:
-            DamagedFileError: bytes are not as they were written.
+            DamagedFileError: an array has another checksum than when it was written.
         """
         for name, part in self._parts.items():
             if which(name) and summed(self._as_written, part["at"], part["bytes"]) != part["sum"]:
                 raise DamagedFileError(f"{name} is damaged")
-        if hasattr(mmap, "MADV_DONTNEED"):  # the pages must not stay in this process's memory
+        if hasattr(mmap, "MADV_DONTNEED"):  # release the pages that the verification loaded
             self._as_written.obj.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
     def array(self, name: str, whole: bool = False) -> Array:
-        """Return an array; `whole`: with the room behind it."""
+        """Return an array; `whole`: with the free space after it."""
         part = self._parts[name]
         shape, dtype = tuple(part["shape"]), np.dtype(part["dtype"])
         shape = (part["room"], *shape[1:]) if whole else shape
@@ -112,12 +112,12 @@ class ArrayFile:
 
 
 def writing(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array | Live]) -> Iterator[Step]:
-    """Write a file in steps; the end of the iteration puts it in its place. Only its owner may read it.
+    """Write a file in steps; at the end of the iteration it replaces the old file. Only its owner may read it.
 
-    If the iteration is closed early, nothing remains.
+    If the iteration is closed early, the unfinished file is deleted.
 
     Raises:
-        OSError: another process is writing it.
+        OSError: another process is writing the file.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
@@ -147,14 +147,14 @@ def writing(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array | Li
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[Any]:
-    """Open a file that no other process writes; delete it at the end, if it is still in this place.
+    """Open and lock a file that no other process is writing; at the end, delete it unless it was moved.
 
     Raises:
-        OSError: another process writes it.
+        OSError: another process is writing the file.
     """
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         file_locks.lock(file.fileno(), wait=False)
-        if not _is_at(file, path):  # its writer has just moved it
+        if not _is_at(file, path):  # the process that wrote this file has just moved it
             raise FileExistsError(f"{path} is being written")
         try:
             file.truncate(0)
@@ -197,12 +197,12 @@ def summed(view: memoryview, at: int, length: int) -> int:
 
 
 def path_of(folder: Path, stream: StreamKey, embedder: str) -> Path:
-    """Return where a stream's columns are kept; the path contains no name."""
+    """Return the path of the file with a stream's columns; the path contains no name."""
     return folder / f"{_digest(stream)}-{_digest(embedder)[:8]}.columns"
 
 
 def delete_kept(folder: Path | None, stream: StreamKey | None = None) -> None:
-    """Delete the kept columns of a stream, or of all streams, and unfinished files."""
+    """Delete the kept columns of a stream (None: of all streams), and unfinished files."""
     if folder is None or not folder.is_dir():
         return
     patterns = (f"{_digest(stream)}-*.columns" if stream is not None else "*.columns", ".*.new")
@@ -211,7 +211,8 @@ def delete_kept(folder: Path | None, stream: StreamKey | None = None) -> None:
 
 
 def kept_beside(folder: Path | None) -> dict[Path, tuple[str, int]]:
-    """Return the files that this machine keeps for all tenants: each one's stream, and the last erasure it knows of."""
+    """Return the files with columns of all tenants on this machine, each with its stream and the number of the last
+    erasure that it takes into account."""
     found: dict[Path, tuple[str, int]] = {}
     for path in folder.parent.glob("*/*.columns") if folder is not None else ():
         with contextlib.suppress(DamagedFileError, OSError, KeyError):
@@ -221,13 +222,13 @@ def kept_beside(folder: Path | None) -> dict[Path, tuple[str, int]]:
 
 
 def _stale(kept: Mapping[Path, tuple[str, int]], salt: str, erased: Sequence[Erased]) -> set[Path]:
-    """Return the files of streams from which something was erased after they were written."""
+    """Return the files of streams in which something was erased after the file was written."""
     last = {each.digest: each.number for each in erased}
     return {path for path, (stream, upto) in kept.items() if last.get(digest_of(salt, stream), 0) > upto}
 
 
 def outdated(folder: Path | None, connection: Sql) -> list[Path]:
-    """Return the files of a folder that contain something erased, or are unfinished."""
+    """Return the files of a folder that contain erased data or are unfinished."""
     if folder is None or not folder.is_dir():
         return []
     kept = {path: each for path, each in kept_beside(folder).items() if path.parent == folder}
@@ -237,7 +238,7 @@ def outdated(folder: Path | None, connection: Sql) -> list[Path]:
 
 
 def delete_erased(kept: Mapping[Path, tuple[str, int]], salt: str, erased: Sequence[Erased]) -> None:
-    """Delete the files that contain something erased by any process."""
+    """Delete the files that contain data that any process has erased."""
     for path in _stale(kept, salt, erased):
         path.unlink(missing_ok=True)
 
@@ -247,7 +248,7 @@ def _digest(name: str) -> str:
 
 
 def _growing(columns: Columns) -> dict[str, GrowingArray[Any]]:
-    """Return the growing arrays by name."""
+    """Return all growing arrays of columns, by name."""
     found = {
         prefix + name: each
         for prefix, holder in {"": columns, "lexical.": columns.lexical, "vectors.": columns.vectors}.items()
@@ -265,11 +266,11 @@ def _postings(columns: Columns, name: str) -> Any:
 
 
 def keeping(columns: Columns, path: Path, erased: int) -> Generator[Step]:
-    """Write columns to a file as they are now, in steps; the columns may be used between them.
+    """Write the current state of columns to a file, in steps; the columns may be used between two steps.
 
     Args:
-        columns: complete and settled.
-        erased: the number of the last erasure that they know of.
+        columns: must be complete and settled.
+        erased: the number of the last erasure that the columns take into account.
     """
     count, upto = len(columns), columns.upto
     live = columns.vectors.held_still()
@@ -307,20 +308,20 @@ def keeping(columns: Columns, path: Path, erased: int) -> Generator[Step]:
 
 
 def verify(file: ArrayFile) -> None:
-    """Check the array that `load` does not check.
+    """Verify the array that `load` does not verify.
 
     Raises:
-        DamagedFileError: it is not as it was written.
+        DamagedFileError: the array is damaged.
     """
     file.check(lambda name: name == LARGEST)
 
 
 def load(path: Path, columns: Columns) -> ArrayFile:
-    """Fill empty columns from a file; return the file, because its largest array is not checked yet (`verify`).
+    """Fill empty columns from a file; return the file, whose largest array must still be verified (`verify`).
 
     Raises:
-        DamagedFileError: it is damaged, of another version, or of another stream or embedder.
-        OSError: it cannot be read.
+        DamagedFileError: the file is damaged, or of another version, stream or embedder.
+        OSError: the file cannot be read.
     """
     file = ArrayFile(path)
     meta = file.meta

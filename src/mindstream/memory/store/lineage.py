@@ -1,8 +1,8 @@
-"""Finds what is forgotten together with records: records derived from them alone, and rows of the log.
+"""Find what is forgotten together with some records: records derived only from them, and rows of the log.
 
-An answer is derived from the utterance that it answers; a thought of the log from the utterances that it is about, and
-so are the tool calls of its run. A correction is derived from the evidence of the record that it corrects.
-The search uses indexes (tables `lineage` and `log_lineage`), without reading the rest of the stream.
+An answer is derived from the message that it answers. A Thought event is derived from the messages that it is about,
+and so are the tool calls of its run. A correction is derived from the evidence of the record that it corrects.
+The search uses indexes (the tables `lineage` and `log_lineage`) and does not read the rest of the stream.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from mindstream.memory.store.store import Closure
 
 ANSWERS = ("said", "follow_up")
 RUNS = ("tool_called", "observed", "believed")
-"""Rows of the log that a reasoner's run writes before its thought."""
+"""Kinds of log rows that a reasoner's run writes before its Thought event."""
 THOUGHTS = ("thought", "set_aside")
 AT_ONCE = 256
-"""Rows of the log read at once on the way back to the beginning of a run."""
+"""Number of rows of the log that are read at once while the beginning of a run is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Node:
 
 
 class _Lineage:
-    """Reads what some records are related to, each row once."""
+    """Reads which records some records were derived from and which were derived from them; each row is read once."""
 
     def __init__(self, connection: Sql, stream: StreamKey, owned: str) -> None:
         self._connection, self._stream, self._owned = connection, stream, owned
@@ -50,7 +50,7 @@ class _Lineage:
         self.kinds: dict[int, tuple[str, str]] = {}
 
     def load(self, ids: Iterable[str]) -> None:
-        """Read records of the stream, with the kinds of their rows of the log."""
+        """Read records of the stream, with the kinds and payloads of their rows of the log."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self.nodes]
         self.nodes.update(dict.fromkeys(missing))
         sql = "SELECT number, id, evidence, slot, seq, stream FROM records WHERE id IN ({})"
@@ -65,13 +65,14 @@ class _Lineage:
                 self.kinds[seq] = kind, payload
 
     def said_in(self, id_: str, kinds: Sequence[str]) -> int | None:
-        """Return the row of the log of a record if it is of one of these kinds."""
+        """Return the row of the log of a record if the row is of one of these kinds and about this record."""
         node = self.nodes.get(id_)
         kind, payload = self.kinds.get(node.seq, ("", "")) if node else ("", "")
         return node.seq if node and kind in kinds and _parsed(payload).get("record") == id_ else None
 
     def evidence(self, id_: str) -> tuple[str, ...]:
-        """Return what a record was derived from; of an answer without evidence, the utterance that it answers."""
+        """Return the ids from which a record was derived; for an answer without evidence, the message that it
+        answers."""
         node = self.nodes.get(id_)
         if node is None or node.evidence or (row := self.said_in(id_, ANSWERS)) is None:
             return node.evidence if node else ()
@@ -83,7 +84,7 @@ class _Lineage:
         return (str(asked),) if asked else ()
 
     def below(self, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Return the records that were directly derived from each of some records."""
+        """Return, for each of some records, the records that were directly derived from it."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._below]
         self._below.update({id_: [] for id_ in missing})
         sql = (
@@ -111,7 +112,7 @@ class _Lineage:
         return {id_: self._below[id_] for id_ in ids}
 
     def earlier(self, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Return the records that each of some corrections replaced."""
+        """Return, for each of some corrections, the records that it replaced."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._earlier]
         self._earlier.update({id_: [] for id_ in missing})
         sql = (
@@ -124,7 +125,7 @@ class _Lineage:
         return {id_: self._earlier[id_] for id_ in ids}
 
     def are_there(self, ids: Iterable[str]) -> set[str]:
-        """Return which of some ids are records of this stream or of another one of the tenant."""
+        """Return those of some ids that are records of this stream, or of another stream of the tenant."""
         ids = list(dict.fromkeys(ids))
         self.load(ids)
         missing = [id_ for id_ in ids if self.nodes[id_] is None and id_ not in self._elsewhere]
@@ -134,7 +135,7 @@ class _Lineage:
         return {id_ for id_ in ids if self.nodes[id_] is not None or self._elsewhere.get(id_)}
 
     def reach(self, start: Iterable[str], step: Any) -> set[str]:
-        """Return the records reached from some, including these."""
+        """Return all records that are reached from some records by repeating a step, including these records."""
         seen, ready = set(start), list(start)
         while ready:
             ready = [id_ for found in step(ready).values() for id_ in found if id_ not in seen]
@@ -142,7 +143,7 @@ class _Lineage:
         return seen
 
     def rests_only_on(self, gone: set[str], id_: str) -> bool:
-        """Return whether everything that a record was derived from is gone."""
+        """Return whether all records from which a record was derived are in `gone`, or do not exist any more."""
         evidence, corrects = self.evidence(id_), self.earlier([id_])[id_]
         evidence = tuple(each for each in evidence if each not in corrects) or evidence
         return not self.are_there(each for each in evidence if each not in gone)
@@ -160,9 +161,9 @@ def find_closure(
     """Return everything that is forgotten together with some records.
 
     Args:
-        owned: SQL condition that a row of `records` belongs to a stream of the tenant.
-        all_slots: return the versions of all slots.
-        slots_below: also return the versions of slots of which one was derived from these records.
+        owned: SQL condition that selects the rows of `records` in streams of the tenant.
+        all_slots: return the versions of all slots, not only of affected ones.
+        slots_below: also return the versions of slots that have a version derived from one of these records.
     """
     lineage = _Lineage(connection, stream, owned)
     roots = lineage.reach(list(asked), lineage.earlier)
@@ -194,7 +195,7 @@ def find_closure(
 
 
 def _versions(connection: Sql, stream: StreamKey, slots: Sequence[str] | None) -> dict[str, list[Record]]:
-    """Return all versions of these slots, oldest first; None: of all slots."""
+    """Return all versions of these slots, oldest first; slots None: of all slots."""
     found: dict[str, list[Record]] = defaultdict(list)
     if slots is None:
         rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE stream = ? AND slot IS NOT NULL", (stream,))
@@ -209,7 +210,8 @@ def _versions(connection: Sql, stream: StreamKey, slots: Sequence[str] | None) -
 
 
 def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[str]) -> Iterator[int]:
-    """Yield the rows that contain only what goes: utterances, thoughts about them, the runs before these thoughts."""
+    """Yield the rows of the log that contain only words of forgotten records: messages, thoughts about these messages,
+    and the runs that led to these thoughts."""
     heard = {row for id_ in gone if (row := lineage.said_in(id_, ("heard",))) is not None}
     said = {row for id_ in gone if (row := lineage.said_in(id_, ANSWERS)) is not None}
     yield from heard | said
@@ -233,7 +235,7 @@ def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[
 
 
 def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int]:
-    """Yield the decisions between an answer and the next one: they quote the end of the answer."""
+    """Yield the decisions between an answer and the next one, because they quote the end of the answer."""
     ends = [
         connection.execute(
             "SELECT min(seq) FROM log WHERE mind = ? AND kind = ? AND seq > ?", (stream, kind, row)
@@ -246,7 +248,7 @@ def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int
 
 
 def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> Iterator[int]:
-    """Yield the rows of a thought's run: those of its slot since the thought before it."""
+    """Yield the rows of the run that led to a thought: those of its slot since the slot's thought before it."""
     sql = (
         f"SELECT seq, kind, payload FROM log WHERE mind = ? AND seq < ? AND kind IN ({_quoted((*RUNS, *THOUGHTS))})"
         " ORDER BY seq DESC LIMIT ?"
@@ -261,7 +263,7 @@ def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> 
 
 
 def find_answers(connection: Sql, stream: StreamKey, after: int, ids: Sequence[str] | None) -> list[str]:
-    """Return the mind's own messages after a row of the log, in the order of writing; of these records, if given."""
+    """Return the ids of the mind's own messages after a row of the log, in the order of writing; `ids`: only these."""
     sql = (
         "SELECT records.number, records.id FROM records JOIN log ON log.seq = records.seq"
         f" AND log.kind IN ({_quoted(ANSWERS)}) WHERE"

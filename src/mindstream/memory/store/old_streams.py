@@ -1,4 +1,4 @@
-"""Migrates streams from before names had kinds: a stream's content shows its kind, never its name alone."""
+"""Migrate streams from before names had kinds: the kind is determined by a stream's content, not by its name alone."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mindstream.memory.store.registry import first_of, register_old, unknown_key
 from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 
 KEYED = {"work": "mind", "checkpoints": "stream", "erased": "stream"}
-"""The columns with the key of a stream that are in no checksum, by table."""
+"""Columns with the key of a stream that are not part of a checksum, by table."""
 SYSTEM = {
     "life": ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began"),
     "whisper": ("remembered",),
 }
-"""The names under which the system wrote rows of kinds that others write, too."""
+"""Names under which the system wrote rows of kinds that users write, too."""
 
 
 def adopt(connection: sqlite3.Connection) -> None:
-    """Give old streams keys of their kinds, and register them all.
+    """Give old streams keys with their kinds, and register all streams.
 
-    Names that look the same, or have the same normal form, stay: each opens as it was typed.
+    Streams whose names look the same, or have the same normal form, are kept: each opens by the name as it was typed.
     """
     connection.create_function("event_sum", -1, _event_sum)
     connection.create_function("record_sum", -1, _record_sum)
@@ -30,7 +30,7 @@ def adopt(connection: sqlite3.Connection) -> None:
         kind, id_ = _kind_of(connection, key)
         try:
             name = name_of(key) if kind == "user" else StreamName(kind, id_)
-        except InputError:  # damaged; the doctor sees to it
+        except InputError:  # a damaged key, which the doctor repairs
             continue
         if kind != "user":
             _rename(connection, key, name.typed_key)
@@ -54,7 +54,8 @@ def _kind_of(connection: sqlite3.Connection, key: str) -> tuple[StreamKind, str]
 
 
 def _rename(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Change the key of a stream's rows; checksums that agreed agree again, and the others still do not."""
+    """Change the key of a stream's rows. Correct checksums are updated; wrong ones stay wrong, so that damage is
+    found."""
     connection.execute(
         "UPDATE log SET mind = ?, sum = event_sum(sum, ?, 0, mind, at, by, kind, payload) WHERE mind = ?",
         (new, new, old),
@@ -68,7 +69,8 @@ def _rename(connection: sqlite3.Connection, old: str, new: str) -> None:
 
 
 def _mark_system(connection: sqlite3.Connection, name: StreamName) -> None:
-    """Mark the system's rows if its name alone showed it; of a user of that name only rows that no person writes."""
+    """Mark rows that the system wrote, which only the name showed; for a user of that name, only rows that no user
+    writes."""
     key = name.typed_key
     for by, kinds in SYSTEM.items():
         for kind in kinds if name.id != by else ("task_changed",):
@@ -92,7 +94,7 @@ def _record_sum(total: int | None, new: str, id_: str, stream: str, *row: object
 def _anew(
     total: int | None, sum_of: Callable[[str, int], int], old: tuple[str, int], new: tuple[str, int]
 ) -> int | None:
-    """Return the new checksum; a wrong one if the old one was wrong, so that the doctor still finds the damage."""
+    """Return the new checksum, or a wrong one if the old one was wrong, so that the doctor still finds the damage."""
     if total is None:
         return None
     try:

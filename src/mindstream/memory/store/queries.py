@@ -1,4 +1,4 @@
-"""SQL queries that several methods of a store share; SQLite and PostgreSQL both read them."""
+"""SQL queries that several methods of a store share; both SQLite and PostgreSQL accept them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream.memory.store.rows import FIELDS, moment
 MAX_VALUES = 500
 """Maximum number of values in one `IN` condition."""
 PORTION_SIZE = 50_000
-"""A portion of records ends when its texts have this number of characters."""
+"""Number of characters of text at which a portion of records ends."""
 TEXT, DATA = FIELDS.index("text"), FIELDS.index("data")
 NEWEST_CHANGES = (
     "SELECT (SELECT coalesce(max(changed), 0) FROM records WHERE stream = ?),"
@@ -27,7 +27,7 @@ STRONGEST = "SELECT number FROM records WHERE stream = ? AND level > 0 ORDER BY 
 
 
 def marks(values: Iterable[object]) -> str:
-    """Return the placeholders for values."""
+    """Return the SQL placeholders for values."""
     return ",".join("?" for _ in values)
 
 
@@ -41,18 +41,18 @@ def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Itera
 def newest_changes(connection: Sql, stream: StreamKey) -> tuple[int, int]:
     """Return the number of the last change to a stream's records, and that of its last erasure."""
     found = connection.execute(NEWEST_CHANGES, (stream, stream)).fetchone()
-    if not all(isinstance(each, int) for each in found):  # a damaged value, which SQLite takes for the highest
+    if not all(isinstance(each, int) for each in found):  # a damaged text value counts as the highest in SQLite
         sql = NEWEST_CHANGES.replace("stream = ?", "stream = ? AND typeof(changed) = 'integer'")
         found = connection.execute(sql, (stream, stream)).fetchone()
     return int(found[0]), int(found[1])
 
 
 def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the rows of a portion, cut when their texts are too long, and the number after which to continue.
+    """Return the rows of a portion, cut off where their texts are too long, and the number after which to continue.
 
     Args:
-        rows: of records: FIELDS and the number.
-        left: the number after which to continue if nothing is cut; 0: the portion is the last one.
+        rows: rows of records: FIELDS and the number.
+        left: the number after which to continue if nothing is cut off; 0: this is the last portion.
     """
     kept, size = list[tuple[Any, ...]](), 0
     for row in rows:
@@ -73,7 +73,7 @@ def newest_and_strongest(connection: Sql, stream: StreamKey, n: int, kinds: Iter
 
 
 def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
-    """Read rows of the log; with `kinds`, unreadable rows are left out."""
+    """Read rows of the log; if `kinds` is given, rows that cannot be read are left out."""
     read = [
         Logged(seq, mind, moment(at) or 0.0, printable(by), read_event(kind, payload), system == 1)
         for seq, mind, at, by, kind, payload, system in connection.execute(
@@ -84,6 +84,7 @@ def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence
 
 
 def last_change(connection: Sql) -> int:
-    """Return the number of the last commit of any process; -1 if the counter is lost, until the next commit."""
+    """Return the number of the last commit of any process; -1 if the counter is lost, which the next commit
+    restores."""
     row = connection.execute("SELECT CAST(value AS INTEGER) FROM counters WHERE name = 'changed'").fetchone()
     return int(row[0]) if row else -1

@@ -1,4 +1,4 @@
-"""A record: one line of a stream; its ids, and when two texts count as the same."""
+"""A record: one entry of a stream; how its id is made, and when two texts count as the same."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ Kind: TypeAlias = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FADING: frozenset[Kind] = frozenset({"note", "observation", "thought", "dream"})
-"""Kinds that strengthen and decay; the others never change."""
+"""Kinds of records that strengthen and decay; the strength of other kinds never changes."""
 UNIQUE: frozenset[Kind] = frozenset({"note", "thought", "exemplar"})
-"""Kinds that do not store the same words twice."""
+"""Kinds of which a stream does not store the same words twice."""
 TAINTED = "tainted"
-"""The field of data that marks records of untrusted origin, and those derived from them (see memory/stream)."""
+"""Name of the field of `data` that marks records with untrusted text, and records derived from them (see
+memory/stream)."""
 SLOTTED: frozenset[Kind] = frozenset({"belief", "plan"})
 
 Vector: TypeAlias = NDArray[np.float16]
@@ -43,21 +44,21 @@ class Triple(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One line of a stream. Times are seconds since 1970 UTC.
+    """One entry of a stream. Times are seconds since 1970 UTC.
 
     Attributes:
-        id: sortable by time of writing; it stays the same after export and import.
-        by: the speaker, observer or thinker.
-        episode: the session or scene; its neighbours there are its context.
-        accessed: when a recall last returned it.
+        id: sortable by the time of writing; export and import keep it.
+        by: the name of the speaker, observer or thinker.
+        episode: the session or scene; the neighbouring records in it are the record's context.
+        accessed: when a recall last returned the record; at first, when it was written.
         importance: 1 to 10; None: not rated yet.
-        level, lasting: its strength (see memory/forgetting_curve); `lasting` never decays.
+        level, lasting: its strength (see memory/forgetting_curve); `lasting`: it is long-term and never decays.
         valid_from, valid_until: the period in which it is true; `valid_until` is set when it is superseded.
-        superseded_by: the record that corrects this one.
-        forgotten: when it was archived by decay.
-        depth: 0, or 1 + the depth of the deepest record it is derived from.
-        slot, version: of beliefs and plans; each version of a slot is a record.
-        seq: the row of the log that it came from.
+        superseded_by: the id of the record that replaces it.
+        forgotten: when it was archived.
+        depth: 0, or 1 + the depth of the deepest record that it is derived from.
+        slot, version: set for beliefs and plans; each version of a slot is a record.
+        seq: the row of the log with which it was written.
     """
 
     id: str
@@ -88,7 +89,8 @@ class Record:
 
 
 def without_vectors(records: Iterable[Record]) -> Iterator[Record]:
-    """Remove the vectors of records that only the caller holds (a copy takes longer); yield the records."""
+    """Yield records without their vectors. The records themselves are changed, because copies take longer: only the
+    caller may hold them."""
     for record in records:
         object.__setattr__(record, "vector", None)  # the class is frozen
         yield record
@@ -96,11 +98,12 @@ def without_vectors(records: Iterable[Record]) -> Iterator[Record]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDraft:
-    """A record to be written; the other fields are filled in then.
+    """A record to be written; the fields that are missing here are filled in when it is written.
 
     Attributes:
-        created: None: now. valid_from, valid_until: the period in which it is true; a date alone is its first moment.
-        depth: None: 1 + that of the deepest evidence.
+        created: None: now.
+        valid_from, valid_until: the period in which it is true; a date without a time means its first moment.
+        depth: None: 1 + the depth of the deepest evidence, or 0 without evidence.
     """
 
     text: str
@@ -126,9 +129,9 @@ CHANCE = 9
 
 @dataclass
 class Ids:
-    """Makes records' ids; with a seed, the same ids for the same records, in whatever order.
+    """Makes ids of records. With a seed, the same records get the same ids, in any order of writing.
 
-    Two records of the same millisecond and text differ by their order.
+    Records with the same millisecond, kind and text get different ids, in the order in which they are made.
     """
 
     stream: str
@@ -157,14 +160,15 @@ def new_id(now: Moment, drawn: str = "") -> str:
 
 
 def is_tainted(record: Record) -> bool:
-    """Return whether a record is untrusted text, or derived from it."""
+    """Return whether a record contains untrusted text, or is derived from untrusted text."""
     return bool(record.data.get(TAINTED))
 
 
 def common_data(records: Sequence[Record]) -> dict[str, JsonValue]:
-    """Return the fields of data that all records have in common, for a record that sleep derives from them.
+    """Return the fields of data that are equal in all records, for a record that sleep derives from them.
 
-    It is tainted if any of them is. So `where` finds derived records only by fields that all their sources have.
+    So the filter `where` finds a derived record only by values that all its sources have. It is tainted if any of them
+    is.
     """
     first, *others = records
     common = {
@@ -176,7 +180,7 @@ def common_data(records: Sequence[Record]) -> dict[str, JsonValue]:
 
 
 def _is_same(one: JsonValue, other: JsonValue) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # 1 and true are equal, and not alike
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # == would treat 1 and true as equal
 
 
 def nfc(text: str) -> str:
@@ -185,17 +189,18 @@ def nfc(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return the form in which texts are compared: NFC, without case, extra space and final marks."""
+    """Return the form in which texts are compared: NFC, without letter case, extra spaces and final punctuation."""
     return " ".join(nfc(text).casefold().split()).rstrip(".!。！ ")
 
 
 def same_words(text: str) -> int:
-    """Return a number that is equal for texts that count as the same: 64 bits, signed."""
+    """Return a signed 64-bit number that is equal for texts that count as the same."""
     return _number(normalised(text))
 
 
 def same_words_once(text: str) -> tuple[int, ...]:
-    """Return the numbers that such a text may be stored with: earlier versions also stored texts in NFD."""
+    """Return the numbers with which a text with the same words may be stored: earlier versions also stored NFD
+    texts."""
     words = normalised(text)
     parted = words if words.isascii() else unicodedata.normalize("NFD", words)
     return (_number(words),) if parted == words else (_number(words), _number(parted))

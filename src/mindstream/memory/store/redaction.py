@@ -1,4 +1,4 @@
-"""Finds the words of erased records in other texts and removes them."""
+"""Find the words of erased records in other texts and remove them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from pydantic import JsonValue
 from mindstream.memory.store.record import nfc, normalised
 
 MARK = "[erased]"
-"""Replaces erased words."""
+"""Replaces erased words in a text."""
 SHORTEST = 8
-"""Minimum length of a text that is found inside others; a shorter one must be the whole text."""
+"""Minimum length, in characters, of a text that is searched for inside others; a shorter one must be the whole text."""
 HEADS, TAIL = (200, 1000), 80
-"""Of a long text, its records, dreams and decisions quote this number of first characters, or of last ones."""
+"""Numbers of characters of a long text that other records quote: the first ones (records and dreams), or the last ones
+(decisions)."""
 
 
 RUN = re.compile(r"[a-z0-9]+")
 
 
 class ErasedWords:
-    """The texts of erased records, to be removed from others; case, Unicode form, space and quotes are ignored."""
+    """The texts of erased records, to be removed from other texts; letter case, Unicode form, spaces and quotation
+    marks are ignored."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         whole = {_plain(nfc(text)) for text in texts} - {""}
@@ -44,15 +46,14 @@ class ErasedWords:
         return bool(self._whole)
 
     def pieces(self) -> list[str]:
-        """Return the folded texts to search for: whole ones, and beginnings and ends of long ones."""
+        """Return the case-folded texts to search for: whole texts, and the beginnings and ends of long ones."""
         return [words for some in self._by_start.values() for words in some]
 
     def may_be_in(self, payload: str) -> bool:
-        """Return quickly whether a text or JSON may contain one of them; False is certain.
+        """Return quickly whether a text or JSON may contain one of the texts; the result False is always correct.
 
-        This searches for the longest run of ASCII letters and digits of each. In a payload with other letters or
-        escapes, which
-        may fold into these, the answer is always True.
+        For each text, this searches for its longest run of ASCII letters and digits. If the payload contains other
+        letters or escapes, which may fold into such letters, the result is always True.
         """
         if not payload.isascii() or "\\u" in payload:
             return True
@@ -60,17 +61,17 @@ class ErasedWords:
         return any(run in lower for run in self._runs)
 
     def redact(self, text: str) -> str:
-        """Return a text with a mark in place of each occurrence."""
+        """Return a text with a mark in place of each occurrence of an erased text."""
         if normalised(_plain(text)) in self._whole:
             return MARK
         for words in self._found(text):
             text, count = _pattern(words).subn(MARK, nfc(text))
-            if not count and words in _folded(text):  # letters whose small form is longer than they are
+            if not count and words in _folded(text):  # found only after folding: letters that fold to several letters
                 return MARK
         return text
 
     def _found(self, text: str) -> list[str]:
-        """Return the contained texts, longest first, in one pass over the text however many there are."""
+        """Return the erased texts that a text contains, longest first, in one pass for any number of texts."""
         folded = _folded(text)
         starts = {folded[at : at + SHORTEST] for at in range(len(folded) - SHORTEST + 1)} & self._by_start.keys()
         found = [words for start in starts for words in self._by_start[start] if words in folded]
@@ -80,10 +81,10 @@ class ErasedWords:
 def rewrite_texts(
     value: JsonValue, rewrite: Callable[[str], str], is_gone: Callable[[str], bool] = lambda _: False
 ) -> JsonValue:
-    """Return a value with every text in it rewritten; a text that is JSON is parsed, as its words are escaped.
+    """Return a value with every text in it rewritten. A text that is JSON is parsed, because its words are escaped.
 
     Args:
-        is_gone: returns whether a field is removed by its name; the names of others are unchanged.
+        is_gone: returns whether a field is removed because of its name; other names are not changed.
     """
     if isinstance(value, dict):
         return {name: rewrite_texts(each, rewrite, is_gone) for name, each in value.items() if not is_gone(name)}
@@ -100,7 +101,7 @@ def rewrite_texts(
 
 
 def _plain(text: str) -> str:
-    """Return a text without quotation marks and final marks, which a note of it may lack."""
+    """Return a text without quotation marks around it and final punctuation, which a note of it may lack."""
     return text.strip().strip("“”\"'„«»").rstrip(".!?。！？;； ").strip()
 
 

@@ -1,4 +1,4 @@
-"""Names of streams, and names of which a stream can have one: the database enforces both."""
+"""Registry of streams' names, and of names that can be used once in a stream; the database enforces uniqueness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mindstream.log.sql import Sql
 
 TypedKeys: TypeAlias = dict[tuple[str, StreamKind, str], list[StreamKey]]
 UNIQUES = {"pool_created": "created", "town_began": "began"}
-"""Events that a stream can contain once, and the unique name that each takes."""
+"""Events that a stream can contain only once, and the unique name that each of them uses."""
 
 
 def create(connection: sqlite3.Connection) -> None:
@@ -37,20 +37,21 @@ def register(connection: Sql, key: StreamKey) -> None:
     """Register a stream at its first commit.
 
     Raises:
-        InputError: it looks like another one of its kind and tenant, or the key is invalid.
+        InputError: its name looks like that of another stream of its kind and tenant, or the key is invalid.
     """
     if connection.execute("SELECT 1 FROM streams WHERE key = ?", (key,)).fetchone():
         return
     name = name_of(key)
     if not _insert(connection, key, name, name.looks):
         raise InputError(
-            f"{name.kind} {name.id!r}: one is there already whose name looks the same but is written with other"
-            " letters; type it as it was typed first, or choose another name"
+            f"{name.kind} {name.id!r}: a {name.kind} exists whose name looks the same but is written with other"
+            " letters; type that name as it was first typed, or choose another name"
         )
 
 
 SAID_ONCE = "said once "
-"""Prefix of the unique name of an utterance that must be heard once; its key follows. The newest ones are stored."""
+"""Prefix of the unique name of an utterance that must be processed only once; the utterance's key follows. Only the
+newest such names are kept."""
 KNOWN = 200
 OLD_ONES = (
     "DELETE FROM uniques WHERE stream = ? AND name >= ? AND name < ? AND seq < (SELECT seq FROM uniques"
@@ -59,25 +60,25 @@ OLD_ONES = (
 
 
 def take(connection: Sql, key: StreamKey, unique: str, seq: int) -> None:
-    """Take a unique name of a stream.
+    """Use a unique name of a stream.
 
     Raises:
-        Conflict: it is taken.
+        Conflict: an earlier commit has used the name.
     """
     if unique.startswith(SAID_ONCE):
         among = (key, SAID_ONCE, f"{SAID_ONCE}~")
         connection.execute(OLD_ONES, (*among, *among))
     sql = "INSERT INTO uniques (stream, name, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     if not connection.execute(sql, (key, unique, seq)).rowcount:
-        raise Conflict(f"{unique!r} is taken already in {name_of(key).kind} {name_of(key).id!r}")
+        raise Conflict(f"{unique!r} was used before in {name_of(key).kind} {name_of(key).id!r}, and can be used once")
 
 
 TAKEN = "SELECT seq FROM uniques WHERE stream = ? AND name = ?"
-"""Finds the row of the log that took a unique name."""
+"""Finds the row of the log whose commit used a unique name."""
 
 
 def forget(connection: Sql, key: StreamKey) -> None:
-    """Remove a stream."""
+    """Remove a stream and its unique names from the registry."""
     connection.execute("DELETE FROM streams WHERE key = ?", (key,))
     connection.execute("DELETE FROM uniques WHERE stream = ?", (key,))
 
@@ -89,9 +90,10 @@ def _insert(connection: Sql, key: str, name: StreamName, looks: str | None) -> b
 
 
 WRITTEN_UNDER_DECAY = "written under decay"
-"""Marks a stream of an earlier version, in which every memory decayed: it keeps that policy (memory/policy)."""
+"""Unique name that marks a stream of an earlier version, in which every memory decayed: it keeps that policy
+(memory/policy)."""
 FIRST_MARKED = 10
-"""The first version of a SQLite file that has these marks (memory/store/tables)."""
+"""The version of the SQLite file from which on it has these marks (memory/store/tables)."""
 MARK_DECAYING = (
     "INSERT INTO uniques (stream, name, seq{more}) SELECT key, '" + WRITTEN_UNDER_DECAY + "', 0{more} FROM streams"
     " WHERE kind = 'user' ON CONFLICT DO NOTHING"
@@ -99,16 +101,17 @@ MARK_DECAYING = (
 
 
 def register_all(connection: sqlite3.Connection) -> None:
-    """Register all streams that have rows; of names that look the same all but one keep their key unchecked."""
+    """Register all streams that have rows. Of streams whose names look the same, only one is protected against further
+    names that look like it."""
     for key in list(unknown_keys(connection)):
         try:
             register_old(connection, name_of(key))
-        except InputError:  # damaged; the doctor sees to it
+        except InputError:  # a damaged key, which the doctor repairs
             continue
 
 
 def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
-    """Register an existing stream, whatever it looks like."""
+    """Register an existing stream, even if its name looks like that of another one."""
     same = (name.tenant, name.kind, name.looks)
     alike = connection.execute("SELECT 1 FROM streams WHERE tenant = ? AND kind = ? AND looks = ?", same).fetchone()
     _insert(connection, name.typed_key, name, None if alike else name.looks)
@@ -118,20 +121,20 @@ def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
 
 
 def read_typed(path: Path) -> TypedKeys:
-    """Return the keys of streams from before names had a normal form, by tenant, kind and normal form.
+    """Return the keys of streams from before names were normalised, by tenant, kind and normal form.
 
-    No new ones are created: those at the time of opening are all.
+    No such keys are created any more, so the result of opening stays complete.
     """
     with explain_errors(path), contextlib.closing(connect(path)) as connection:
         return typed_keys(connection)
 
 
 def typed_keys(connection: Sql) -> TypedKeys:
-    """As `read_typed`."""
+    """Return the keys as `read_typed` does, from an open connection."""
     found: TypedKeys = {}
     rows = connection.execute("SELECT tenant, kind, normal, key FROM streams ORDER BY key").fetchall()
     for tenant, kind, stored, key in rows:
-        normal = normal_name(stored)  # rows of earlier versions hold an earlier normal form
+        normal = normal_name(stored)  # rows of earlier versions contain an earlier version's normal form
         found.setdefault((tenant, kind, normal), []).append(key)
     return {
         (tenant, kind, normal): keys
@@ -141,7 +144,7 @@ def typed_keys(connection: Sql) -> TypedKeys:
 
 
 def unknown_keys(connection: sqlite3.Connection) -> Iterator[str]:
-    """Yield the unregistered keys in the tables, each once, without reading all rows."""
+    """Yield the keys in the tables that are not registered, each once, without reading all rows."""
     known = {row[0] for row in connection.execute("SELECT key FROM streams")}
     for table, column in (("log", "mind"), ("records", "stream")):
         (key,) = connection.execute(f"SELECT min({column}) FROM {table}").fetchone()
@@ -153,6 +156,6 @@ def unknown_keys(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def first_of(connection: sqlite3.Connection, key: str, kind: str) -> int | None:
-    """Return the first row of a kind in a stream's log."""
+    """Return the number of the first row of a kind in a stream's log; None if there is none."""
     (seq,) = connection.execute("SELECT min(seq) FROM log WHERE mind = ? AND kind = ?", (key, kind)).fetchone()
     return None if seq is None else int(seq)

@@ -1,8 +1,8 @@
 """Rows of the table of records: how a record is written, read, protected by checksums, and recovered.
 
-A damaged or invalid field gets a safe value, so that the words of its record are not lost: an unknown kind becomes a
-document, an impossible time that of the record's writing, an invalid vector none. By the checksums of the values that
-never change the doctor finds damage.
+If a field is damaged or invalid, it gets a safe value, so that the words of its record are not lost: an unknown kind
+becomes a document, an impossible time becomes the time of writing, and an invalid vector is dropped. The doctor finds
+damage by checksums of the values that never change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str, system:
 
 
 def sum_of_record(row: tuple[Any, ...]) -> int:
-    """Return the checksum of a record's row (rows.COLUMNS) without its strength and its vector, which may change."""
+    """Return the checksum of a record's row (COLUMNS) without its strength and its vector, which may change."""
     id_, stream, kind, text, created, _accessed, by, episode = row[:8]
     valid_from, (depth, slot, version, data, seq) = row[11], row[20:25]
     words = (
@@ -66,7 +66,7 @@ UNREADABLE = "(what stood here cannot be read any more)"
 
 
 def salvage(row: tuple[Any, ...]) -> Record:
-    """Return what can be read of a row; its columns are rows.COLUMNS."""
+    """Return the record of a damaged row, with safe values for what cannot be read; the columns are COLUMNS."""
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
@@ -108,10 +108,10 @@ def salvage(row: tuple[Any, ...]) -> Record:
 
 
 def is_sound(record: Record) -> bool:
-    """Return whether a record is valid (see validation.checked_record).
+    """Return whether a record's values are in their ranges (as in validation.checked_record).
 
     Raises:
-        TypeError: it is not.
+        TypeError: a value has a wrong type and cannot be compared.
     """
     return (
         record.kind in KINDS
@@ -133,18 +133,18 @@ def is_sound(record: Record) -> bool:
 
 
 def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:
-    """Return a time that a calendar can write; None: it is invalid."""
+    """Return a time if a calendar can express it; None if it is invalid."""
     return float(value) if _is_number(value) and earliest <= value <= LATEST else None
 
 
 def name(value: object) -> str:
-    """Return a printable name."""
+    """Return a value as a printable name of limited length."""
     text = printable(value)
     return (" ".join(CONTROL.sub(" ", text).split()) if CONTROL.search(text) else text)[:MAX_NAME]
 
 
 def fields(text: object) -> dict[str, Any]:
-    """Return a record's data; invalid JSON is kept as a text under `unreadable`."""
+    """Return a record's data; if the JSON is invalid, its text under the name `unreadable`."""
     if text is None:
         return {}
     found = _json(text)
@@ -152,7 +152,7 @@ def fields(text: object) -> dict[str, Any]:
 
 
 def finite(content: object) -> Vector | None:
-    """Return a valid vector; None: it is invalid."""
+    """Return the vector in a row; None if it is missing or invalid."""
     if not isinstance(content, bytes) or not content or len(content) % 2:
         return None
     vector = np.frombuffer(content, np.float16)
@@ -160,7 +160,7 @@ def finite(content: object) -> Vector | None:
 
 
 def _ids(found: Sequence[object], own: object) -> tuple[str, ...]:
-    """Return the valid ids of other records."""
+    """Return those of the found values that are valid ids of other records."""
     texts = (each for each in found if isinstance(each, str) and 0 < len(each) <= 64 and each.isprintable())
     return tuple(each for each in texts if each != own)
 
@@ -196,17 +196,17 @@ COLUMNS = (
 )
 FIELDS = COLUMNS.split(", ")
 _shared: Callable[[Any], Any] = sys.intern
-"""Returns one string object for equal strings: many records have the same kind, episode or author."""
+"""Returns the same string object for equal strings, because many records share a kind, an episode or an author."""
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
     " ON CONFLICT DO NOTHING"
 )
-"""It writes no record whose id, or whose version of a slot, exists."""
+"""Does not write a record if its id, or its version of a slot, exists already."""
 
 
 def row_of(record: Record, seq: int) -> tuple[Any, ...]:
-    """Return a record's row: the values of COLUMNS."""
+    """Return the row of a record: the values of COLUMNS."""
     about = record.about
     return (
         record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
@@ -218,7 +218,7 @@ def row_of(record: Record, seq: int) -> tuple[Any, ...]:
 
 
 def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
-    """Return the values of INSERT."""
+    """Return the values of INSERT for a record."""
     row = row_of(record, seq)
     same = same_words(record.text) if record.kind in UNIQUE else None
     return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
@@ -229,7 +229,7 @@ def _encoded(value: Any) -> str | None:
 
 
 def record_of(row: tuple[Any, ...]) -> Record:
-    """Return the record of a row; damaged values are replaced."""
+    """Return the record of a row; damaged values are replaced by safe ones."""
     try:
         record = _read(row)
         return record if is_sound(record) else salvage(row)

@@ -1,4 +1,4 @@
-"""Finds records by reading the texts that are not indexed yet."""
+"""Find records that are not indexed yet, by reading their texts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS
 
 PORTION = 2_000
-"""Number of records searched at a time."""
+"""Number of records that are searched by one statement."""
 LOOK_S = 0.4
-"""Maximum time, in seconds, for which texts are read, newest first: some hundreds of thousands."""
+"""Maximum time, in seconds, for reading texts, newest first; this is enough for some hundreds of thousands."""
 MOST_WORDS = 16
 ENDS = " UNION ALL ".join(
     f"SELECT {end}(number) FROM records INDEXED BY records_latest WHERE stream = :stream AND kind = '{kind}'"
@@ -28,9 +28,9 @@ HOLDS = "(text LIKE ? OR ifnull(keywords LIKE ?, 0))"
 def find_by_words(
     connection: sqlite3.Connection, stream: StreamKey, words: Sequence[str], n: int, after: int = 0
 ) -> list[int]:
-    """Return the numbers of the n records that contain most of the words (text/words.terms), weighted by their rarity.
+    """Return the numbers of the n records with the most of these words (text/words.terms), weighted by their rarity.
 
-    Records up to the number `after` are left out. Records that are not read within LOOK_S are not found.
+    Records with numbers up to `after` are left out, and so are records that cannot be read within LOOK_S seconds.
     """
     words, clock = list(dict.fromkeys(words))[:MOST_WORDS], SystemClock()
     began = clock.elapsed()
@@ -56,5 +56,5 @@ def _best(rows: NDArray[np.int64], words: int, read: int, n: int) -> list[int]:
 
 
 def _beginning(word: str) -> str:
-    """Return the common beginning of a word's forms: a stem may end as none of them does."""
+    """Return the beginning that all forms of a word have in common; the stem may differ from all forms in its end."""
     return word[:-1] if word.endswith("i") and len(word) > 3 else word

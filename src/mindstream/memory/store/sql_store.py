@@ -1,4 +1,4 @@
-"""The store's methods that are the same in SQLite and PostgreSQL."""
+"""Methods of the store that are the same for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -43,43 +43,44 @@ from mindstream.text.dates import DateSpan
 T = TypeVar("T")
 MOST = 2**62
 ANY = ("",)
-"""The streams of a commit are unknown: subscribers of the whole tenant are notified."""
+"""Passed as the streams of a write if these are unknown: subscribers of the whole tenant are notified."""
 FEW = 20
-"""Maximum number of rows, found by an index, that are read on the event loop's thread."""
+"""Maximum number of rows, found by an index, that are read on the event loop's thread and not in another thread."""
 MAX_IN_PLACE = 256
-"""Maximum number of records that an erasure removes in place from columns in memory; for more they are rebuilt."""
+"""Maximum number of records that an erasure removes from columns in memory; for more, the columns are rebuilt."""
 NEWEST = 20
-"""Number of records of each kind whose embedder is read."""
+"""Number of the newest records of each kind whose embedders determine the stream's embedder."""
 WALKED = 256
-"""Number of records that a walk reads at a time."""
+"""Number of records that `walk` reads at a time."""
 OPEN = "\n"
-"""Stands for a stream in notifications (no stream has this name): there may be work for any process."""
+"""Name used in notifications in place of a stream (no stream has it): there may be work that any process can claim."""
 
 
 class SqlDatabase(Protocol):
-    """Runs functions of a connection."""
+    """Runs functions that get a database connection."""
 
     async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
-        """Run `change` in a transaction and return its result once it is durable; `about`: the streams it concerns."""
+        """Run `change` in a transaction and return its result once it is durable; `about`: the affected streams."""
 
     async def read(self, look: Callable[[Any], T], *, once: bool = False) -> T:
-        """Run `look` on the committed data as of one moment; `once`: it executes a single statement."""
+        """Run `look` on the committed data of one moment; `once`: `look` executes a single statement."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
-        """Read a few rows by an index; each statement of `look` reads the data committed then."""
+        """Read a few rows by an index; each statement of `look` sees what is committed when it runs."""
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
-        """Open a connection on which the database does not change until the block ends."""
+        """Open a connection that sees the data of one moment until the block ends."""
 
     async def close(self) -> None:
         """Finish waiting work and close the connections."""
 
 
 class BackgroundWork(Protocol):
-    """An object that works in the background for a store."""
+    """An object that works in the background for a store, such as an index cache."""
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
-        """Remove erased records from memory; False: not possible, `caches.empty` must drop the whole stream."""
+        """Remove erased records from memory; False: this is not possible, and `caches.empty` must drop the whole
+        stream."""
 
     async def close(self) -> None:
         """Cancel the work and discard unfinished results."""
@@ -90,13 +91,13 @@ class SqlStore(Store):
 
     Attributes:
         on_commit: called with the log rows of each commit through this store, once they are durable.
-        columns_folder: where this machine keeps columns of long streams; None: nowhere.
-        at_work: background work that must end before the store is closed.
+        columns_folder: the folder in which this machine keeps columns of long streams; None: they are not kept.
+        at_work: objects whose background work must end before the store is closed.
     """
 
     open_work_table: ClassVar[str] = "work"
     of_stream: ClassVar[str] = "stream = ?"
-    """Condition of a walk over a whole stream."""
+    """SQL condition by which `walk` selects the records of a stream."""
     on_commit: Callable[[Sequence[Logged]], None] = staticmethod(lambda _: None)
 
     def __init__(self, tenant: Tenant, database: SqlDatabase, typed: TypedKeys, columns_folder: Path | None) -> None:
@@ -104,15 +105,15 @@ class SqlStore(Store):
         self._database = database
         self._typed = typed
         self.at_work: WeakSet[BackgroundWork] = WeakSet()
-        self._filler = ThreadPoolExecutor(1, "index")  # filling an index takes minutes: keep it off the shared threads
+        self._filler = ThreadPoolExecutor(1, "index")  # a thread of its own, because filling an index takes minutes
         self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
         self._unindexed: Counter[StreamKey] = Counter()  # records written since a stream's index was last filled
         self._finder = Finder()
         self._salt = ""
-        self._known = (0, 0)  # the seq of the last commit here, and the number of the last erasure then
+        self._known = (0, 0)  # the seq of the last commit through this store, and the number of the last erasure then
 
     async def _fill(self, stream: StreamKey) -> None:
-        """Fill the index of a stream; after an error the next call continues."""
+        """Fill the index of a stream; if an error ends this, the next call continues."""
         raise NotImplementedError
 
     def _reader(self, connection: Any, words: Sequence[str], n: int) -> IndexReader:
@@ -122,7 +123,8 @@ class SqlStore(Store):
     def _changed(
         self, connection: Any, stream: StreamKey, since: int, after: int, most: int | None
     ) -> tuple[Sequence[tuple[Any, ...]], int]:
-        """Return changed rows (COLUMNS and the number), and the number after which to continue (see `cut_portion`)."""
+        """Return rows of changed records (COLUMNS and the number), and the number after which to continue, 0 at the
+        end."""
         raise NotImplementedError
 
     def _count_changed(self, connection: Any, stream: StreamKey, since: int) -> int:
@@ -133,7 +135,7 @@ class SqlStore(Store):
         raise NotImplementedError
 
     async def _rows(self, sql: str, values: Sequence[Any] = (), *, few: bool = False) -> list[Any]:
-        """Return the rows of one statement; `few`: an index finds a few rows."""
+        """Return the rows of one statement; `few`: the statement reads only a few rows, by an index."""
 
         def look(connection: Any) -> list[Any]:
             return list(connection.execute(sql, values).fetchall())
@@ -144,7 +146,7 @@ class SqlStore(Store):
         return [row[0] for row in await self._rows(sql, values)]
 
     def _index(self, stream: StreamKey) -> asyncio.Task[None]:
-        """Fill the index of a stream in the background."""
+        """Return the task that fills the index of a stream in the background; start it if it is not running."""
         if stream not in self._indexing:
             self._unindexed.pop(stream, None)
             self._indexing[stream] = asyncio.ensure_future(self._fill(stream))
@@ -152,17 +154,17 @@ class SqlStore(Store):
         return self._indexing[stream]
 
     async def index(self, stream: StreamKey) -> None:
-        """Fill the index of a stream with all committed records; a short stream has none."""
+        """Fill the index of a stream with all committed records; short streams have no index."""
         if running := self._indexing.get(stream):
             await asyncio.wait([running])
         await asyncio.wait([self._index(stream)])
 
     async def read(self, look: Callable[[Any], T]) -> T:
-        """Run a function of a connection (see log/sql) on the committed data as of one moment."""
+        """Run a function of a connection (see log/sql) on the committed data of one moment."""
         return await self._database.read(look)
 
     async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
-        """Run a function of a connection in a transaction; `about`: the streams that it concerns."""
+        """Run a function of a connection in a transaction; `about`: the affected streams."""
         return await self._database.write(change, about)
 
     def key(self, name: StreamName) -> StreamKey:
@@ -225,7 +227,9 @@ class SqlStore(Store):
         self.tenant.own(stream)
         if not ids:
             return []
-        sql = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # by id alone: the planner must not scan the stream
+        sql = (
+            f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # without the stream: the planner would scan all of it
+        )
 
         def look(connection: Sql) -> list[tuple[Any, ...]]:
             return list(queries.among(connection, sql, ids))
@@ -250,7 +254,7 @@ class SqlStore(Store):
         conditions: dict[str, Sequence[Any]] = {"stream = ?": (self.tenant.own(stream),)}
         if slot is None:
             conditions[HOLDS] = (now,)
-        else:  # the newest version of a slot is current, whatever its fields say: versions are written in order
+        else:  # the newest version of a slot is the current one, whatever its times are: versions are written in order
             conditions |= {f"version BETWEEN 1 AND {MAX_VERSION}": (), "slot = ?": (slot,)}
         if episode is not None:
             conditions["episode = ?"] = (episode,)
@@ -323,7 +327,7 @@ class SqlStore(Store):
             return self._finder.find(self._reader(connection, words, n), stream, vector, words, n, wanted, spans)
 
         found = await self.read(look)
-        self._index(stream)  # only now: it would slow down the search
+        self._index(stream)  # only after the search, which it would slow down
         return found
 
     async def events(
@@ -380,7 +384,7 @@ class SqlStore(Store):
             return count, upto, is_ours, erasures.digest_for(rows, stream) if upto > last else ""
 
         erased, upto, is_ours, digest = await self.write(write, [stream, erasures.ERASURES])
-        if reading is not None and is_ours:  # a task knows of its own erasure
+        if reading is not None and is_ours:  # the task's own erasure must not block its later commits
             reading.upto = upto
         if digest and erasure is not None:
             caches.note_erasure(digest, upto)
@@ -390,21 +394,21 @@ class SqlStore(Store):
         return erased
 
     async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
-        """Search the log before the transaction, which would block all writers."""
+        """Search the log before the transaction begins, because a transaction blocks all writers."""
         async with self._database.snapshot() as snapshot:
             return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
 
     async def _as_they_are(self, stream: StreamKey, found: Carriers | None) -> dict[str, Record]:
-        """Return the records that an erasure deletes or changes, as they are before it; {}: there are too many."""
+        """Return the records that an erasure deletes or changes, in their state before it; {} if there are too many."""
         ids = {*found.ids, *found.records, *found.rewritten} if found else set()
         return {each.id: each for each in await self.records(stream, sorted(ids))} if len(ids) <= MAX_IN_PLACE else {}
 
     async def _remove_in_place(
         self, stream: StreamKey, found: Carriers, before: Mapping[str, Record]
     ) -> list[BackgroundWork]:
-        """Remove erased records from columns in memory; return the objects that did so."""
+        """Remove erased records from columns in memory; return the objects that could do so."""
         touched = {*found.records, *found.rewritten} - found.ids
-        if not before or not touched <= before.keys():  # too many, or one is new
+        if not before or not touched <= before.keys():  # there are too many, or one was written after `before` was read
             return []
         after = await self.records(stream, sorted(touched))
         gone = [before[id_] for id_ in found.ids if id_ in before]
@@ -417,7 +421,7 @@ class SqlStore(Store):
 
     async def minds(self) -> list[StreamKey]:
         """Return the streams that have rows in the log."""
-        sql = (  # from one name to the next: the index is walked once a name, not once a row
+        sql = (  # steps from one name to the next: one index search per name instead of one read per row
             "WITH RECURSIVE found(mind) AS (SELECT min(mind) FROM log UNION ALL"
             " SELECT (SELECT min(mind) FROM log WHERE mind > found.mind) FROM found WHERE found.mind IS NOT NULL)"
             " SELECT mind FROM found WHERE mind IS NOT NULL ORDER BY mind"
@@ -452,24 +456,25 @@ class SqlStore(Store):
         await self.write(lambda each: work.release_work(each, key, cause, owner, ended), [key, OPEN])
 
     async def open_to_anybody(self, now: Moment, *, answers: bool) -> list[work.Work]:
-        """Return the work of all minds that any process may claim (see log/work)."""
+        """Return the work of all minds that any process may claim (see log/work): answers, or work of reasoners."""
         owned = self.tenant.owned("mind")
         return await self._database.read(
             lambda each: work.find_open(each, now, answers=answers, among=owned), once=True
         )
 
     async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[work.Taken]:
-        """Claim work that any process may claim, of at most `most` minds, under names that begin with `owner`."""
+        """Claim work that any process may claim, of at most `most` minds; the names of the owners begin with
+        `owner`."""
         owned = self.tenant.owned("mind")
         return await self.write(lambda each: work.take(each, owner, now, lease, most, answers=answers, among=owned))
 
     async def last_seq(self) -> int:
-        """Return the seq of the newest row of the tenant's log; 0: there is none."""
+        """Return the seq of the newest row of the tenant's log; 0 if the log is empty."""
         sql = f"SELECT coalesce(max(seq), 0) FROM log WHERE {self.tenant.owned('mind')}"
         return int((await self._rows(sql, few=True))[0][0])
 
     async def next_row(self, after: int, kinds: Sequence[str]) -> Logged | None:
-        """Return the first row of these kinds after a seq; an unreadable one is `Unknown`."""
+        """Return the first row of these kinds after a seq; a row that cannot be read has the event `Unknown`."""
         where = (
             f"WHERE seq > ? AND {self.tenant.owned('mind')} AND kind IN ({queries.marks(kinds)}) ORDER BY seq LIMIT 1"
         )
@@ -511,12 +516,13 @@ class SqlStore(Store):
         return await self._database.glance(lambda connection: erasures.after(connection, number))
 
     async def erasures_at(self, seq: int) -> int:
-        """Return the number of the last erasure when a row was written, or a later one; without a query if known."""
+        """Return the number of the last erasure when a row was written, or a later number; without a query if known."""
         known, number = self._known
         return number if known >= seq else await self.last_erasure()
 
     async def digest(self, text: str) -> str:
-        """Return a keyed digest of a text; its key is stored in the database, so names cannot be tried without it."""
+        """Return a keyed digest of a text. The key is stored in the database: without it, the text cannot be
+        guessed."""
         if not self._salt:
             self._salt = await self._database.glance(erasures.salt_of) or await self.write(erasures.made_salt)
         return erasures.digest_of(self._salt, text)
@@ -534,7 +540,7 @@ class SqlStore(Store):
         return await self.read(lambda connection: audit.read(connection, about, tenant, limit))
 
     async def forget_tenant(self) -> None:
-        """Delete the counters of this store's tenant, after all else of it was deleted."""
+        """Delete the counters of this store's tenant, after all its other data was deleted."""
 
     async def close(self) -> None:
         fillings = [*self._indexing.values()]

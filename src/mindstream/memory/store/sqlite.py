@@ -1,4 +1,4 @@
-"""The store in a SQLite file: the default, with nothing to install or start."""
+"""The store in a SQLite file: the default, which needs no server and no further packages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mindstream.paths import usable
 
 SMALL = LARGEST // SEVERAL
 TRIES = 5
-"""Number of consecutive segments, lost because one of their records was changed, after which the filling ends."""
+"""Number of consecutive failures to write a segment (because a record changed meanwhile) after which filling ends."""
 CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
 COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 
@@ -40,12 +40,12 @@ class SqliteStore(SqlStore):
     """A data folder with the file mindstream.db.
 
     Args:
-        tenant: whose streams are visible; "": those of no tenant.
+        tenant: the tenant whose streams are visible; "": streams without a tenant.
     """
 
-    # The index is named because SQLite would prefer to walk all work that was ever done (index work_once).
+    # The index is named because SQLite would otherwise scan all finished work, too (index work_once).
     open_work_table = "work INDEXED BY work_open"
-    of_stream = "+stream = ?"  # "+": in the order of the file, without an index
+    of_stream = "+stream = ?"  # "+" prevents the use of an index, so that rows are read in the order of the file
     _database: Database
 
     def __init__(self, folder: str | Path, tenant: str = "") -> None:
@@ -57,21 +57,22 @@ class SqliteStore(SqlStore):
         self._compacting = asyncio.Lock()
         self._moment: int | None = None
         self._read_upto: dict[StreamKey, int] = {}
-        """The last change of the streams that were read at that moment; it is valid until the next commit."""
+        """The last change that was read of each stream; valid while `_moment`, which changes with each commit, is
+        current."""
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
-        """Remove the words from typed history, and delete copies from before a repair: they hold all words."""
+        """Remove the words from the terminal's input history, and delete the copies made before a repair."""
         erase_typed(self.folder, stream, found.is_meant)
         delete_copies(self.folder)
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:  # noqa: ARG002
-        return contextlib.nullcontext()  # a file notifies no process; polling it is cheap
+        return contextlib.nullcontext()  # SQLite notifies no other process; callers poll, which is cheap here
 
     async def version(self) -> int:
         return await self._database.glance(queries.last_change)
 
     def is_read(self, stream: StreamKey, upto: int) -> bool:
-        """Return whether nothing can have changed in a stream since it was read up to a change."""
+        """Return whether nothing can have changed in a stream since its changes up to `upto` were read."""
         self.tenant.own(stream)
         moment = self._database.moment()
         if moment is None or moment != self._moment:
@@ -81,7 +82,7 @@ class SqliteStore(SqlStore):
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         if not after and self.is_read(stream, since):
             return Changes(upto=since)
-        moment = self._moment  # before the read: later commits are read again
+        moment = self._moment  # taken before the read: a commit during the read makes it outdated
 
         def look(connection: sqlite3.Connection) -> Changes:
             return self._read_changes(connection, stream, since, after, most)
@@ -117,7 +118,8 @@ class SqliteStore(SqlStore):
         return in_sqlite.SqliteIndexReader(connection, words, n)
 
     async def _fill(self, stream: StreamKey) -> None:
-        """Fill the index, one segment per transaction. The first ones are small: short processes fill them, too."""
+        """Fill the index, one segment per transaction. The first segments are small, so that short-lived processes also
+        complete some."""
         sizes, lost = itertools.chain([SMALL] * 2, itertools.repeat(LARGEST)), 0
         with contextlib.suppress(StorageError):  # the next call continues
             while lost < TRIES and (segment := await self._built(stream, next(sizes))):
@@ -139,7 +141,7 @@ class SqliteStore(SqlStore):
             await asyncio.gather(building, return_exceptions=True)
 
     async def compact(self) -> None:
-        async with self._compacting:  # two concurrent calls would block each other; the second one finds it done
+        async with self._compacting:  # concurrent calls would block each other; the second finds the work done
             stale = partial(outdated, self.columns_folder)
             if not await asyncio.to_thread(overwrite_where_due, self.folder, outdated=stale):
                 await self._database.compact()

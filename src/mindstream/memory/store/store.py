@@ -1,7 +1,7 @@
-"""The interface of stores: commit, read, changes since. Ranking is done elsewhere (memory/recall).
+"""The protocols of stores: commit, read, changes since. Ranking is done elsewhere (memory/recall).
 
-A store keeps the log, the records and the work together, because they are committed together: an utterance's log row,
-its record and the work it causes; a reasoner's thought, its belief and the end of its work.
+A store contains the log, the records and the work, because these are committed together: the log row of a message, its
+record and the work that it causes; or a reasoner's thought, its belief and the end of its work.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from mindstream.text.dates import DateSpan
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event for the log and the records that come from it; they get its seq.
+    """An event for the log, and the records that are written with it; they get the seq of its row.
 
     Attributes:
-        distinct: Conflict if a current note, thought or exemplar has the same words as one of `records` (see
-            `Store.find_same`): concurrent writers cannot both pass this check.
-        system: mindstream wrote it, whatever `by` says; set for kinds of rows that people write, too.
+        distinct: raise Conflict if a current note, thought or exemplar has the same words as one of `records` (see
+            `Store.find_same`); this is checked in the transaction, so concurrent writers cannot both pass.
+        system: mindstream itself wrote the event, even if `by` is the name of a user.
     """
 
     event: Event
@@ -46,12 +46,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """A change to an existing record; None leaves a field as it is.
+    """A change of an existing record; a field that is None is not changed.
 
     Attributes:
-        was: Conflict unless the record's strength is still this one.
-        holds: Conflict unless the record is current and not archived at the time of the commit.
-        emptied: fields that are set to NULL, so that an ended record is current again.
+        was: raise Conflict unless the record still has this strength.
+        holds: raise Conflict unless the record is valid and not archived at the time of the commit.
+        emptied: fields that are set to NULL, so that a record that had ended is current again.
     """
 
     id: str
@@ -71,11 +71,11 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class NewWork:
-    """Work for these slots, caused by the commit's first entry.
+    """Work to create for these slots.
 
     Attributes:
-        occasion: its cause if no entry is (see log/work); the same occasion opens work only once. 0: the entry
-            is the cause.
+        occasion: the cause of the work if it is not the commit's first entry (see log/work). The same occasion creates
+            work only once. 0: the first entry is the cause.
     """
 
     slots: tuple[str, ...]
@@ -86,7 +86,7 @@ class NewWork:
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """The end of work, by the commit's first entry, if any. `begun` False: it ends before a run has claimed it."""
+    """Work that ends with the commit, by its first entry if there is one. `begun` False: no run has claimed it."""
 
     work: tuple[int, ...]
     owner: str
@@ -95,7 +95,7 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True)
 class WorkReleased:
-    """Work that a run gives back, and why; it is tried again. `counts`: as a failure of the run."""
+    """Work that a run gives back, and the reason; it is tried again. `counts`: this counts as a failed attempt."""
 
     work: tuple[int, ...]
     owner: str
@@ -105,7 +105,8 @@ class WorkReleased:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Work that must still be open, running and its owner's at the time of the commit; it stays open."""
+    """Work that must be open, running and held by its owner at the time of the commit, otherwise LeaseLost; it stays
+    open."""
 
     work: tuple[int, ...]
     owner: str
@@ -113,16 +114,14 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What is written in one transaction.
+    """The content of one transaction.
 
     Attributes:
-        unique: a name of which the stream can have one: Conflict if an earlier commit has taken it.
-        since: the number of the last erasure when the stream was opened (`PrivacyStore.last_erasure`): Erased
-            if the whole
-            stream was erased later, so that erased data is not written back. None: no check.
-        words_read: the number of the last erasure when the words in it were read: refused if any words of the
-            stream were
-            erased later (a part of it, or all). None: no check.
+        unique: a name that can be used once in the stream; Conflict if an earlier commit has used it.
+        since: the number of the last erasure when the stream was opened (`PrivacyStore.last_erasure`). If the whole
+            stream was erased later, ErasedMeanwhile is raised, so that erased data is not written back. None: no check.
+        words_read: the number of the last erasure when the words in this commit were read. If any words of the stream
+            were erased later, ErasedMeanwhile is raised. None: no check.
     """
 
     mind: StreamKey
@@ -141,14 +140,14 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes of a stream's records since a point.
+    """The changes of a stream's records since a point in the sequence of changes.
 
     Attributes:
-        records: new and changed ones as they are now, in the order of writing; archived and superseded ones, too.
+        records: new and changed records in their current state, in the order of writing; also archived and superseded.
         gone: ids of erased records.
-        upto: the point to ask from next time.
-        left: of a portion: the argument `after` of the next one; 0: it was the last.
-        ahead: in the first portion: the maximum number of records still to come.
+        upto: the point to pass as `since` next time.
+        left: if these changes are a portion: the argument `after` for the next portion; 0: this was the last one.
+        ahead: in the first portion: the maximum number of records that follow.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -163,13 +162,14 @@ class Closure:
     """Everything that is forgotten together with some records.
 
     Attributes:
-        asked: those records, and earlier wordings of them; gone: also all that was derived from them alone.
-        below: records derived from `gone`, and from other records, too.
-        rows: rows of the log that lose all words.
-        answered: the mind's own messages that are derived from `asked`.
-        order: the numbers of the records in `gone` or `below`, in the order of writing.
-        versions: by slot all versions, oldest first, of each slot with a version in `gone` or `below` (or of
-            all slots).
+        asked: ids of these records and of their earlier wordings.
+        gone: ids of `asked` and of all records that were derived only from these.
+        below: ids of records that were derived from `gone`, but also from other records.
+        rows: rows of the log that lose all their words.
+        answered: ids of the mind's own messages that are derived from `asked`.
+        order: for the records in `gone` and `below`, their numbers, in the order of writing.
+        versions: by slot, all versions, oldest first, of each slot with a version in `gone` or `below` (or of all
+            slots).
     """
 
     asked: frozenset[str]
@@ -182,7 +182,7 @@ class Closure:
 
 
 def erases_no_name(_: str) -> bool:
-    """Match no text: only the words of the erased records are removed."""
+    """The default of `Erasure.is_meant`: only the words of the erased records are removed, and no further texts."""
     return False
 
 
@@ -191,11 +191,13 @@ class Erasure:
     """A permanent deletion from a stream.
 
     Attributes:
-        ids: the records.
-        rows: rows of the log that lose all words, and whose open work ends.
-        rewritten: records that stay, with their new text and data (versions of beliefs and plans).
-        is_meant: returns whether a text loses all its words: in rows of the log without a record, and in typed history.
-        deed: a row for the audit, written in the same transaction with the number of deleted records; at: its time.
+        ids: ids of the records to delete.
+        rows: rows of the log that lose all their words, and whose open work ends.
+        rewritten: records that stay with a new text and new data (versions of beliefs and plans).
+        is_meant: returns whether a text must be removed completely, in rows of the log without a record and in the
+            terminal's input history.
+        deed: an entry for the audit log; it is written in the same transaction, with the number of deleted records.
+        at: the time of the entry.
     """
 
     ids: tuple[str, ...]
@@ -207,7 +209,7 @@ class Erasure:
 
 
 async def read_all(store: Store, stream: StreamKey) -> AsyncIterator[list[Record]]:
-    """Yield all records of a stream in portions, in the order of writing; other tasks run between them."""
+    """Yield all records of a stream in portions, in the order of writing; other tasks can run between two portions."""
     after = 0
     while True:
         changes = await store.changes(stream, 0, after, 256)
@@ -224,30 +226,30 @@ class LogStore(Protocol):
         """Write commits of one or several minds in one transaction; return the log rows once they are durable.
 
         Raises:
-            InputError: a value is invalid (memory/store/validation).
-            InputError: the name of a new stream looks like that of another stream of its kind.
-            Conflict: the version of a belief or plan exists, a checkpoint is not the next version, or a
-                condition (`distinct`,
-                `was`, `holds`, `unique`) is not met.
+            InputError: a value is invalid (memory/store/validation), or the name of a new stream looks like that of
+                another stream of its kind.
+            Conflict: the version of a belief or plan exists already, a checkpoint is not the next version, or a
+                condition (`distinct`, `was`, `holds`, `unique`) is not met.
             LeaseLost: work of `finish` or `fence` was taken over by another process, or has ended.
+            ErasedMeanwhile: words were erased that `since` or `words_read` protect.
         """
 
     async def events(
         self, mind: StreamKey | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
-        """Return rows of the log after the seq `after`, oldest first."""
+        """Return rows of the log with a seq above `after`, oldest first; mind None: of all minds of the tenant."""
 
     async def last(self, mind: StreamKey, kind: str) -> Logged | None:
-        """Return the newest row of a mind's log of that kind."""
+        """Return the newest row of a kind in a mind's log; None if there is none."""
 
     async def count(self, mind: StreamKey, kind: str) -> int:
-        """Return how many events of a kind the mind's log holds."""
+        """Return the number of events of a kind in a mind's log."""
 
     async def checkpoint(self, mind: StreamKey, name: str) -> Checkpoint | None:
-        """Return the newest checkpoint of a name; None: there is none, or it is damaged."""
+        """Return the newest version of a checkpoint; None if there is none or it is damaged."""
 
     async def taken_by(self, mind: StreamKey, unique: str) -> int | None:
-        """Return the row whose commit took a unique name; None: it is free."""
+        """Return the row of the log whose commit used a unique name; None if no commit has."""
 
 
 async def read_log(
@@ -261,10 +263,10 @@ async def read_log(
 
 
 class RecordStore(Protocol):
-    """The records of streams; a stream is never read or written by the name of another."""
+    """The records of streams. No method reads or writes records of another stream than the named one."""
 
     async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
-        """Return these records of the stream, in the given order; unknown ids are left out."""
+        """Return the records with these ids, in the given order; ids that are unknown in the stream are left out."""
 
     async def latest(
         self,
@@ -276,31 +278,30 @@ class RecordStore(Protocol):
         episode: str | None = None,
         slot: str | None = None,
     ) -> list[Record]:
-        """Return the newest current records that are not archived, oldest first."""
+        """Return the n newest current records that are not archived, oldest first; with `slot`, its latest version."""
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
-        """Return the current records of a kind (of UNIQUE) with the same words as these texts, by normalised text."""
+        """Return the current records of a kind in UNIQUE with the same words as these texts, by normalised text."""
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         """Return the changes of a stream after the point `since` (0: all), as of one moment.
 
         Args:
-            most: maximum number of records of a portion, which also ends at a maximum size; the next one has
-                the same `since`
-                and the last one's `left` as `after`. Changes between two portions come with a later
-                portion, or after the first
-                portion's `upto`; `gone` comes with the first portion.
+            most: return a portion of at most this number of records; it may be smaller, because its size is also
+                limited. For the next portion, pass the same `since` and the last portion's `left` as `after`. Changes
+                made between two portions are in a later portion, or follow the first portion's `upto`. Only the first
+                portion has `gone`.
         """
 
     def walk(self, stream: StreamKey) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:
         """Return the number of a stream's records and an iterator over them, as of one moment, with few in memory at a
         time.
 
-        They come in the order of writing, with superseded and archived ones.
+        They are in the order of writing, including superseded and archived records.
         """
 
     async def recorded_embedder(self, stream: StreamKey) -> str:
-        """Return the embedder of most of the stream's newest vectors; "": there are none."""
+        """Return the name of the embedder that made most of the stream's newest vectors; "" if there are no vectors."""
 
     async def closure(
         self, stream: StreamKey, ids: Sequence[str], *, all_slots: bool = False, slots_below: Sequence[str] = ()
@@ -311,7 +312,7 @@ class RecordStore(Protocol):
         """Return the ids of the mind's own messages after a row of the log.
 
         Args:
-            ids: only of these records; None: of all.
+            ids: consider only these records; None: all.
         """
 
     async def unembedded(self, stream: StreamKey) -> list[str]:
@@ -323,16 +324,16 @@ class RecordStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Statistics of a whole stream, by which some of its records are scored as they would be among all.
+    """Statistics of a whole stream, so that a part of its records can be scored as they would be among all.
 
     Attributes:
         records, terms: number of records, and of all their terms.
-        holding: for each queried word, the number of records that contain it.
+        holding: for each word of the question, the number of records that contain it.
         groups: approximate number of episodes.
-        episodes: for each episode, the BM25 of each of these words in the episode as one text.
-        written: number of records written in the queried periods.
+        episodes: for each episode, the BM25 score of each of these words, with the episode as one text.
+        written: number of records written in the periods that the question names.
         said: for each speaker, the number of messages and of all their terms.
-        sample: indexes of some of the candidates that are an even sample of the stream, for its average.
+        sample: indexes of candidates that are an even sample of the stream, from which the average vector is computed.
     """
 
     records: int
@@ -346,7 +347,7 @@ class Told:
 
 
 class Candidates(list[Record]):
-    """Records that may answer. `told`: statistics of the whole stream; None: unknown."""
+    """Records that may answer a question. `told`: statistics of the whole stream; None: unknown."""
 
     def __init__(self, records: Iterable[Record] = (), told: Told | None = None) -> None:
         super().__init__(records)
@@ -354,7 +355,7 @@ class Candidates(list[Record]):
 
 
 class CandidateStore(Protocol):
-    """Finds records that may answer in the store, for processes that do not hold the whole stream."""
+    """Finds records that may answer a question, for processes that do not hold the columns of the whole stream."""
 
     async def candidates(
         self,
@@ -366,16 +367,16 @@ class CandidateStore(Protocol):
         kinds: Sequence[Kind] | None = None,
         spans: Sequence[DateSpan] = (),
     ) -> Candidates:
-        """Return records that may answer, in the order of writing, each once, without ranking them.
+        """Return records that may answer a question, in the order of writing, each once, without ranking them.
 
-        At most n by each of the store's ways of finding: the newest, the strongest, and, if it has an index, the
-        nearest to the
-        vector and those with most of the words. Archived and superseded records may be among them.
+        The store returns at most n records by each of its criteria: the newest, the strongest and, if it has an index,
+        those with the most similar vectors and those with most of the words. Archived and superseded records may be
+        among them.
 
         Args:
-            vector: of the question, of length 1; None: there is none.
-            words: of the question, as the lexical index has them (text/words.terms).
-            kinds: only of these kinds; None: of any.
+            vector: the question's vector, of length 1; None: there is none.
+            words: the question's terms, in the form of the lexical index (text/words.terms).
+            kinds: only records of these kinds; None: of all kinds.
             spans: periods that the question names: with an index, more records of these periods are returned.
         """
 
@@ -389,24 +390,24 @@ class WorkStore(Protocol):
     async def claim(
         self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
     ) -> list[Work]:
-        """Claim a slot's open work (see log/work); `before` (a seq): only work caused before that row."""
+        """Claim a slot's open work (see log/work); `before`: only work whose cause is below this seq."""
 
     async def renew(self, work: Sequence[int], owner: str, lease: Moment) -> None:
         """Extend the lease of running work."""
 
     async def give_up(self, owner: str) -> None:
-        """Release everything that `owner` holds."""
+        """Release all work of `owner`, so that other processes can claim it at once."""
 
     async def release_work(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-        """Release the work of an utterance that `owner` holds and has not begun, for the first process that claims it.
+        """Release the work of an utterance that `owner` holds and has not started, so that any process can claim it.
 
-        The work of the slots `ended` is finished instead.
+        The work of the slots `ended` is marked as done instead.
         """
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `told` in the event loop after commits to a stream (None: to any stream), until the block ends.
 
-        Not every store is notified of all commits: callers must also poll at intervals.
+        Some stores do not notice commits of other processes: callers must also poll at intervals.
         """
 
 
@@ -421,10 +422,10 @@ class Kept:
 
 
 class KeptStore(Protocol):
-    """Values that programs keep for a stream outside of its log, such as results; they are deleted with the stream."""
+    """Named values that programs keep for a stream outside of its log, such as results; deleted with the stream."""
 
     async def kept(self, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:
-        """Return the values whose names have this prefix, oldest first; None: of all streams of the tenant."""
+        """Return the values whose names have this prefix, oldest first; stream None: of all streams of the tenant."""
 
     async def keep(
         self,
@@ -434,30 +435,31 @@ class KeptStore(Protocol):
         change: Callable[[str | None], str | None],
         words_read: int | None = None,
     ) -> str | None:
-        """Replace a value by the result of `change`, atomically.
+        """Replace a value by the result of `change`, in one transaction; the result None deletes the value.
 
         Args:
-            words_read: the number of the last erasure when the words in it were read. None: it contains no words.
+            words_read: the number of the last erasure when the words in the value were read; None: it contains no
+                words.
 
         Returns:
-            The value before.
+            The value before; None if there was none.
 
         Raises:
-            ErasedMeanwhile: words of the stream were erased since `words_read`; nothing is changed.
+            ErasedMeanwhile: words of the stream were erased since `words_read`; nothing was changed.
         """
 
     async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
-        """Delete values written before a moment whose names have this prefix."""
+        """Delete values whose names have this prefix and that were written before a moment."""
 
 
 class MaintenanceStore(Protocol):
-    """Operations on one tenant's data as a whole."""
+    """Operations on the data of one tenant as a whole."""
 
     def key(self, name: StreamName) -> StreamKey:
-        """Return the key of a stream; called once, when it is opened.
+        """Return the key of a stream; called once, when the stream is opened.
 
         Raises:
-            InputError: it is another tenant's.
+            InputError: the stream belongs to another tenant.
         """
 
     async def version(self) -> int:
@@ -467,42 +469,43 @@ class MaintenanceStore(Protocol):
         """Return the streams that have records."""
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
-        """Delete records (ids) permanently and return how many; None: the whole stream with its log and work.
+        """Delete records permanently and return their number; `what` None: delete the whole stream with its log and
+        work.
 
-        Their words are also removed from rows of the log, and from records derived from them: a mark replaces them (see
-        memory/store/erasure for the exceptions). It is one transaction; the bytes are gone after `compact`.
-        An `Erasure`
-        removes more, also from files next to the log.
+        The words of the records are also removed from rows of the log, and from records derived from them: a mark
+        replaces them (see memory/store/erasure for the exceptions). This is one transaction; the bytes are overwritten
+        by `compact`. An `Erasure` removes more, also from files next to the database.
         """
 
     async def compact(self) -> None:
-        """Free unused space; after it, no erased byte is left in the files."""
+        """Free unused space; afterwards the files contain no erased byte."""
 
     async def close(self) -> None:
         """Finish waiting writes and close the store."""
 
 
 class PrivacyStore(Protocol):
-    """Erasures (log/erasures) and the audit (log/audit)."""
+    """Erasures (log/erasures) and the audit log (log/audit)."""
 
     async def last_erasure(self) -> int:
         """Return the number of the last erasure of any stream; 0: there was none."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return the salt of the digests, and the erasures after a number, at least of this tenant's streams."""
+        """Return the salt of the digests, and the erasures with a higher number, at least those of this tenant's
+        streams."""
 
     async def lost_since(self, stream: StreamKey, number: int) -> bool | None:
-        """Return whether a whole stream (True) or a part of it (False) was erased after an erasure; None: neither."""
+        """Return whether a whole stream (True) or a part of it (False) was erased after that erasure; None: neither."""
 
     async def note(self, at: Moment, deed: Deed) -> None:
-        """Add a row to the audit."""
+        """Add a row to the audit log."""
 
     async def audit(self, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
-        """Return the newest rows of the audit, oldest first; none for a tenant's store."""
+        """Return the newest rows of the audit log, oldest first; an empty list in the store of a tenant."""
 
 
 class Store(LogStore, RecordStore, CandidateStore, WorkStore, KeptStore, MaintenanceStore, PrivacyStore, Protocol):
-    """Stores the log, records and work of a data folder or database: of one tenant, or of no tenant.
+    """Stores the log, records and work of a data folder or database, for one tenant or for data without a tenant.
 
-    All methods raise StorageError; those that take a key raise InputError if it is another tenant's.
+    All methods raise StorageError; methods with a key as argument raise InputError if it belongs to another tenant.
     """

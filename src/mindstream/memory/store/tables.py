@@ -11,7 +11,7 @@ from mindstream.memory.store.record import UNIQUE, same_words
 from mindstream.memory.store.word_index import in_sqlite
 
 TALKS = "'said', 'follow_up', 'thought', 'set_aside'"
-"""Kinds of rows of the log that refer to other rows: those that they answer (`answers`) or are about (`about`)."""
+"""Kinds of log rows that refer to other rows: to those that they answer (`answers`) or process (`about`)."""
 
 
 def _m001_log_records_work(connection: sqlite3.Connection) -> None:
@@ -41,7 +41,7 @@ def _m001_log_records_work(connection: sqlite3.Connection) -> None:
 
 
 def _m002_same_words(connection: sqlite3.Connection) -> None:
-    """Index texts of kinds that store the same words once, and the last event of a kind."""
+    """Index the texts of kinds that store the same words only once, and the log by kind."""
     connection.create_function("same_words", 1, same_words, deterministic=True)
     connection.execute("ALTER TABLE records ADD COLUMN same INTEGER")
     kinds = ", ".join(f"'{kind}'" for kind in sorted(UNIQUE))
@@ -51,14 +51,14 @@ def _m002_same_words(connection: sqlite3.Connection) -> None:
 
 
 def _m003_failures_of_work(connection: sqlite3.Connection) -> None:
-    """Count failed runs: work is tried a bounded number of times."""
+    """Count the failed runs of work, because failed work is tried a limited number of times."""
     connection.execute("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
 
 
 def _m004_sums(connection: sqlite3.Connection) -> None:
-    """Add checksums. Existing rows have none, so that a file of any size opens at once; `doctor --mend` adds them.
+    """Add checksums. Existing rows get none, so that a file of any size opens quickly; `doctor --mend` adds them.
 
-    A program that changes words without a new checksum leaves none, instead of a wrong one.
+    If another program changes words without a new checksum, triggers remove the checksum, which would be wrong.
     """
     connection.execute("ALTER TABLE records ADD COLUMN words_sum INTEGER")
     connection.execute("ALTER TABLE records ADD COLUMN vector_sum INTEGER")
@@ -77,29 +77,30 @@ def _m004_sums(connection: sqlite3.Connection) -> None:
 
 
 def _m005_checkpoints(connection: sqlite3.Connection) -> None:
-    """Store data derived from a stream."""
+    """Store checkpoints: data derived from a stream."""
     checkpoints.create(connection)
 
 
 def _m006_names(connection: sqlite3.Connection) -> None:
-    """Register streams by kind and name, and mark rows of the system, so that no user's name has a special meaning."""
+    """Register streams by kind and name, and mark rows that the system wrote, so that no user's name has a special
+    meaning."""
     registry.create(connection)
     connection.execute("ALTER TABLE log ADD COLUMN system INTEGER NOT NULL DEFAULT 0")
     old_streams.adopt(connection)
 
 
 def _m007_kept(connection: sqlite3.Connection) -> None:
-    """Store a server's own notes, which were in separate files."""
+    """Store named values of streams, which were in separate files before."""
     connection.execute(kept.CREATE)
 
 
 def _m008_best_held(connection: sqlite3.Connection) -> None:
-    """Index the strongest records; most records are not in this index."""
+    """Index the records that have gained strength, which are few."""
     connection.execute("CREATE INDEX records_held ON records (stream, level) WHERE level > 0")
 
 
 def _m009_accounts(connection: sqlite3.Connection) -> None:
-    """Record erasures for all processes, the audit, and how long a tenant's words are kept."""
+    """Add tables for erasures, which all processes read, for the audit log, and for the retention rules of tenants."""
     connection.execute(
         "CREATE TABLE salts (one INTEGER PRIMARY KEY CHECK (one = 1), value TEXT NOT NULL, turns INTEGER)"
     )
@@ -123,12 +124,12 @@ def _m009_accounts(connection: sqlite3.Connection) -> None:
 
 
 def _m010_retention_policy(connection: sqlite3.Connection) -> None:
-    """Mark the memories of earlier versions: they keep the policy `decay`, new ones have `keep`."""
+    """Mark the memories of earlier versions, so that they keep the policy `decay`; new memories have `keep`."""
     connection.execute(registry.MARK_DECAYING.format(more=""))
 
 
 def _m011_lineage(connection: sqlite3.Connection) -> None:
-    """Index the descendants of records and of rows of the log, and records without a vector.
+    """Index which records and rows of the log were derived from which, and which records have no vector.
 
     Triggers keep `lineage` and `log_lineage` up to date with every insert and delete, in the same transaction.
     """
@@ -174,7 +175,7 @@ def _m011_lineage(connection: sqlite3.Connection) -> None:
 
 
 def _m012_index(connection: sqlite3.Connection) -> None:
-    """Index words and vectors of long streams; it is filled in the background."""
+    """Add the index of words and vectors for long streams; it is filled in the background."""
     in_sqlite.create(connection)
 
 
@@ -192,4 +193,4 @@ MIGRATIONS: list[Migration] = [
     _m011_lineage,
     _m012_index,
 ]
-"""Append only: a file stores how many of these it has seen."""
+"""Append only: each file stores how many of these were applied to it."""

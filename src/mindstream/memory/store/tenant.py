@@ -1,4 +1,4 @@
-"""The tenant of a store: isolates its streams from those of other tenants."""
+"""The tenant of a store, which isolates its streams from those of other tenants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from mindstream.errors import InputError
 from mindstream.log.names import MARK, StreamKey, checked_tenant, shown_name, tenant_of
 
 EVERYONE = "*"
-"""All tenants together, whose rows a server's operator may read; it owns no key, so it writes nothing."""
+"""Stands for all tenants together. A server's operator may read their rows with it; no key belongs to it, so nothing
+can be written."""
 
 
 class Tenant:
@@ -16,13 +17,13 @@ class Tenant:
         self.name = name if name == EVERYONE else str(checked_tenant(name))
 
     def own(self, key: StreamKey) -> StreamKey:
-        """Return a key that belongs to this tenant.
+        """Return a key if it belongs to this tenant.
 
         Raises:
-            InputError: it belongs to another.
+            InputError: it belongs to another tenant.
         """
         if tenant_of(key) != self.name:
-            raise InputError(f"{shown_name(key)!r} is another tenant's")
+            raise InputError(f"{shown_name(key)!r} belongs to another tenant: open the store of that tenant")
         return key
 
     def owned(self, column: str) -> str:
@@ -31,5 +32,5 @@ class Tenant:
             return "1 = 1"
         if not self.name:
             return f"instr({column}, '{MARK}') <= 1"
-        first = f"{self.name}{MARK}"  # of letters, digits, . _ and -
+        first = f"{self.name}{MARK}"  # safe in SQL: the name has only letters, digits, . _ and -
         return f"({column} >= '{first}' AND {column} < '{first[:-1]}{chr(ord(MARK) + 1)}')"

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
 """Maximum length of a record's text, and of one message to a mind, a life or a town, in characters (Unicode code
-points, as Python and JSON Schema count them). The REST and MCP schemas take their `maxLength` from here."""
+points, like in Python and JSON Schema). The REST and MCP schemas use these values as `maxLength`."""
 MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
-"""Maximum length of a name, a keyword or a part of a triple; maximum number of keywords, and of evidence."""
+"""Maximum length of a name, a keyword or a part of a triple; maximum number of keywords, and of ids of evidence."""
 MAX_VALUES, MAX_NESTING = 20_000, 40
-"""Maximum number of values in a record's data, and of levels of nesting."""
+"""Maximum number of values in a record's data, and maximum number of nesting levels."""
 MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -32,19 +32,19 @@ _ID = re.compile(r"[\w-]{6,64}")
 
 
 def checked_text(text: str, longest: int = MAX_TEXT) -> str:
-    """Return a text as it is stored: in NFC, trimmed, without control characters except tab and line break.
+    """Return a text in the form in which it is stored: NFC, trimmed, no control characters except tab and line break.
 
     Raises:
-        InputError: nothing is left, or it has more than `longest` characters.
+        InputError: nothing is left, or the text has more than `longest` characters.
     """
     _require(isinstance(text, str), "text", "a text", text)
     clean = _clean(text)
     if not clean:
-        raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
-    size = max(len(text), len(clean))  # before as after cleaning, as JSON Schema counts it
+        raise InputError("the text has nothing to read: it is empty or has only spaces and control characters")
+    size = max(len(text), len(clean))  # also the length before cleaning, because JSON Schema counts that
     if size > longest:
         raise InputError(
-            f"that text is too long: {size:,} characters, and at most {longest:,} are accepted;"
+            f"the text is too long: {size:,} characters, and at most {longest:,} are accepted;"
             " shorten it or send it in parts"
         )
     return clean
@@ -56,12 +56,12 @@ def _clean(text: str) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a text of at most `longest` characters; a cut end is visible."""
+    """Return at most `longest` characters of a text; if it is cut, it ends with an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 2].rstrip()} …"
 
 
 def fitted_text(text: str) -> str:
-    """Return a generated text as `checked_text` does, but shorten it if it is too long.
+    """Clean a text that a model wrote like `checked_text`, but shorten it if it is too long.
 
     Raises:
         InputError: nothing is left.
@@ -72,27 +72,27 @@ def fitted_text(text: str) -> str:
 def checked_importance(importance: float | None) -> float | None:
     """Return an importance between 1 and 10, or None; otherwise raise InputError."""
     if importance is not None and not (_is_number(importance) and 1 <= importance <= 10):
-        raise InputError(f"importance goes from 1 to 10, not {_shown(importance)}")
+        raise InputError(f"importance must be a number from 1 to 10, not {_shown(importance)}")
     return importance
 
 
 def checked_record(record: Record) -> Record:
-    """Return a valid record, without control characters.
+    """Check a record that is to be written, and return it without control characters.
 
     Raises:
-        InputError: a field is invalid; the message names it.
+        InputError: a field is invalid; the message names the field.
     """
     is_id = isinstance(record.id, str) and _ID.fullmatch(record.id)
     _require(is_id, "id", "6 to 64 letters, digits, _ and -", record.id)
     if record.kind not in KINDS:
-        raise InputError(f"there is no kind of record {_shown(record.kind)}; the kinds are {', '.join(KINDS)}")
+        raise InputError(f"kind: expected one of {', '.join(KINDS)}, not {_shown(record.kind)}")
     _check_times(record, created=0.0, accessed=0.0, forgotten=0.0, valid_from=EARLIEST, valid_until=EARLIEST)
     checked_importance(record.importance)
     check_whole(record.level, "level", -1, MAX_LEVEL)
     check_whole(record.depth, "depth", 0, MAX_DEPTH)
     _require(isinstance(record.lasting, bool), "lasting", "true or false", record.lasting)
     if (record.slot is None) != (record.version is None):
-        raise InputError("slot and version go together")
+        raise InputError("slot and version must be given together: only one of them is set")
     if record.slot is not None:
         check_whole(record.version, "version", 1, MAX_VERSION)
         if record.kind not in SLOTTED:
@@ -108,7 +108,7 @@ def legible_record(record: Record) -> Record:
     """Return a record whose text, keywords and triple are in NFC, and whose names have no control characters.
 
     Raises:
-        InputError: one of them is invalid; the message names it.
+        InputError: one of these is invalid; the message names it.
     """
     text, by, episode = checked_text(record.text), _name(record.by, "by"), _name(record.episode, "episode")
     keywords = tuple(nfc(_name(each, "keywords")) for each in record.keywords) if record.keywords else record.keywords
@@ -122,23 +122,23 @@ def legible_record(record: Record) -> Record:
 
 
 def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
-    """Return a time that a calendar can write; otherwise raise InputError."""
+    """Return a time if a calendar can express it; otherwise raise InputError."""
     if not (_is_number(at) and earliest <= at <= LATEST):
         raise InputError(f"{what}: {out_of_range(at, 1970 if earliest >= 0 else 1)}")
     return at
 
 
 def check_interval(begins: Moment | None, ends: Moment | None) -> None:
-    """Raise InputError if a record would end before or as it begins: `valid_from` is included, `valid_until` not."""
+    """Raise InputError unless `valid_until` is after `valid_from` (the first is not included in the validity)."""
     if begins is not None and ends is not None and ends <= begins:
         raise InputError(
             f"valid_until: expected a time after valid_from ({format_iso(begins)}), not {format_iso(ends)}; the end is"
-            " not included, and a date alone is its first moment"
+            " not included, and a date without a time means its first moment"
         )
 
 
 def _check_times(holder: Record | Revision, **earliest: Moment) -> None:
-    """Check the fields of these names, if they are set; a record may have been true long before it was written."""
+    """Check the times in the named fields, if they are set; each name comes with its earliest allowed time."""
     for name, first in earliest.items():
         if (at := getattr(holder, name)) is not None:
             checked_moment(at, name, first)
@@ -148,7 +148,7 @@ def _check_links(record: Record) -> None:
     for name, most in (("keywords", MAX_KEYWORDS), ("evidence", MAX_EVIDENCE)):
         found = getattr(record, name)
         if not isinstance(found, tuple) or len(found) > most:
-            raise InputError(f"{name}: expected at most {most:,} in a tuple, not {_shown(found)}")
+            raise InputError(f"{name}: expected a tuple of at most {most:,} values, not {_shown(found)}")
     others = record.evidence if record.superseded_by is None else (*record.evidence, record.superseded_by)
     for other in others:
         is_id = isinstance(other, str) and 0 < len(other) <= 64 and other.isprintable()
@@ -158,7 +158,7 @@ def _check_links(record: Record) -> None:
 
 
 def _check_data(record: Record) -> None:
-    """Raise InputError if data is not JSON, or too much of it."""
+    """Raise InputError if the data is not JSON, or has too many values or levels."""
     _require(isinstance(record.data, dict | Mapping), "data", "fields by name", record.data)
     level, values = list[object]([record.data]), 0
     for _ in range(MAX_NESTING):
@@ -176,7 +176,7 @@ def _check_data(record: Record) -> None:
                 _require(value is None or isinstance(value, bool) or _is_number(value), "data", "JSON", value)
         level, values = below, values + len(below)
         if values > MAX_VALUES:
-            raise InputError(f"data: at most {MAX_VALUES:,} values can be kept")
+            raise InputError(f"data: expected at most {MAX_VALUES:,} values; store large data elsewhere")
         if not level:
             return
     raise InputError(f"data: values are nested more than {MAX_NESTING} levels deep")
@@ -188,9 +188,9 @@ def _check_text(text: object) -> None:
 
 
 def check_vector(row: Vector | None) -> None:
-    """Raise InputError if a vector cannot be compared with others."""
+    """Raise InputError if a vector is not a row of finite float16 numbers."""
     if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and is_finite(row)):
-        raise InputError("vector: expected one row of finite float16")
+        raise InputError("vector: expected one row of finite float16 numbers")
 
 
 def is_finite(row: Vector) -> bool:
@@ -200,7 +200,7 @@ def is_finite(row: Vector) -> bool:
 
 
 def check_whole(number: object, what: str, least: int, most: int) -> None:
-    """Raise InputError if a number is not a whole one in this range, both ends included."""
+    """Raise InputError unless a number is a whole one in this range, both ends included."""
     if not (isinstance(number, int) and not isinstance(number, bool) and least <= number <= most):
         raise InputError(f"{what}: expected a whole number from {least} to {most:,}, not {_shown(number)}")
 
@@ -223,31 +223,33 @@ def _require(is_valid: object, what: str, expected: str, found: object) -> None:
 
 
 def _shown(value: object) -> str:
-    """Return a value as a message shows it."""
+    """Return a value as text for an error message, shortened."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # a number of thousands of digits, a list of lists of lists
+    except (ValueError, RecursionError):  # a number of thousands of digits, or deeply nested lists
         text = f"something of the type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 def checked_commit(commit: Commit) -> Commit:
-    """Return a valid commit; every store calls this before it writes.
+    """Check a commit and return it with cleaned records; every store calls this before it writes.
 
     Raises:
         InputError: a value is invalid, or belongs to another stream.
     """
     checked_moment(commit.at, "at")
     if commit.fence and not commit.fence.work:
-        raise InputError("a fence names work that must still be its owner's, and this one names none")
+        raise InputError("a fence must name the work that its owner must still hold; this one names none")
     if commit.unique and not commit.entries:
-        raise InputError(f"{commit.unique!r} is taken by an event, and this commit has none")
+        raise InputError(f"the unique name {commit.unique!r} needs an event that uses it, and this commit has no event")
     for revision in commit.revisions:
         checked_importance(revision.importance)
         if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
             raise InputError(f"only forgotten, valid_until and superseded_by can be emptied, not {sorted(odd)}")
         if revision.level is not None:
-            check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # a recall may raise it above that of a new record
+            check_whole(
+                revision.level, "level", -1, MAX_LEVEL + 1
+            )  # recall may raise a record one level above MAX_LEVEL
         _check_times(revision, accessed=0.0, forgotten=0.0, valid_until=EARLIEST)
         check_vector(revision.vector)
     entries = tuple(_checked_entry(entry, commit.mind) for entry in commit.entries)

@@ -1,8 +1,8 @@
-"""Vectors of a stream's records, each with half of its neighbours', and the search among them.
+"""Vectors of a stream's records, each with half of the vectors of its neighbours added, and the search among them.
 
-They are stored as the upper half of a float32, which a processor reads ten times faster than a float16 (a cosine
-differs
-by about 0.0001). A search first compares one bit per number (the sign about the mean), then scores the nearest fully.
+Each number is stored as the upper half of a float32, which a processor reads ten times faster than a float16 (a cosine
+differs by about 0.0001). A search first compares one bit per dimension (whether the number is above the mean), and then
+computes the cosines of the most similar vectors.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from mindstream.text.lexical import GrowingArray
 Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
 OPEN_EPISODES = 100
-"""Number of episodes whose last vectors are kept unchanged."""
+"""Maximum number of episodes whose last vector is kept without its neighbours' part, for the next record."""
 BYTE_OF_WORDS = 4
-"""Maximum number of 64-bit words for which a byte can count differing signs (all of them never differ)."""
+"""Maximum number of 64-bit words per vector for which the count of differing signs fits into a byte."""
 SAMPLE = 1 << 16
-"""Number of records above which a sample of at least half as many determines the distance of near ones."""
+"""Number of records above which the distance limit is computed from a sample; it has at least half this number."""
 BLOCK = 16_384
-"""Number of records compared by their bits at once: the data stays in the processor's cache."""
+"""Number of records whose bits are compared at once, so that the data stays in the processor's cache."""
 PORTION = 4_096
-"""Number of vectors measured at once."""
+"""Number of vectors whose lengths and signs are computed in one step."""
 COMPARED = 256
-"""Number of vectors compared fully at once: the data stays in the processor's cache."""
+"""Number of vectors whose cosines are computed at once, so that the data stays in the processor's cache."""
 EXACT_MEAN_UP_TO = 8_192
-"""Maximum number of vectors whose mean is recomputed when some are removed."""
+"""Maximum number of vectors for which the mean is recomputed when some are removed; otherwise it is updated."""
 EXACT_UP_TO = 2_000
-"""Maximum number of records that are all scored exactly; of more, only the nearest by their bits."""
+"""Maximum number of records whose cosines are all computed; of more, only those with the most similar bits."""
 
 
 class Vectors:
-    """One vector per record; a record without one never matches."""
+    """One vector per record; the search does not find a record without a vector."""
 
     def __init__(self, width: int, without: Sequence[int] = ()) -> None:
-        """Begin with records without a vector; for each the position of its predecessor in the episode, or -1."""
+        """Start with records that have no vector; for each, the row of its predecessor in the episode, or -1."""
         self.width = width
         self._words = (width + 63) // 64
         self.sums = GrowingArray(np.uint16, width)
@@ -60,14 +60,15 @@ class Vectors:
         return len(self.sums)
 
     def reserve(self, count: int) -> None:
-        """Reserve space for `count` vectors in all."""
+        """Reserve space for a total of `count` vectors."""
         self.sums.reserve(count)
         self.lengths.reserve(count)
         for column in self.bits:
             column.reserve(count)
 
     def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
-        """Add a record's unit vector; it and its predecessor in the episode (-1: none) get half of each other."""
+        """Add a record's unit vector. The vector and its predecessor in the episode (-1: none) each get half of the
+        other."""
         own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
         at = len(self.sums)
         self.sums.append(halve(own))
@@ -76,7 +77,7 @@ class Vectors:
             column.append(0)
         if before >= 0:
             neighbour = self._alone.pop(before, None)
-            if neighbour is None:  # long ago: approximated by its sum with its own neighbour
+            if neighbour is None:  # no longer kept: approximate it by the sum that contains its own neighbour's part
                 row = restore(self.sums.values[before])
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)
@@ -85,7 +86,7 @@ class Vectors:
         self._changed.append(at)
 
     def give(self, at: int, vector: NDArray[np.float16], neighbours: Sequence[int]) -> None:
-        """Set the vector of a record that was added without one; its neighbours get half of it."""
+        """Set the vector of a record that was added without one; half of it is added to its neighbours."""
         own = vector.astype(np.float32)
         self._add(at, own)
         for neighbour in neighbours:
@@ -94,7 +95,7 @@ class Vectors:
             self._keep(at, own)
 
     def _keep(self, at: int, own: Floats) -> None:
-        """Keep a record's own vector for its successor."""
+        """Keep a record's own vector for the next record of the episode."""
         self._alone[at] = own
         if len(self._alone) > OPEN_EPISODES:
             del self._alone[next(iter(self._alone))]
@@ -138,22 +139,22 @@ class Vectors:
         return fresh
 
     def held_still(self) -> Live:
-        """Return the sums as they are now, to be written while vectors are added; `let_go` ends it."""
+        """Return the current sums, which can be written to a file while vectors are added; call `let_go` afterwards."""
         self._settle()
         self._before = {}
         return Live(self.sums.values, self._before)
 
     def let_go(self) -> None:
-        """End `held_still`."""
+        """End `held_still`: changed rows are no longer copied."""
         self._before = None
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the state other than growing arrays."""
+        """Return all state except the growing arrays."""
         alone = np.array(list(self._alone.values()), np.float32).reshape(len(self._alone), self.width)
         return {"mean": self.mean.copy(), "alone_at": np.array(list(self._alone), np.int64), "alone": alone}
 
     def adopt(self, state: Mapping[str, NDArray[Any]], seen: int) -> None:
-        """Begin with an earlier state."""
+        """Start with an earlier state."""
         self.mean, self.seen, self._changed = state["mean"].copy(), seen, []
         self._alone = dict(zip(state["alone_at"].tolist(), state["alone"].copy(), strict=True))
 
@@ -166,14 +167,13 @@ class Vectors:
 
     @property
     def is_far_behind(self) -> bool:
-        """Whether there are more new vectors than should be measured at once."""
+        """Whether more new vectors wait to be processed than fit into one step."""
         return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self.seen)
 
     def settling(self) -> Iterator[None]:
-        """Measure new vectors, one portion per step; recompute the mean each time the stream has grown by about an
-        eighth.
+        """Process new vectors, one portion per step; vectors may be added between two steps.
 
-        Vectors may be added between two steps.
+        The mean is recomputed each time the stream has grown by about an eighth.
         """
         if (count := measured(len(self))) > self.seen:
             total = np.zeros(self.width, np.float32)
@@ -192,13 +192,13 @@ class Vectors:
             yield
 
     def _settle(self) -> None:
-        if self.behind:  # the index cache does it, in portions
+        if self.behind:  # the index cache calls `settling` in portions
             return
         for _ in self.settling():
             pass
 
     def _units(self, rows: NDArray[np.int64]) -> Floats:
-        """Measure vectors and return them with the length 1."""
+        """Compute the lengths of vectors, and return the vectors with length 1."""
         sums = restore(self.sums.values[rows])
         self.lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
         units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
@@ -207,27 +207,28 @@ class Vectors:
     def near(
         self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], Floats]:
-        """Return positions and their cosines with a unit vector, minus the average.
+        """Return rows and the cosines of their vectors with a unit vector, minus the average cosine.
 
-        These are the nearest of `among`, and those of `also` that are in it.
+        The rows are those of `among` with the most similar vectors, and those of `also` that are in `among`.
         """
         self._settle()
         rows = self._candidates(query, among, also)
         return rows, self.nearer(query, rows)
 
     def nearer(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
-        """Return the cosines of positions with a unit vector, minus the average; 0 without a vector."""
+        """Return the cosines of rows with a unit vector, minus the average cosine; 0 for a row without a vector."""
         nearer = self.cosines(query, rows) - np.float32(self.mean @ query)
         return np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
     def nearest(self, query: Floats, among: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:
-        """Return the positions that are nearest to a unit vector (all, where there are few), and their cosines."""
+        """Return the rows of `among` with the vectors most similar to a unit vector (all rows if there are few), and
+        their cosines."""
         self._settle()
         rows = self._candidates(query, among, np.empty(0, np.int64))
         return rows, self.cosines(query, rows)
 
     def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
-        """Return the cosines of these positions with a unit vector."""
+        """Return the cosines of these rows with a unit vector."""
         self._settle()
         found, sums = np.empty(len(rows), np.float32), self.sums.values
         at_once = min(COMPARED, len(rows))
@@ -235,21 +236,21 @@ class Vectors:
         for start in range(0, len(rows), COMPARED):
             some = rows[start : start + COMPARED]
             count = len(some)
-            np.take(sums, some, axis=0, out=halves[:count], mode="clip")  # "raise" would copy
+            np.take(sums, some, axis=0, out=halves[:count], mode="clip")  # the mode "raise" would copy
             np.left_shift(halves[:count], 16, out=numbers[:count], dtype=np.uint32)
-            # Not "@": its threads wait for one another where the machine is busy.
+            # Not "@": it uses threads that wait for one another if the machine is busy.
             np.vecdot(numbers[:count].view(np.float32), query, out=found[start : start + count])
         found /= np.maximum(self.lengths.values[rows], np.float32(1e-6))
         return found
 
     def units(self, rows: NDArray[np.int64]) -> Floats:
-        """Return the vectors of these positions, of length 1, or 0 where there is none."""
+        """Return the vectors of these rows with length 1; all zeros for a row without a vector."""
         self._settle()
         lengths = np.maximum(self.lengths.values[rows], np.float32(1e-6))
         return np.divide(restore(self.sums.values[rows]), lengths[:, None], dtype=np.float32)
 
     def centre_on(self, rows: NDArray[np.int64]) -> None:
-        """Use the mean of these positions, an even sample, as that of all."""
+        """Use the mean of these rows, an even sample, as the mean of all vectors."""
         units = self.units(rows)
         self.mean = units.sum(0) / np.float32(max(1, int(np.count_nonzero(self.lengths.values[rows]))))
 
@@ -262,7 +263,8 @@ class Vectors:
         return np.flatnonzero(chosen & among)
 
     def nearest_by_bits(self, query: Floats, among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
-        """Return about n positions: those with most signs equal to a unit vector's."""
+        """Return about n rows of `among`: those whose vectors have the same signs as a unit vector in most
+        dimensions."""
         self._settle()
         signs = signs_of(query - self.mean)
         byte = self._words <= BYTE_OF_WORDS
@@ -277,7 +279,7 @@ class Vectors:
             apart[~among] = far
         step = 1 + len(apart) // SAMPLE
         sample, wanted = apart[::step].copy(), -(-n // step)
-        low, high = 0, far - 1  # binary search: the smallest distance that enough have
+        low, high = 0, far - 1  # binary search for the smallest distance within which there are enough vectors
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if np.count_nonzero(sample <= middle) >= wanted else (middle + 1, high)
@@ -285,7 +287,7 @@ class Vectors:
 
 
 def signs_of(centred: Floats) -> NDArray[np.uint64]:
-    """Return a bit for each positive number, packed into 64-bit words."""
+    """Return one bit per number, set if the number is positive, packed into 64-bit words."""
     packed = np.packbits(centred > 0, axis=-1)
     padded = np.zeros((*packed.shape[:-1], (centred.shape[-1] + 63) // 64 * 8), np.uint8)
     padded[..., : packed.shape[-1]] = packed
@@ -293,9 +295,9 @@ def signs_of(centred: Floats) -> NDArray[np.uint64]:
 
 
 def measured(count: int) -> int:
-    """Return the number of vectors whose mean is used: the first ones, in steps of at most an eighth.
+    """Return from how many vectors, the first ones, the mean is computed: it grows in steps of at most an eighth.
 
-    So it does not depend on whether they were added one by one or loaded at once.
+    So the mean does not depend on whether vectors were added one by one or loaded at once.
     """
     step = 1 << max(0, count.bit_length() - 4)
     return count // step * step
@@ -306,12 +308,12 @@ def _portions(count: int) -> list[NDArray[np.int64]]:
 
 
 def halve(numbers: Floats) -> NDArray[np.uint16]:
-    """Round to the upper half of a float32."""
+    """Round numbers to the upper half of a float32."""
     return ((numbers.astype(np.float32).view(np.uint32) + np.uint32(0x8000)) >> 16).astype(np.uint16)
 
 
 def restore(halves: NDArray[np.uint16]) -> Floats:
-    """Return the numbers of `halve`."""
+    """Return the float32 numbers that `halve` has rounded."""
     numbers = halves.astype(np.uint32)
     numbers <<= 16
     return numbers.view(np.float32)

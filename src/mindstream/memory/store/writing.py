@@ -1,4 +1,4 @@
-"""Writes a commit, in SQL that SQLite and PostgreSQL both read."""
+"""Write a commit, in SQL that both SQLite and PostgreSQL accept."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from mindstream.memory.store.store import Commit, Entry, Revision
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
-"""Condition, with a moment as its value: the record is current then (as in memory/recall/filters) and not archived."""
+"""SQL condition, with a moment as its value: the record is valid then (as in memory/recall/filters) and not
+archived."""
 
 
 def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda _: None) -> list[Logged]:
-    """Write a commit; call `told` with the number of the last erasure if the commit asks for erasures."""
+    """Write a commit; if it contains `since` or `words_read`, call `told` with the number of the last erasure."""
     if (upto := erasures.check(connection, commit.mind, commit.since, commit.words_read)) is not None:
         told(upto)
     if commit.entries:
@@ -43,7 +44,7 @@ def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda 
             continue
         written = connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
         if written.rowcount != len(entry.records):
-            raise Conflict("a record with that id, or that version of the slot, is there already")
+            raise Conflict("a record with the same id, or the same version of the slot, exists already: read again")
         for record in entry.records:
             if record.slot is not None:
                 _supersede(connection, record, changed)
@@ -69,7 +70,7 @@ def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda 
 
 
 def _supersede(connection: Sql, new: Record, changed: int) -> None:
-    """End the version of a slot before a new one."""
+    """End the validity of the version of a slot before the new one."""
     before = (new.stream, new.slot, (new.version or 0) - 1, new.created)
     connection.execute(
         "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
@@ -79,7 +80,7 @@ def _supersede(connection: Sql, new: Record, changed: int) -> None:
 
 
 def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
-    """Raise Conflict if a record has the same words as a current one that this commit does not end."""
+    """Raise Conflict if a record has the same words as a current record that this commit does not end."""
     ending = {
         revision.id
         for revision in commit.revisions
@@ -94,7 +95,7 @@ def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
                 )
                 if not {row[0] for row in same} - ending:
                     continue
-                raise Conflict(f"a {record.kind} that says {record.text[:80]!r} is there already")
+                raise Conflict(f"a current {record.kind} with the text {record.text[:80]!r} exists already")
 
 
 def _revise(connection: Sql, commit: Commit, revision: Revision, changed: int) -> None:
@@ -119,15 +120,17 @@ def _revise(connection: Sql, commit: Commit, revision: Revision, changed: int) -
 
 
 def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) -> bool:
-    """Return whether a row with damaged values is read as it was before."""
+    """Return whether a record has this strength when its damaged values are read, so that only the raw values
+    differ."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
     return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
 
 
 def next_change(connection: Sql) -> int:
-    """Return the number of a commit that touches records; unique in a transaction, because readers ask "after" it."""
+    """Return the number of a commit that changes records. Writers are serialised by it: no smaller one commits
+    later."""
     row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
-    if row is None:  # lost: count on from the highest that is there
+    if row is None:  # the counter is lost: continue after the highest number in the tables
         row = connection.execute(
             "INSERT INTO counters (name, value) SELECT 'changed', 1 + coalesce(max(changed), 0)"
             " FROM (SELECT changed FROM records UNION ALL SELECT changed FROM erased) AS found RETURNING value"

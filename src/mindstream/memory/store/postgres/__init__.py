@@ -1,1 +1,1 @@
-"""The store in a PostgreSQL database: the same tables and rows, for whoever has a server (`mindstream[postgres]`)."""
+"""The store in a PostgreSQL database: the same tables and rows, for use with a server (`mindstream[postgres]`)."""

@@ -1,4 +1,4 @@
-"""A PostgreSQL database as a tenant's store uses it: reads, writes, notifications, snapshots."""
+"""A PostgreSQL database as the store of a tenant uses it: reads, writes, notifications, snapshots."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from mindstream.memory.store.tenant import EVERYONE
 
 T = TypeVar("T")
 STALE_S = 60
-"""Seconds after which the server ends an idle transaction: the process that began it has died."""
+"""Time, in seconds, after which the server ends an idle transaction, because the process that began it has died."""
 OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 AT_ONCE = b""
 _clocks: dict[str, SharedClock] = {}
 
 
 def clock_of(url: str) -> SharedClock:
-    """Return this process's estimate of the time of a database's server, shared by all stores of the database."""
+    """Return the clock that all stores of a database in this process share, an estimate of the server's time."""
     return _clocks.setdefault(str(Location.of(url)), SharedClock())
 
 
 @dataclass
 class _Shared:
-    """The connections of a process to one database, for reading and for writing; `users`: open stores."""
+    """The connections of a process to one database, for reading and for writing; `users`: number of open stores."""
 
     reading: ConnectionPool
     writing: ConnectionPool
@@ -64,10 +64,10 @@ _sharing = threading.Lock()
 
 
 def _join(url: str, migrations: Sequence[Migration], clock: SharedClock) -> _Shared:
-    """Share in a process's connections to a database; the first user checks and migrates it.
+    """Use a process's shared connections to a database; the first user checks the database and migrates its tables.
 
     Raises:
-        StorageError: it is unsuitable, or cannot be reached.
+        StorageError: the database is unsuitable or cannot be reached.
     """
     with _sharing:
         found = _shared.get(url)
@@ -83,7 +83,7 @@ def _join(url: str, migrations: Sequence[Migration], clock: SharedClock) -> _Sha
 
 
 def _leave(url: str) -> None:
-    """End a user's share in the connections; the last one closes them."""
+    """Stop using the shared connections; when the last user leaves, they are closed."""
     with _sharing:
         found = _shared[url]
         found.users -= 1
@@ -105,7 +105,7 @@ class PostgresDatabase:
     """An open database, as a tenant sees it.
 
     Raises (from every method):
-        StorageError: the server cannot be reached, refuses, or has no room; the message says which.
+        StorageError: the server cannot be reached, rejects the request, or has no space; the message says which.
     """
 
     def __init__(self, url: str, tenant: str, migrations: Sequence[Migration]) -> None:
@@ -123,10 +123,10 @@ class PostgresDatabase:
             raise StorageError(f"{self.shown} is closed")
 
     async def write(self, change: Callable[[Rows], T], about: Sequence[str] = ()) -> T:
-        """Run `change` in a transaction and return its result once it is durable; it may run more than once.
+        """Run `change` in a transaction and return its result once it is durable; `change` may run more than once.
 
         Args:
-            about: the streams that it concerns; their subscribers are notified.
+            about: the affected streams; their subscribers are notified.
         """
         self._require_open()
         notified = [self._digest(each) for each in ("", *about) if each != OPEN] if about else []
@@ -134,19 +134,20 @@ class PostgresDatabase:
         return await self._writer.write(change, notified)
 
     async def read(self, look: Callable[[Rows], T], *, once: bool = False) -> T:
-        """Run `look` on the committed data as of one moment and return its result.
+        """Run `look` on the committed data of one moment and return its result; `look` may run more than once.
 
         Args:
-            once: `look` executes a single statement.
+            once: `look` executes a single statement, so no transaction is needed.
         """
         return await asyncio.to_thread(self.run, look, AT_ONCE if once else OF_ONE_MOMENT)
 
     async def glance(self, look: Callable[[Rows], T]) -> T:
-        """Run `look`, which reads a few rows by an index; each statement reads the data committed then."""
+        """Run `look`, which reads a few rows by an index; each of its statements sees what is committed when it
+        runs."""
         return await asyncio.to_thread(self.run, look, AT_ONCE)
 
     def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT, within_s: float = WAIT_S) -> T:
-        """Read in the caller's thread; if the server goes away, try again for this many seconds."""
+        """Read in the caller's thread; if the server becomes unreachable, retry for `within_s` seconds."""
 
         def read() -> T:
             with self.lent() as connection:
@@ -155,13 +156,13 @@ class PostgresDatabase:
                     return look(rows)
                 connection.execute(first)
                 found = look(rows)
-                connection.commit()  # a rollback would discard prepared statements; after an error the pool rolls back
+                connection.commit()  # a rollback would discard prepared statements; after an error, the pool rolls back
                 return found
 
         return self._outlasting(read, within_s)
 
     def _outlasting(self, do: Callable[[], T], within_s: float = WAIT_S) -> T:
-        """Call `do`; if the server goes away, call it again for this many seconds."""
+        """Call `do`; if the server becomes unreachable, call it again for up to `within_s` seconds."""
         clock = SystemClock()
         begun = clock.elapsed()
         for attempt in itertools.count():
@@ -176,33 +177,34 @@ class PostgresDatabase:
         raise AssertionError("unreachable")
 
     def change(self, change: Callable[[Rows], T]) -> T:
-        """Run `change` in the caller's thread in a transaction that does not wait for the tenant's commits.
+        """Run `change` in the caller's thread, in a transaction that does not wait for other commits of the tenant.
 
-        No subscriber is notified. If the connection breaks during the commit, StorageError is raised in any case.
+        No subscriber is notified. If the connection breaks during the commit, StorageError is raised even if it
+        succeeded.
         """
         with explain_errors(self.shown), self._lent.writing.lend(self._tenant) as connection, connection.transaction():
             return change(Rows(connection))
 
     def subscribed(self, stream: str | None, notified: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `notified`, from another thread, after each commit to a stream; None: to any stream of the tenant.
+        """Call `notified`, from another thread, after each commit to a stream (None: to any stream of the tenant).
 
-        A store of all tenants is notified of work that any process may claim.
+        In a store of all tenants, None means: after commits with work that any process may claim.
         """
         return listening_to(self._url).subscribed(self._digest(stream or ""), notified)
 
     def _digest(self, stream: str) -> str:
-        return digest_of("" if stream == ERASURES else self._tenant, stream)  # all tenants learn of erasures
+        return digest_of("" if stream == ERASURES else self._tenant, stream)  # erasures are announced to all tenants
 
     @contextlib.contextmanager
     def lent(self, *, beyond: bool = False) -> Iterator[Connection]:
-        """Lend a connection for reading; `beyond`: for a long time (see ConnectionPool.lend)."""
+        """Lend a connection for reading; `beyond`: for a long time, not counted (see ConnectionPool.lend)."""
         self._require_open()
         with explain_errors(self.shown), self._lent.reading.lend(self._tenant, beyond=beyond) as connection:
             yield connection
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
-        """Open a connection on which the database does not change until the block ends."""
+        """Open a connection that sees the data of one moment until the block ends."""
 
         def begin(held: ExitStack) -> Rows:
             with ExitStack() as lent:
@@ -218,7 +220,7 @@ class PostgresDatabase:
             await asyncio.shield(asyncio.to_thread(snapshot.close))
 
     async def vacuum(self, tables: str, *, full: bool) -> None:
-        """Free the room of deleted rows; `full`: rewrite the tables, without a byte of those rows."""
+        """Free the space of deleted rows; `full`: rewrite the tables, so that no byte of deleted rows remains."""
 
         def run() -> None:
             with self.lent() as connection:

@@ -1,8 +1,8 @@
-"""Copies a data folder's file into a PostgreSQL database, or back, with counts and checksums on both sides.
+"""Copy a data folder's file into a PostgreSQL database, or back, with counts and checksums on both sides.
 
-The target is written in one transaction: an interrupted copy leaves nothing and is started again. Rows keep their
-numbers, so that readers can continue "after" one. Files next to a folder's database (typed history, results of
-operations) are not copied.
+The target is written in one transaction: an interrupted copy leaves nothing behind and can be started again. Rows keep
+their numbers, so that readers can continue after a number that they have stored. Files next to a folder's database (the
+terminal's input history, results of operations) are not copied.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COPIED = {
     "audit": "number, at, did, door, who, tenant, about, counts",
     "retention": "tenant, kinds, after_s, owner, lease, applied",
 }
-"""The tables with all their columns; first the stream, if rows belong to a stream."""
+"""The tables with all their columns. If rows belong to a stream, the first column is its key."""
 OF_A_TENANT = ("log", "records", "checkpoints", "uniques", "streams")
 OF_NO_STREAM = ("streams", *tables.ACCOUNTS)
 NUMBERED = {"log": "seq", "records": "number", "work": "id", "erasures": "number", "audit": "number"}
@@ -51,7 +51,7 @@ ISOLATED = (*tables.TABLES, *tables.ACCOUNTS)
 
 
 class Copied(NamedTuple):
-    """The number of a table's rows and a checksum of their content, which does not depend on their order."""
+    """The number of a table's rows, and a checksum of their content that does not depend on their order."""
 
     table: str
     rows: int
@@ -59,32 +59,32 @@ class Copied(NamedTuple):
 
 
 def copy(source: Location, target: Location) -> list[Copied]:
-    """Copy everything from a folder into a database or back, of all tenants; return counts and checksums.
+    """Copy the data of all tenants from a folder into a database or back; return counts and checksums by table.
 
     Raises:
-        InputError: neither of them is a database, or both are; or the target is not empty.
-        StorageError: one of them cannot be used, or the copy differs from the source.
+        InputError: neither location is a database, or both are; or the target is not empty.
+        StorageError: one of the locations cannot be used, or the copy differs from the source.
     """
     if (source.folder is None) == (target.folder is None):
-        raise InputError("one of the two has to be a folder, and the other postgresql://user@host:port/db")
+        raise InputError("one location must be a folder, and the other a database: postgresql://user@host:port/db")
     with _reading(source) as old, _writing(target) as new:
         for table in COPIED:
             if _number(new, f"SELECT count(*) FROM {table}"):
-                raise InputError(f"{target} is not empty (table {table}): name an empty one")
+                raise InputError(f"the target {target} already contains data (table {table}): name an empty one")
         read = [_copy_table(old, new, table) for table in COPIED]
         _set_counters(old, new)
         written = [_summed(new, table) for table in COPIED]
         if written != read:
             odd = ", ".join(one.table for one, other in zip(read, written, strict=True) if one != other)
-            raise StorageError(f"the copy differs from the source ({odd}); nothing of it is kept")
+            raise StorageError(f"the copy differs from the source (tables: {odd}); nothing was written to the target")
     return read
 
 
 def copy_part(source: Location, folder: Path) -> None:
-    """Copy the log and records of one tenant of a database, as they are now, into a folder.
+    """Copy the current log and records of one tenant of a database into a folder.
 
     Raises:
-        StorageError: one of them cannot be used.
+        StorageError: the database or the folder cannot be used.
     """
     with (
         explain_errors(str(source)),
@@ -115,7 +115,7 @@ def _copy_table(old: Source, new: Source, table: str) -> Copied:
 
 
 def _each_portion(side: Source, table: str, put: Callable[[list[Any]], None]) -> Copied:
-    """Read a table in portions, pass each to `put`, and return count and checksum."""
+    """Read a table in portions, pass each portion to `put`, and return count and checksum."""
     count, total, sql = 0, 0, f"SELECT {COPIED[table]} FROM {table}"
     with contextlib.closing(side.connection.cursor(name="copied") if isinstance(side, Rows) else side.cursor()) as held:
         held.execute(sql)
@@ -130,7 +130,7 @@ def _summed(side: Source, table: str) -> Copied:
 
 
 def _sum_of(row: Sequence[Any]) -> int:
-    """Return a checksum of a row that does not depend on how a database represents numbers and booleans."""
+    """Return a checksum of a row that is the same for both databases' types of numbers and booleans."""
     plain = [float(each) if isinstance(each, int | float) and abs(each) < 2**53 else each for each in row]
     return zlib.crc32(repr(plain).encode("utf-8", "surrogatepass"))
 
@@ -141,7 +141,8 @@ def _number(side: Source, sql: str) -> int:
 
 
 def _set_counters(old: Source, new: Source) -> None:
-    """Continue numbers in the target: of changes for each tenant, and of rows, even if the last ones were erased."""
+    """Let the target continue the numbers of the source: of changes for each tenant, and of rows, including erased
+    ones."""
     changed = _number(old, "SELECT max(value) FROM counters WHERE name = 'changed'")
     last = _number(
         old,
@@ -166,16 +167,18 @@ def _set_counters(old: Source, new: Source) -> None:
 
 @contextlib.contextmanager
 def _reading(place: Location) -> Iterator[Source]:
-    """Read a place as of one moment."""
+    """Open a location for reading, as of one moment."""
     if (folder := place.folder) is None:
         with _all_tenants(place) as rows:
             yield rows
             rows.connection.rollback()
         return
     if not (folder / FILE).exists():
-        raise InputError(f"there is no {FILE} in {folder}")
+        raise InputError(f"the folder {folder} contains no {FILE}: name a data folder")
     if any(folder.glob(INTENTS)):
-        raise StorageError(f"an erasure was interrupted in {folder}: open that user once, which finishes it, then copy")
+        raise StorageError(
+            f"an erasure was interrupted in {folder}: open the memory of that user once to finish it, then copy again"
+        )
     with _file(folder, "BEGIN") as connection:
         yield connection
         connection.execute("ROLLBACK")
@@ -183,7 +186,7 @@ def _reading(place: Location) -> Iterator[Source]:
 
 @contextlib.contextmanager
 def _writing(place: Location) -> Iterator[Source]:
-    """Write into a place in one transaction."""
+    """Open a location for writing, in one transaction."""
     if (folder := place.folder) is None:
         with _all_tenants(place) as rows:
             yield rows
@@ -210,7 +213,7 @@ def _file(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def _all_tenants(place: Location) -> Iterator[Rows]:
-    """Show the owner all tenants' rows in one transaction, which blocks all other readers and writers."""
+    """Open a transaction in which the owner of the tables sees the rows of all tenants; others wait until it ends."""
     with (
         explain_errors(str(place)),
         contextlib.closing(open_database_of(place.url, "", tables.MIGRATIONS)) as connection,

@@ -1,11 +1,11 @@
 """The index of words and vectors in PostgreSQL: reading it, and filling it in the background.
 
-Words: segments (word_index/segments). PostgreSQL's own word indexes do not serve: under row-level security `&&` and
-`@@` never use one, as they are not leakproof. Vectors: pgvector's halfvec, if the server has it, in a table of their
-own; in `records` each touch would rewrite the graph.
-
-A change to a record that is being indexed deletes the segment's row (tables.unindex); the segment is then discarded.
-Its vectors are written one portion per transaction: an interrupted filling continues after the last one.
+Words are in segments (word_index/segments). PostgreSQL's own word indexes are not usable: under row-level security the
+operators `&&` and `@@` do not use an index, because they are not leakproof. Vectors use pgvector's halfvec, if the
+server has it, in a separate table: in the table `records`, each change of a record's strength would rewrite the graph
+(the vector index). A change to a record that is being indexed deletes the row of the new segment (tables.unindex),
+which is then discarded. Vectors are written in one transaction per portion: an interrupted filling continues after the
+last portion.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from mindstream.memory.store.word_index.segments import (
 )
 
 PORTION = 500
-"""Number of vectors written per transaction: a second, if the graph is large."""
-BUSY = 0x73656172  # "sear": the first key of the lock of the process that fills a stream's index
+"""Number of vectors written per transaction, which takes a second if the graph is large."""
+BUSY = 0x73656172  # "sear": first key of the advisory lock of the process that fills a stream's index
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND ready ORDER BY last"
 BETWEEN = "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
 MAKING = "DELETE FROM segments WHERE stream = ? AND NOT ready"
 BEGUN = "SELECT 1 FROM counters WHERE name = 'changed' FOR SHARE"
-"""Waits for current writers, which have not seen the row of the new segment."""
+"""Waits for transactions that are in progress: they do not see the row of the new segment yet."""
 EXTENSION = (
     "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
 )
@@ -68,18 +68,19 @@ ALL_COMPARED = (
     f" AND kind = ANY(%s)) SELECT number FROM own {BY_NEARNESS} LIMIT %s"
 )
 DEARER = 10
-"""Cost of a vector met in the graph, of any stream, relative to one that is compared in a row."""
+"""Cost of a vector that the search in the graph visits (of any stream), relative to a vector compared in sequence."""
 ALL = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'nearness'::regclass"
 
 
 class PostgresIndexReader:
-    """Reads the index in a transaction."""
+    """Reads the index within a transaction."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     def _binary(self, sql: str, *values: Any) -> Cursor:
-        """Run a statement with the driver's placeholders; return rows in binary form: arrays and bytes as they are."""
+        """Run a statement with the driver's placeholders (%s), by a cursor that returns numbers and bytes in binary
+        form."""
         return self._rows.connection.cursor(binary=True).execute(sql.encode(), values)
 
     def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
@@ -112,10 +113,10 @@ class PostgresIndexReader:
         n: int,
         kinds: Sequence[Kind],
     ) -> Numbers:
-        """Return the numbers of the records nearest to a vector; none if the server has no pgvector.
+        """Return the numbers of the records with the most similar vectors; none if the server has no pgvector.
 
-        If the graph would meet too many vectors of other streams, each of the stream's `count` vectors is compared.
-        The planner cannot decide this: it gathers no statistics of names (tables.WORDS).
+        If the search in the graph would visit too many vectors of other streams, each of the stream's `count` vectors
+        is compared. The planner cannot decide this, because it collects no statistics of names (tables.WORDS).
         """
         row = self._rows.execute(f"{EXTENSION} AND EXISTS (SELECT 1 FROM nearness)").fetchone()
         if row is None:
@@ -136,7 +137,7 @@ class PostgresIndexReader:
 
 
 class Indexing:
-    """Fills the index of a stream in the caller's thread; only one process does so at a time."""
+    """Fills the index of a stream in the caller's thread; only one process at a time does so."""
 
     def __init__(self, database: PostgresDatabase, stream: StreamKey) -> None:
         self._database = database
@@ -146,7 +147,8 @@ class Indexing:
         self._connection: Connection | None = None
 
     def run(self) -> None:
-        """Index all records outside of segments, except fewer than SMALLEST; short streams have no index."""
+        """Index all records that are in no segment, unless fewer than SMALLEST are left; short streams have no
+        index."""
         with contextlib.suppress(BrokenOff), self._database.lent(beyond=True) as connection:
             sql = "SELECT pg_try_advisory_lock(?, hashtext(?))"
             if Rows(connection).execute(sql, (BUSY, self._stream)).fetchone() == (True,):
@@ -157,7 +159,7 @@ class Indexing:
                     self._leave(connection)
 
     def break_off(self) -> None:
-        """Make `run` end soon and cancel its statement in the server. Call it repeatedly until `run` has ended."""
+        """Make `run` end soon and cancel its statement in the server. Call this repeatedly until `run` has ended."""
         self._broken.set()
         with self._asking, contextlib.suppress(psycopg.Error):
             if self._connection is not None:
@@ -165,7 +167,7 @@ class Indexing:
 
     def _leave(self, connection: Connection) -> None:
         """Delete unfinished segments and release the lock."""
-        with self._asking:  # from here on no statement is cancelled
+        with self._asking:  # `break_off` cancels no statement from here on
             self._connection = None
         try:
             if not connection.closed:
@@ -184,7 +186,7 @@ class Indexing:
     def _fill(self, connection: Connection) -> None:
         self._heed()
         rows = Rows(connection)
-        rows.execute(MAKING, (self._stream,))  # of a process that died
+        rows.execute(MAKING, (self._stream,))  # delete segments that a process left unfinished when it died
         if not is_long(rows, self._stream):
             return
         vectors = _with_vectors(connection)
@@ -194,7 +196,7 @@ class Indexing:
 
         while inside := next_gap(self._segments(rows), between, LARGEST):
             self._make(connection, inside[0], inside[-1], vectors, ())
-            if vectors:  # from the first segment on: otherwise the whole graph would be built in one piece
+            if vectors:  # after each segment, from the first on: otherwise the whole graph would be built at once
                 _index_vectors(connection, vectors)
             while several := to_join(self._segments(rows)):
                 ids = [each.id for each in several]
@@ -206,7 +208,8 @@ class Indexing:
         return [Segment(*row) for row in rows.execute(SEGMENTS, (self._stream,))]
 
     def _make(self, connection: Connection, first: int, last: int, schema: str, old: Sequence[int]) -> bool:
-        """Build a segment in place of old ones; return whether it was kept: not, if one of its records was changed."""
+        """Build a segment in place of old ones; return whether it was kept: it is not if one of its records was
+        changed."""
         rows = Rows(connection)
         row = rows.execute(
             "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind, episode, sizes, said, asks)"
@@ -242,7 +245,8 @@ class Indexing:
     ) -> bool:
         """Write missing vectors, one portion per transaction; return whether the segment is still valid.
 
-        A concurrent change locks the segment's row first and then deletes the vectors that it sees.
+        If a record is changed at the same time, that transaction first locks the segment's row and then deletes the
+        vectors.
         """
         rows = Rows(connection)
         sql = "SELECT number FROM nearness WHERE number = ANY(?)"
@@ -273,7 +277,8 @@ class Indexing:
 def _write_postings(
     rows: Rows, segment: int, found: Sequence[tuple[int, Record]], heed: Callable[[], None]
 ) -> tuple[Any, ...]:
-    """Write the postings of a segment's records; return its columns `words` to `asks`. `heed` may raise."""
+    """Write the postings of a segment's records; return the values of its columns `words` to `asks`. `heed` may
+    raise."""
     packed = pack(found, heed)
     rows.execute(
         "INSERT INTO postings (segment, term, count, packed)"
@@ -290,13 +295,13 @@ def _write_postings(
 
 
 def _with_vectors(connection: Connection) -> str:
-    """Return the schema of pgvector and make sure that its column exists; "": the server has no pgvector."""
+    """Return the schema of pgvector, and create the column for vectors if it is missing; "": there is no pgvector."""
     row = connection.execute(EXTENSION.encode()).fetchone()
     if row is None:
         return ""
     if connection.execute(COLUMN.encode()).fetchone() is None:
         connection.execute(f'ALTER TABLE nearness ADD COLUMN IF NOT EXISTS near "{row[0]}".halfvec NOT NULL'.encode())
-        connection.execute(b"ALTER TABLE nearness ALTER COLUMN near SET STATISTICS 0")  # they would contain vectors
+        connection.execute(b"ALTER TABLE nearness ALTER COLUMN near SET STATISTICS 0")  # statistics would hold vectors
     return str(row[0])
 
 
@@ -306,7 +311,7 @@ def written(vector: Any) -> str:
 
 
 def _index_vectors(connection: Connection, schema: str) -> None:
-    """Make sure that each width of vectors has its graph: an index needs one width, and embedders differ in it."""
+    """Create the graph (the vector index) for each width of vectors: an index has one width, but embedders differ."""
     widths = (
         "WITH RECURSIVE w(width) AS (SELECT min(width) FROM nearness UNION ALL"
         " SELECT (SELECT min(width) FROM nearness WHERE width > w.width) FROM w WHERE w.width IS NOT NULL)"

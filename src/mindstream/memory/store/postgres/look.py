@@ -1,4 +1,4 @@
-"""Inspects a PostgreSQL database before it is opened or changed."""
+"""Inspect a PostgreSQL database before it is opened or changed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ class DatabaseLook:
     """Facts about a database.
 
     Attributes:
-        passes_walls: the role is SUPERUSER or BYPASSRLS, so tenants are not isolated.
-        schema: where the tables are, or would be created; "": nowhere.
+        passes_walls: the role is SUPERUSER or BYPASSRLS, so tenants would not be isolated.
+        schema: the schema in which the tables are or would be created; "": there is none.
+        may_create: the role may create tables in the schema.
         vector: the version of pgvector that is installed, or "".
-        vector_there: pgvector could be installed.
-        seen: number of migrations that the database has, of `known`; None: it has no tables yet.
-        sizes: bytes by table, with its indexes.
+        vector_there: pgvector is available on the server, so it could be installed.
+        seen: number of migrations that were applied, of `known`; None: the database has no tables yet.
+        sizes: size in bytes of each table with its indexes.
     """
 
     version: str
@@ -56,10 +57,10 @@ class DatabaseLook:
 
 
 def look_at(where: Location) -> DatabaseLook:
-    """Inspect a database; nothing is written.
+    """Inspect a database without writing.
 
     Raises:
-        StorageError: it cannot be reached, or refuses the role; the message says what to do.
+        StorageError: it cannot be reached, or rejects the role; the message says what to do.
     """
     with explain_errors(str(where)), contextlib.closing(connect_to(where.url)) as connection:
 

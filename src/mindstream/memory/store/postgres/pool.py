@@ -1,8 +1,8 @@
 """Connections to a PostgreSQL database: connect, check and migrate it, explain its errors, share a few connections.
 
-A process shares a few connections among the stores of all tenants. Row-level security shows a connection only the rows
-of the tenant that it is set to, so the pool sets the tenant before it lends a connection; it does not lend one that
-cannot be set. A transaction that is open when a connection comes back is rolled back.
+A process shares a few connections among the stores of all tenants. With row-level security, a connection sees only the
+rows of the tenant that it is set to. So the pool sets the tenant before it lends a connection, and does not lend one
+whose tenant could not be set. When a connection comes back, a transaction that is still open is rolled back.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 Cursor: TypeAlias = psycopg.Cursor[tuple[Any, ...]]
 Migration: TypeAlias = Callable[[Connection], None]
 MOST = 8
-"""Maximum number of connections lent at a time; each is a process of the server."""
+"""Maximum number of connections lent at a time; each occupies a process of the server."""
 WAIT_S, IDLE_S, REST_S = 30.0, 60.0, 0.1
-"""Seconds: maximum wait for a free connection, lifetime of an idle one, pause between attempts to reach a server."""
+"""In seconds: maximum wait for a free connection; lifetime of an idle one; pause between attempts to reach a server."""
 NO_TENANT, UNKNOWN = "\n", "\r"
 """Tenant of a new connection, and of one whose tenant could not be set; neither is a valid tenant name."""
 IDLE = psycopg.pq.TransactionStatus.IDLE
 LOCK = 0x6D696E64  # "mind"
 FULL = ("53100", "53200")
-"""SQLSTATE of a full disk and of exhausted memory."""
+"""SQLSTATE codes of a full disk and of exhausted memory."""
 TRANSIENT = ("08", "40", "57P", "25P03")
 """Classes of SQLSTATE after which a retry may help: connection exceptions, rolled back transactions (serialization,
 deadlock), a server that stops or starts, and a transaction that was idle for too long (the machine was suspended)."""
 REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "invalid ")
-"""Words of libpq, which gives no SQLSTATE, when the server is reachable and refuses the connection."""
+"""Texts in libpq's error messages, which have no SQLSTATE, if the server is reachable but rejects the connection."""
 
 
 def is_transient(error: psycopg.Error) -> bool:
@@ -49,22 +49,23 @@ def is_transient(error: psycopg.Error) -> bool:
 
 
 class ServerGone(StorageError):  # noqa: N818 (a state of the server)
-    """The server is unreachable or starting up: a retry may help."""
+    """The server is unreachable or is starting: a retry may help."""
 
 
 def explained(error: psycopg.Error, place: str) -> StorageError:
-    """Return the StorageError for an error of the driver; its message repeats no URL."""
+    """Return the StorageError for an error of the driver; its message does not contain the URL, which may have a
+    password."""
     text = f"{place}: {' '.join(str(error).split())}"
     if is_transient(error):
         return ServerGone(text)
     if error.sqlstate in FULL:
-        return StorageError(f"{text}: the server has no room left; make room, then try again")
+        return StorageError(f"{text}: the server's disk or memory is full; free some space, then try again")
     return StorageError(text)
 
 
 @contextlib.contextmanager
 def explain_errors(place: str) -> Iterator[None]:
-    """Raise StorageError in place of the driver's errors."""
+    """Raise StorageError in place of errors of the driver."""
     try:
         yield
     except psycopg.Error as error:
@@ -72,7 +73,7 @@ def explain_errors(place: str) -> Iterator[None]:
 
 
 class Rows:
-    """A connection that takes statements as SQLite does: a ? stands for each value."""
+    """A connection that accepts the same statements as SQLite, with a ? for each value."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -97,7 +98,7 @@ def connect_to(url: str) -> Connection:
     """Connect to a database.
 
     Raises:
-        StorageError: the server does not run, or refuses the role; the message says what to do.
+        StorageError: the server is unreachable or rejects the role; the message says what to do.
     """
     try:
         return psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
@@ -115,15 +116,18 @@ def open_database_of(
     """Connect as a tenant to a mindstream database, after its migrations.
 
     Args:
-        clock: adjusted to the server's time.
+        clock: is corrected by the server's time; None: no clock.
 
     Raises:
-        StorageError: the role bypasses row-level security, the encoding is not UTF8, or a newer mindstream wrote it.
+        StorageError: the role bypasses row-level security, the encoding is not UTF8, or a newer mindstream has written
+            the database.
     """
     connection, place = connect_to(url), str(Location.of(url))
     try:
         if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
-            raise StorageError(f"{place}: the encoding is {encoding}, which lacks many letters; create it in UTF8")
+            raise StorageError(
+                f"{place}: the encoding must be UTF8, but is {encoding}; create the database with ENCODING 'UTF8'"
+            )
         sql = "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
         if row := connection.execute(sql).fetchone():
             raise StorageError(
@@ -145,7 +149,8 @@ def open_database_of(
 
 
 def _migrate(connection: Connection, migrations: Sequence[Migration], place: str) -> None:
-    """Create or migrate the tables under one lock: `migrations` is append-only, the database counts how many it has."""
+    """Create or migrate the tables under one lock. `migrations` is append-only; the database stores how many were
+    applied."""
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
     connection.execute("CREATE TABLE IF NOT EXISTS mindstream_migrations (seen integer NOT NULL)")
     row = connection.execute("SELECT coalesce(max(seen), 0) FROM mindstream_migrations").fetchone()
@@ -159,10 +164,10 @@ def _migrate(connection: Connection, migrations: Sequence[Migration], place: str
 
 
 def set_tenant(connection: Connection, tenant: str) -> None:
-    """Set the tenant of a connection: row-level security shows it that tenant's rows only.
+    """Set the tenant of a connection: row-level security then shows only the rows of that tenant.
 
-    The planner has no statistics of names (tables.WORDS) and takes each stream for a short one, so it would collect and
-    sort a whole stream. Without bitmap scans it walks the index that has the order.
+    Bitmap scans are switched off: the planner has no statistics of names (tables.WORDS) and assumes that each stream is
+    short, so it would collect and sort a whole stream, instead of reading it by the index that is already sorted.
     """
     connection.execute(
         "SELECT set_config('mindstream.tenant', %s, false), set_config('enable_bitmapscan', 'off', false)", (tenant,)
@@ -177,10 +182,10 @@ class _Pooled:
 
 
 class ConnectionPool:
-    """Lends connections; they are opened on demand, in the caller's thread.
+    """Lends connections, which are opened on demand in the caller's thread.
 
     Args:
-        connect: opens one, in autocommit.
+        connect: opens a connection in autocommit mode.
     """
 
     def __init__(self, place: str, connect: Callable[[], Connection]) -> None:
@@ -197,14 +202,14 @@ class ConnectionPool:
         """Lend a connection that is set to the tenant while the block runs.
 
         Args:
-            beyond: do not count it against MOST, because it is kept for long.
+            beyond: do not count the connection against MOST, because it is kept for long.
 
         Raises:
-            StorageError: none was free for WAIT_S.
-            psycopg.Error: none can be opened, or what the block raises.
+            StorageError: no connection became free within WAIT_S.
+            psycopg.Error: no connection can be opened, or the block raises it.
         """
         if not beyond and not self._room.acquire(timeout=WAIT_S):
-            raise StorageError(f"{self._place}: no connection was free for {WAIT_S:.0f} seconds")
+            raise StorageError(f"{self._place}: no connection became free within {WAIT_S:.0f} seconds; try again later")
         try:
             pooled = self._take(tenant)
             try:
@@ -220,7 +225,7 @@ class ConnectionPool:
                 self._room.release()
 
     def forget(self) -> None:
-        """Close all idle connections: the server went away."""
+        """Close all idle connections, because the server has become unreachable."""
         with self._lock:
             idle, self._idle = self._idle, []
         _close(idle)

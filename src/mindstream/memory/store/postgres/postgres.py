@@ -1,4 +1,4 @@
-"""The store in a PostgreSQL database; it keeps the promises of memory/store/store (see conformance)."""
+"""The store in a PostgreSQL database; it implements the protocols in memory/store/store (see conformance)."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ COMPACTED = (
     "UPDATE counters SET value = 0 WHERE name IN ('erased', 'unindexed')"
     " AND EXISTS (SELECT 1 FROM counters WHERE name = 'erased' AND value = ?)"
 )
-"""Resets the counters unless something was erased while the tables were rewritten."""
+"""Resets the counters, unless something was erased while the tables were rewritten."""
 HELD = "SELECT coalesce(sum(count), 0)::int8, coalesce(max(last), 0) FROM segments WHERE stream = ? AND ready"
 CANCELS_S = 0.1
-"""Interval, in seconds, at which a cancelled filling is cancelled again: it may have been between two statements."""
+"""Interval, in seconds, at which a cancelled filling is cancelled again, because it may be between two statements."""
 
 
 class IsolatedTenant(Tenant):
-    """A tenant in a database whose row-level security hides the rows of others."""
+    """A tenant in a database whose row-level security hides the rows of other tenants."""
 
     def owned(self, column: str) -> str:  # noqa: ARG002
         return "1 = 1" if self.name == EVERYONE else "tenant = current_setting('mindstream.tenant')"
 
 
 class PostgresStore(SqlStore):
-    """A database with a URL postgresql://user@host:port/db.
+    """The store of a database with a URL postgresql://user@host:port/db.
 
     Args:
-        tenant: whose streams are visible; "": those of no tenant.
+        tenant: the tenant whose streams are visible; "": streams without a tenant.
 
     Raises:
-        StorageError: it cannot be reached, or the role bypasses row-level security.
+        StorageError: the database cannot be reached, or the role bypasses row-level security.
     """
 
     _database: PostgresDatabase
@@ -68,7 +68,7 @@ class PostgresStore(SqlStore):
         isolated = IsolatedTenant(tenant)
         self._place = Location.of(url)
         database = PostgresDatabase(url, tenant, MIGRATIONS)
-        try:  # this may block an event loop: do not wait for an absent server
+        try:  # only one attempt: this may block an event loop, so it must not wait for a server that is down
             typed = database.run(registry.typed_keys, AT_ONCE, REST_S)
         except BaseException:
             database.abandon()
@@ -82,7 +82,7 @@ class PostgresStore(SqlStore):
         indexing = Indexing(self._database, stream)
         running = asyncio.get_running_loop().run_in_executor(self._filler, indexing.run)
         try:
-            with contextlib.suppress(StorageError):  # the next call continues
+            with contextlib.suppress(StorageError):  # after an error, the next call continues the filling
                 await asyncio.shield(running)
         finally:
             while not running.done():
@@ -96,7 +96,7 @@ class PostgresStore(SqlStore):
 
     @property
     def clock(self) -> SharedClock:
-        """The server's time, which all its clients share."""
+        """The server's time, which is the same for all its clients."""
         return self._database.clock
 
     @contextlib.contextmanager
@@ -113,7 +113,8 @@ class PostgresStore(SqlStore):
     async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[Taken]:
         """Claim work without waiting for commits: rows that another transaction has locked are skipped.
 
-        A run claims its work under the tenant's lock, and each commit that ends work checks its owner.
+        This is safe, because a run claims its work under the tenant's lock, and each commit that ends work checks its
+        owner.
         """
         owned = self.tenant.owned("mind")
         return await asyncio.to_thread(
@@ -130,7 +131,7 @@ class PostgresStore(SqlStore):
         self.tenant.own(stream)
 
         def read() -> Changes:
-            if since and not after:  # usually there is no change: look by one statement first
+            if since and not after:  # usually there is no change: check this by one statement first
                 newest = self._database.run(lambda rows: queries.newest_changes(rows, stream), AT_ONCE)
                 if max(newest) <= since:
                     return Changes(upto=since)
@@ -147,7 +148,8 @@ class PostgresStore(SqlStore):
         return queries.cut_portion(found[:most], found[most - 1][-1] if len(found) > most else 0)
 
     def _count_changed(self, connection: Rows, stream: StreamKey, since: int) -> int:
-        """Return how many records changed; for a whole stream mostly from the segments: a count takes a second."""
+        """Return the number of changed records. For a whole stream, the counts of segments are used: counting takes a
+        second."""
         held, last = connection.execute(HELD, (stream,)).fetchone() or (0, 0)
         column, after = ("changed", since) if since or not held else ("number", last)
         sql = f"SELECT count(*) FROM records WHERE stream = ? AND {column} > ?"
@@ -160,7 +162,7 @@ class PostgresStore(SqlStore):
         is_due = "erased" in due
         others = [table for table in (*TABLES, *ACCOUNTS) if table != "nearness"]
         await self._database.vacuum(", ".join(others), full=is_due)
-        await self._database.vacuum("nearness", full=is_due and "unindexed" in due)  # rebuilds the graph: only if due
+        await self._database.vacuum("nearness", full=is_due and "unindexed" in due)  # full: rebuilds the graph
         if is_due:
             for path in await self.read(lambda each: outdated(self.columns_folder, each)):
                 path.unlink(missing_ok=True)
@@ -168,12 +170,13 @@ class PostgresStore(SqlStore):
 
     async def forget_tenant(self) -> None:
         if self.tenant.name:
-            await self.write(lambda rows: rows.execute("DELETE FROM counters"))  # row-level security: only its own
+            await self.write(lambda rows: rows.execute("DELETE FROM counters"))  # row-level security: only the tenant's
             await self._database.vacuum("counters", full=True)
 
 
 def cache_folder(url: str, tenant: str) -> Path | None:
-    """Return where this machine keeps columns of a tenant of a database; None: the user has no home folder."""
+    """Return the folder in which this machine keeps columns of a tenant of a database; None: no home folder is
+    known."""
     settings = {name: value for name, value in conninfo.conninfo_to_dict(url).items() if name != "password"}
     place = json.dumps([settings, tenant], sort_keys=True).encode()
     cache = os.environ.get("XDG_CACHE_HOME") or ((there := home()) and there / ".cache")

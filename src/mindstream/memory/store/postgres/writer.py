@@ -1,10 +1,9 @@
-"""The thread that writes a tenant's rows in group commits, and LISTEN, by which all processes learn of them.
+"""The thread that commits a tenant's writes in groups, and the listener by which all processes notice commits.
 
-A transaction that fails because of a conflict, or because the server went away, is run again. If the connection breaks
-during the commit, a row that the writer wrote with it shows whether it was committed.
-
-Each commit notifies digests of the streams that it concerns; they contain no names. If the listening connection breaks,
-all subscribers are called, once when it breaks and once when it is restored.
+A transaction that fails because of a conflict, or because the server is unreachable, is run again. If the connection
+breaks during the commit, a row that the transaction wrote for the writer shows whether it was committed. Each commit
+notifies digests of the affected streams; digests contain no names. If the listening connection breaks, all subscribers
+are called, once when it breaks and once when it is restored.
 """
 
 from __future__ import annotations
@@ -25,29 +24,30 @@ from mindstream.log.threads import GroupWriter, Pending, Settled
 from mindstream.memory.store.postgres.pool import Connection, Rows, explained, is_transient
 
 GONE_S, REST_S = 30.0, 0.1
-"""Seconds: how long to wait for a server that went away, and the pause between two attempts."""
+"""In seconds: maximum time to retry while the server is unreachable, and pause between two attempts."""
 LOOK_S, BROKEN_REST_S = 1.0, 0.5
-"""Seconds: interval of the check for subscribers, and the pause after the listening connection broke."""
+"""In seconds: interval of the check whether there are subscribers, and pause after the listening connection broke."""
 CHANNEL = "mindstream"
 BEGIN = (
     b"BEGIN; SELECT extract(epoch FROM statement_timestamp())::float8;"
     b" SELECT value FROM counters WHERE name = 'changed' FOR UPDATE"
 )
-"""Serialises a tenant's writers: a reader that asks for changes "after" a number misses no smaller number."""
+"""Starts a transaction, and locks the tenant's counter: commits become visible in the order of their numbers, so that a
+reader that asks for changes after a number misses none."""
 FIRST = b"INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING"
 OF_THE_DEAD = "at < now() - interval '1 day'"
-"""Rows of killed writers; a living writer updates its row with each commit."""
+"""SQL condition for rows of writers that died; a living writer updates its row with each commit."""
 Notified = Callable[[], None]
 
 
 class CommitWriter(GroupWriter):
-    """Writes in transactions and finds out whether each was committed.
+    """Commits writes in transactions, and finds out whether each transaction was committed.
 
     Args:
-        place: the database, as it is shown in errors.
-        lend: lends a connection of the tenant, in autocommit.
-        forget: closes idle connections: the server went away.
-        clock: is adjusted to the server's time.
+        place: the name of the database in error messages.
+        lend: lends a connection of the tenant, in autocommit mode.
+        forget: closes idle connections after the server became unreachable.
+        clock: is corrected by the server's time.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class CommitWriter(GroupWriter):
         self._release()
 
     def _write_all(self, gathered: list[Pending[Any]]) -> Settled:
-        """Run all writes; retry what fails because of the server, for up to GONE_S."""
+        """Run all writes; if the server is the cause of a failure, retry for up to GONE_S seconds."""
         begun, alone = self._clock.elapsed(), False
         while True:
             try:
@@ -86,7 +86,7 @@ class CommitWriter(GroupWriter):
                     return self._all_failed(gathered, explained(error, self._place))
                 if self._connection is None:
                     threading.Event().wait(REST_S)
-            except Exception as error:  # noqa: BLE001 (the callers of the writes get it)
+            except Exception as error:  # noqa: BLE001 (it is raised to the callers of the writes)
                 return self._all_failed(gathered, error)
 
     def _all_failed(self, gathered: list[Pending[Any]], error: Exception) -> Settled:
@@ -97,7 +97,7 @@ class CommitWriter(GroupWriter):
         """Run all writes in one transaction.
 
         Args:
-            each_alone: give each a savepoint, because one of them fails by itself.
+            each_alone: run each write in a savepoint, because one of them failed before.
         """
         connection = self._connected()
         self._begin(connection)
@@ -133,10 +133,10 @@ class CommitWriter(GroupWriter):
             connection.execute(FIRST)
 
     def _commit(self, connection: Connection, notified: Iterable[str]) -> None:
-        """Commit; if the connection breaks, find out whether it was committed.
+        """Commit. If the connection breaks during it, find out whether the transaction was committed.
 
         Raises:
-            psycopg.Error: it was not.
+            psycopg.Error: the transaction was not committed.
         """
         self._batch += 1
         notes = "".join(f"NOTIFY {CHANNEL}, '{name}';" for name in sorted(notified))
@@ -151,10 +151,10 @@ class CommitWriter(GroupWriter):
                 raise error
 
     def _was_committed(self) -> bool:
-        """Return, by a new connection, whether the last transaction was committed; wait while it is still ending.
+        """Return, by a new connection, whether the last transaction was committed.
 
-        A plain SELECT would not wait for a transaction that is still ending. So this inserts the writer's row, which
-        waits for the other transaction and then finds its row.
+        A plain SELECT would not wait for a transaction that is still in progress. So this inserts the writer's row: the
+        insert waits until the other transaction ends, and then finds the row that it wrote.
         """
         begun = self._clock.elapsed()
         sql = (
@@ -190,16 +190,16 @@ class CommitWriter(GroupWriter):
 
 
 class _Alone(Exception):  # noqa: N818
-    """One write of several has failed by itself: it must not roll back the others."""
+    """One of several writes has failed: all are run again, each in a savepoint, so that the others succeed."""
 
 
 def digest_of(tenant: str, stream: str = "") -> str:
-    """Return the digest that is notified for a tenant's rows, or for those of one of its streams."""
+    """Return the digest that notifications contain for a tenant's rows, or for the rows of one of its streams."""
     return hashlib.blake2b(f"{tenant}\0{stream}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 class Listening:
-    """Listens to one database for the whole process; its thread runs while there are subscribers."""
+    """Listens to one database for the whole process, in a thread that runs while there are subscribers."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -228,7 +228,7 @@ class Listening:
             try:
                 with psycopg.connect(self._url, autocommit=True, connect_timeout=10) as connection:
                     connection.execute(f"LISTEN {CHANNEL}".encode())
-                    self._notify()  # of commits before the connection
+                    self._notify()  # there may have been commits before this connection
                     while not self._is_over():
                         for note in connection.notifies(timeout=LOOK_S):
                             self._notify(note.payload)
@@ -237,7 +237,7 @@ class Listening:
                 threading.Event().wait(BROKEN_REST_S)
 
     def _is_over(self) -> bool:
-        """Return whether this thread must end: without subscribers, or because another thread has taken its place."""
+        """Return whether this thread must end, because there are no subscribers or another thread has replaced it."""
         with self._lock:
             is_ours = self._thread is threading.current_thread()
             if is_ours and not self._subscribers:
@@ -245,7 +245,7 @@ class Listening:
             return not (is_ours and self._subscribers)
 
     def _notify(self, digest: str | None = None) -> None:
-        """Call the subscribers of a digest; None: all."""
+        """Call the subscribers of a digest; None: of all digests."""
         with self._lock:
             found = [*self._subscribers] if digest is None else [digest]
             called = [each for one in found for each in self._subscribers.get(one, ())]
@@ -258,6 +258,6 @@ _opening = threading.Lock()
 
 
 def listening_to(url: str) -> Listening:
-    """Return the listener of a database in this process."""
+    """Return this process's listener for a database."""
     with _opening:
         return _open.setdefault(url, Listening(url))

@@ -1,4 +1,4 @@
-"""Finds records that may answer by a store's index: by their words, around those, and by their vectors."""
+"""Find records that may answer a question in a store's index: by words, with their neighbours, and by vectors."""
 
 from __future__ import annotations
 
@@ -18,20 +18,24 @@ from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
 AROUND, NEXT = 2, 1
-"""Number of neighbours in the episode that are returned with a record found by words, and by vectors: ranking scores
-them, too."""
+"""Number of neighbours in the episode that are returned with a record found by words (AROUND) or by its vector (NEXT),
+because ranking scores neighbours, too."""
 MOST, NEAR, NEWEST = 200, 150, 100
-"""Maximum number of records found by words, of the nearest, and of the newest and strongest: more are slower to read
-and improve recall little."""
+"""Maximum number of records found by words (MOST), by vectors (NEAR), and as the newest and strongest (NEWEST). Larger
+numbers make reading slower and improve recall little."""
 SAMPLE = 64
-"""Number of records, evenly spread over the stream, that are its sample."""
+"""Number of records in the sample of the stream, which are evenly spread over it."""
 NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
-"""Share of a word's weight in neighbours, in the record after one that asks, and in the whole episode."""
+"""Share of a word's weight that neighbours get, that the record after a question gets, and that the whole episode
+gets."""
 
 
 class Found(NamedTuple):
-    """The postings of the queried terms in a segment, and the term of each; `begins`: number of records in earlier
-    segments.
+    """The postings of the queried terms in a segment.
+
+    Attributes:
+        begins: number of records in earlier segments.
+        term: for each posting, the index of its term in the query.
     """
 
     place: Place
@@ -56,7 +60,7 @@ class Finder:
         kinds: Sequence[Kind],
         spans: Sequence[DateSpan] = (),
     ) -> Candidates:
-        """Return the candidates of a stream (see store.CandidateStore), and its statistics."""
+        """Return the candidates of a stream (see store.CandidateStore), with the statistics of the stream."""
         n, words = min(n, MOST), list(dict.fromkeys(words))
         held = reader.ready(stream)
         places = self._places.of(reader, [row[0] for row in held])
@@ -78,9 +82,8 @@ class Finder:
         sample = numbers[np.unique(np.linspace(0, len(numbers) - 1, SAMPLE).astype(np.int64))]
         reach = ((best, AROUND), (np.concatenate([near, sample]), NEXT))
         around = [place.around(place.find(some), to) for place in places for some, to in reach]
-        asked += [
-            int(place.numbers[at]) for place in places for at in (0, -1)
-        ]  # their episodes may continue in the next segment
+        # The first and last records of a segment: their episodes may continue in the neighbouring segment.
+        asked += [int(place.numbers[at]) for place in places for at in (0, -1)]
         read = reader.records([*asked, *np.concatenate([best, near, *around]).tolist()], kinds)
         there = np.array([number for number, _ in read], np.int64)
         told = Told(
@@ -97,7 +100,7 @@ class Finder:
 
 
 def _found(reader: IndexReader, segments: Sequence[int], places: Sequence[Place], asked: dict[int, int]) -> list[Found]:
-    """Look up terms in segments."""
+    """Look up the terms `asked` (each hash with its index in the query) in segments."""
     there: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
     for segment, term, packed in reader.postings(segments, list(asked)):
         there.setdefault(segment, []).append((asked[term], np.frombuffer(packed, np.uint32)))
@@ -117,7 +120,8 @@ def _found(reader: IndexReader, segments: Sequence[int], places: Sequence[Place]
 def _by_words(
     found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence[Kind], inside: NDArray[np.bool_] | None
 ) -> Numbers:
-    """Return the numbers of the records with most of the words, or next to them; `inside`: only of these records."""
+    """Return the numbers of the records with most of the words in them or next to them; `inside`: only these
+    records."""
     numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for at, each in enumerate(found):
         here, place = scoring.score(at), each.place
@@ -134,7 +138,7 @@ def _by_words(
 
 
 def _joined(said: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return the number of messages, and of their terms, of each speaker in segments."""
+    """Add up, over segments, the number of messages and of their terms of each speaker."""
     all_: dict[str, tuple[int, int]] = {}
     for each in said:
         for by, (messages, words) in json.loads(each).items():
@@ -144,7 +148,7 @@ def _joined(said: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 
 class _Scoring:
-    """BM25 of records and of their episodes, by the number of records that contain each term."""
+    """BM25 scores of records and of their episodes, with the rarity of terms in the whole stream."""
 
     def __init__(self, found: Sequence[Found], terms: int, count: int, mean_length: float) -> None:
         self._found, self._terms = found, terms
@@ -162,7 +166,7 @@ class _Scoring:
         ]
 
     def score(self, segment: int) -> Floats:
-        """Score the records of a segment."""
+        """Return the scores of the records of a segment."""
         found = self._found[segment]
         own = np.bincount(
             found.postings >> 8, self._weights[found.term, found.postings & 0xFF], len(found.place.numbers)
@@ -172,12 +176,13 @@ class _Scoring:
         after = scores[:-1] * np.where(found.place.asks[:-1], ANSWER, NEXT_TO) * together
         scores[:-1] += NEXT_TO * scores[1:] * together
         scores[1:] += after
-        whole = np.append(IN_EPISODE * self._episodes[segment].sum(axis=0), np.float32(0))  # the last: no episode
+        whole = np.append(IN_EPISODE * self._episodes[segment].sum(axis=0), np.float32(0))  # index -1: no episode
         scores += whole[episode]
         return scores
 
     def tell(self, places: Sequence[Place], numbers: Numbers, names: Sequence[str]) -> dict[str, Floats]:
-        """Return for each episode of some records the BM25 of each term; an episode may be in several segments."""
+        """Return for each episode of some records the BM25 of each term; an episode may extend over several
+        segments."""
         told: dict[str, tuple[float, Floats]] = {}
         named = dict(zip(numbers.tolist(), names, strict=True))
         counted = {id(each.place): times for each, times in zip(self._found, self._times, strict=True)}
@@ -203,7 +208,8 @@ class _Scoring:
 
 
 def _saturation(mean: float) -> Floats:
-    """Return the weight of a posting for each length and number of times that it can contain."""
+    """Return the weight of a posting for each combination of length and number of occurrences that its byte can
+    have."""
     lengths = (2 ** (np.arange(16) / 2) - 1).repeat(16).astype(np.float32)
     times = np.tile(np.arange(16), 16).astype(np.float32)
     return saturated(times, resisting(lengths, mean, K1, B), np.ones(1, np.float32), K1)

@@ -1,8 +1,9 @@
-"""The index of words and vectors in a SQLite file: its tables, reading, filling and removing records.
+"""The index of words and vectors in a SQLite file: its tables, and how it is read, filled and reduced.
 
-It is filled in the background, one segment per transaction. A record whose words change or are deleted is removed in
-place (`remove_from_word_index`); otherwise a trigger deletes its segment, which is then rebuilt.
-Vectors are compared by the signs of their numbers about the segment's mean.
+It is filled in the background, one segment per transaction. When words of a record are changed or deleted by
+mindstream, the record is removed from its segment (`remove_from_word_index`). When another program does so, a trigger
+deletes the segment, which is then rebuilt. Vectors are compared by signs: whether each number is above the segment's
+mean.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ from mindstream.memory.store.word_index.segments import (
 )
 
 RESTS_EACH, REST_S = 64, 0.001
-"""Number of records after which building a segment pauses, and the pause in seconds."""
+"""Number of records after which the building of a segment pauses, and the length of the pause in seconds."""
 BLOCK = 256
-"""Number of records read at once while a segment is built."""
+"""Number of records that are read at once while a segment is built."""
 BY_SIGNS = 2
-"""Number of vectors returned for each one requested: signs are less precise than numbers."""
+"""Number of records returned for each one requested, because signs are less precise than vectors."""
 MOST_IN_PLACE = 64
-"""Maximum number of records removed from a segment one by one; for more the segment is deleted."""
+"""Maximum number of records that are removed from a segment one by one; for more, the segment is deleted."""
 TABLES = (
     "CREATE TABLE segments (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, first INTEGER NOT NULL,"
     " last INTEGER NOT NULL, count INTEGER NOT NULL, words INTEGER NOT NULL, said TEXT NOT NULL)",
@@ -58,7 +59,7 @@ TABLES = (
     "CREATE UNIQUE INDEX postings_term ON postings (segment, term)",
     "CREATE TABLE nearness (segment INTEGER PRIMARY KEY, width INTEGER NOT NULL, mean BLOB NOT NULL,"
     " signs BLOB NOT NULL)",
-    # Records in the range of a segment that were removed from it: recall reads them each time.
+    # Records that were removed from the segment in whose range they are; recall reads these records directly each time.
     "CREATE TABLE unindexed (number INTEGER PRIMARY KEY, stream TEXT NOT NULL)",
     "CREATE INDEX unindexed_stream ON unindexed (stream, number)",
     "INSERT OR IGNORE INTO counters (name, value) VALUES ('unindexed', 0)",
@@ -86,14 +87,14 @@ NUMBERS = (
     )
     + " ORDER BY number LIMIT :most"
 )
-"""The next records of a stream: this index has those of each kind in order."""
+"""Finds the next records of a stream; the index used has the records of each kind in order."""
 CHANGES = "SELECT coalesce(max(value), 0) FROM counters WHERE name = 'unindexed'"
-"""How often a record that may be in a segment was changed or deleted."""
+"""Number of changes and deletions of records that may be in a segment."""
 RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +stream = ?"
 
 
 def numbers_between(connection: sqlite3.Connection, stream: StreamKey, after: int, before: int, most: int) -> list[int]:
-    """Return the numbers of at most `most` records (-1: all) after a number and before another, in order."""
+    """Return the numbers of at most `most` (-1: all) records of a stream between two numbers, in order."""
     values = {"stream": stream, "after": after, "before": before, "most": most}
     return [row[0] for row in connection.execute(NUMBERS, values)]
 
@@ -105,10 +106,11 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 class SqliteIndexReader:
-    """Reads the index; of records outside of segments, the newest and those with the words.
+    """Reads the index; outside of segments, it finds the newest records and those with the words of the question.
 
     Args:
-        words, n: the words to search for in records that are not indexed yet, and how many of these are returned.
+        words: the words to search for in records that are not indexed yet.
+        n: maximum number of such records to return.
     """
 
     def __init__(self, connection: sqlite3.Connection, words: Sequence[str], n: int) -> None:
@@ -179,7 +181,7 @@ class SqliteIndexReader:
 
 
 def _nearest(numbers: Numbers, apart: NDArray[np.uint16], n: int) -> Numbers:
-    """Return the numbers of the n records whose signs differ least; of equal ones, the newest."""
+    """Return the numbers of the n records with the fewest differing signs; of equal ones, the newest."""
     if len(numbers) <= n:
         return numbers
     limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), n))
@@ -188,7 +190,7 @@ def _nearest(numbers: Numbers, apart: NDArray[np.uint16], n: int) -> Numbers:
 
 
 class Built(NamedTuple):
-    """A segment to write in place of others; `changes`: the value of CHANGES before its records were read."""
+    """A segment to be written, the segments that it replaces, and the value of CHANGES before its records were read."""
 
     packed: Packed
     vectors: tuple[int, bytes, bytes] | None
@@ -197,17 +199,17 @@ class Built(NamedTuple):
 
 
 class Pace:
-    """Pauses while a segment is built, and can cancel it."""
+    """Pauses the building of a segment at intervals, and ends it if `broken_off` is set."""
 
     def __init__(self) -> None:
         self.broken_off = threading.Event()
         self._steps = 0
 
     def heed(self) -> None:
-        """Pause at intervals.
+        """Count a step, and pause after every RESTS_EACH steps.
 
         Raises:
-            BrokenOff: it was cancelled.
+            BrokenOff: `broken_off` was set.
         """
         self._steps += 1
         if self._steps % RESTS_EACH == 0 and self.broken_off.wait(REST_S):
@@ -215,9 +217,9 @@ class Pace:
 
 
 def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Callable[[], None]) -> Built | None:
-    """Read and pack the next segment of a stream; None: all but a few of its records are indexed, or it is short.
+    """Read and pack the next segment of a stream; None: the stream is short, or only a few records are not indexed.
 
-    No transaction stays open. `heed` is called after each record and may raise.
+    No transaction is open when it returns. `heed` is called after each record and may raise an exception.
     """
     if not is_long(connection, stream):
         return None
@@ -236,7 +238,7 @@ def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Ca
 
 
 def _much_changed(connection: sqlite3.Connection, stream: StreamKey, segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return a segment from which many records were removed that still exist."""
+    """Return the segment with the most removed records that still exist; none if the stream has few of these."""
     if connection.execute("SELECT count(*) FROM unindexed WHERE stream = ?", (stream,)).fetchone()[0] < SMALLEST:
         return ()
     sql = "SELECT count(*) FROM unindexed WHERE stream = ? AND number BETWEEN ? AND ?"
@@ -257,9 +259,9 @@ def _read(
 
 
 def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tuple[int, bytes, bytes] | None:
-    """Return width, mean and signs of vectors, each with half of its neighbours' in its episode; None: there are none.
+    """Return width, mean and signs of vectors, each with half of its neighbours' in its episode; None: no vectors.
 
-    Zeros stand for a missing vector, or one of another width.
+    A missing vector, or one of another width, has zeros as signs.
     """
     widths = Counter(len(each) for each in vectors if each is not None)
     if not widths:
@@ -275,7 +277,7 @@ def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tupl
     same = (episode[before] == episode[after]) & (episode[after] >= 0)
     before, after = before[same], after[same]
     total = np.zeros(width, np.float32)
-    lent = np.full((2, len(vectors)), len(vectors))  # the last: none
+    lent = np.full((2, len(vectors)), len(vectors))  # this index is a row of zeros: no neighbour
     lent[0, after], lent[1, before] = before, after
     padded = np.concatenate([sums, np.zeros((1, width), np.float16)])
     units = np.empty_like(sums)
@@ -294,8 +296,8 @@ def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tupl
 
 
 def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool:
-    """Write a segment; return whether it was kept: not, if a record was changed, or another segment was written,
-    since.
+    """Write a segment; return whether it was written. It is not if one of its records was changed, or another segment
+    was written, since the segment was read.
     """
     packed, old = built.packed, set(built.instead_of)
     if not len(packed.numbers) or connection.execute(CHANGES).fetchone() != (built.changes,):
@@ -332,9 +334,9 @@ def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool
 
 
 def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, ids: Sequence[str] | None) -> None:
-    """Remove records from the index, in the transaction that deletes them or changes their words, before it does.
+    """Remove records from the index; call it before their words are deleted or changed, in the same transaction.
 
-    Their terms and the signs of their vectors are overwritten in place. `ids` None: all of the stream.
+    Their terms and the signs of their vectors are overwritten in place. `ids` None: remove all records of the stream.
     """
     connection.execute("PRAGMA secure_delete = ON")
     if ids is None:
@@ -358,7 +360,7 @@ def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, id
 
 
 def _take_out(connection: sqlite3.Connection, segment: int, number: int, record: Record) -> bool:
-    """Remove a record from its segment; False: it was indexed with other words."""
+    """Remove a record from its segment; False: the segment has it with other words, so it must be deleted."""
     numbers, episode = (
         np.frombuffer(row, each)
         for row, each in zip(
@@ -375,7 +377,7 @@ def _take_out(connection: sqlite3.Connection, segment: int, number: int, record:
         row = connection.execute(sql, (segment, hashed(term))).fetchone()
         postings = np.frombuffer(row[1] if row else b"", np.uint32)
         rest = postings[postings >> 8 != place]
-        if len(rest) + 1 != len(postings):  # it was indexed with other words, or by other rules
+        if len(rest) + 1 != len(postings):  # the record was indexed with other words, or by an earlier version's rules
             return False
         if len(rest):
             connection.execute("UPDATE postings SET packed = ? WHERE id = ?", (rest.tobytes(), row[0]))
@@ -399,7 +401,7 @@ def _take_out(connection: sqlite3.Connection, segment: int, number: int, record:
 
 
 def _less_said(connection: sqlite3.Connection, segment: int, record: Record, words: int) -> None:
-    """Subtract a record from the totals of a segment."""
+    """Subtract a record from the counts of its segment."""
     (said,) = connection.execute("SELECT said FROM segments WHERE id = ?", (segment,)).fetchone()
     talk: dict[str, list[int]] = json.loads(said)
     if record.kind == "chat" and record.by in talk:
@@ -410,7 +412,7 @@ def _less_said(connection: sqlite3.Connection, segment: int, record: Record, wor
 
 
 def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: int, gone: set[int]) -> None:
-    """Make a segment end at a record that stays: SQLite may reuse the number of a deleted last record."""
+    """Make a segment end at a record that still exists: SQLite may use the number of a deleted last record again."""
     (last,) = connection.execute("SELECT last FROM segments WHERE id = ?", (segment,)).fetchone()
     if last not in gone:
         return

@@ -1,4 +1,4 @@
-"""The records of a stream's segments: by number, kind, episode, and time of writing."""
+"""The records of a stream's segments by number: their kinds and episodes, and when they were written."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from mindstream.text.dates import DateSpan
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
 HELD_SEGMENTS = 128
-"""Maximum number of segments, each of at most 65,536 records, whose records are cached: 14 bytes a record."""
+"""Maximum number of segments whose data is cached; each has at most 65,536 records of 14 bytes."""
 PROBES = 16
-"""Number of records that are read at once in the search for the first one written at a time."""
+"""Number of records that are read at once by the search for the first one written at or after a moment."""
 
 
 class IndexReader(Protocol):
-    """Reads the index of a database as of one moment."""
+    """Reads the index of a database, as of one moment."""
 
     def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
-        """Return a stream's segments in order: id, number of records, of their terms, and each speaker's share as
-        JSON.
+        """Return a stream's segments in order: id, number of records, number of their terms, and the messages and terms
+        of each speaker as JSON.
         """
 
     def places(self, segments: Sequence[int]) -> Iterable[tuple[Any, ...]]:
@@ -38,18 +38,19 @@ class IndexReader(Protocol):
         """Yield segment, term and postings for each term that a segment contains."""
 
     def unindexed(self, stream: StreamKey) -> Sequence[int]:
-        """Return the numbers of the newest records outside of segments."""
+        """Return the numbers of the newest records that are in no segment."""
 
     def nearest(
         self, stream: StreamKey, places: Mapping[int, Place], count: int, vector: Vector, n: int, kinds: Sequence[Kind]
     ) -> Numbers:
-        """Return the numbers of the n records nearest to a vector; `count`: number of records in all segments."""
+        """Return the numbers of the n records with the most similar vectors; `count`: number of records in all
+        segments."""
 
     def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
-        """Return the numbers of the newest and of the strongest records."""
+        """Return the numbers of the n newest records of these kinds, and of the n strongest records."""
 
     def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
-        """Return when records were written."""
+        """Return the time of writing of each record, by number."""
 
     def records(self, numbers: Sequence[int], kinds: Sequence[Kind]) -> list[tuple[int, Record]]:
         """Return the records of these kinds with their numbers, each once, in the order of writing."""
@@ -57,8 +58,8 @@ class IndexReader(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """A segment's records: their numbers, kinds and episodes (-1: none), the length of each episode, and which ones
-    ask.
+    """The records of a segment: their numbers, kinds and episodes (-1: none), the number of terms of each episode, and
+    whether each record asks something.
     """
 
     numbers: Numbers
@@ -70,20 +71,20 @@ class Place:
 
     @cached_property
     def _order(self) -> tuple[Numbers, Numbers]:
-        """Return the records ordered by episode, and the place of each in that order."""
+        """Return the indexes of the records sorted by episode, and the position of each record in that order."""
         order = np.argsort(self.episode, kind="stable")
         stands = np.empty_like(order)
         stands[order] = np.arange(len(order))
         return order, stands
 
     def find(self, numbers: Numbers) -> Numbers:
-        """Return the places of those of some numbers that are in this segment."""
+        """Return the indexes in this segment of the records with these numbers; other numbers are ignored."""
         at = np.searchsorted(self.numbers, numbers)
         at = at[at < len(self.numbers)]
         return at[np.isin(self.numbers[at], numbers)]
 
     def around(self, at: Numbers, reach: int) -> Numbers:
-        """Return the numbers of records and of `reach` neighbours before and after each in its episode."""
+        """Return the numbers of records and of the `reach` records before and after each of them in its episode."""
         if not len(at):
             return at
         order, stands = self._order
@@ -95,13 +96,13 @@ class Place:
 
 
 class Places:
-    """A cache of segments; it contains no words."""
+    """A cache of the records of segments; it contains no words."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[int, Place] = OrderedDict()
 
     def of(self, reader: IndexReader, segments: Sequence[int]) -> list[Place]:
-        """Return the records of segments."""
+        """Return the records of segments, read from the database if they are not cached."""
         if missing := [each for each in segments if each not in self._held]:
             for id_, numbers, kinds, kind, episode, sizes, asks in reader.places(missing):
                 asking = np.unpackbits(np.frombuffer(asks, np.uint8), count=len(kind)).view(np.bool_)
@@ -122,7 +123,7 @@ class Places:
 
 
 def written_in(reader: IndexReader, numbers: Numbers, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
-    """Mark the records that were written in any of these periods; they are in the order of writing."""
+    """Mark the records that were written in any of these periods; `numbers` must be in the order of writing."""
     inside = np.zeros(len(numbers), np.bool_)
     for span in spans:
         inside[_first_since(reader, numbers, span.since) : _first_since(reader, numbers, span.until)] = True
@@ -130,7 +131,7 @@ def written_in(reader: IndexReader, numbers: Numbers, spans: Sequence[DateSpan])
 
 
 def _first_since(reader: IndexReader, numbers: Numbers, moment: float) -> int:
-    """Return the place of the first record that was written at a moment or later."""
+    """Return the index of the first record that was written at this moment or later."""
     low, high = 0, len(numbers)
     while low < high:
         probes = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))

@@ -1,7 +1,7 @@
-"""Segments: ranges of a stream's records, indexed by word; their content, and which one is to be built next.
+"""Segments: ranges of a stream's records that are indexed by words; their content, and which one to build next.
 
-The postings of each term of a segment are packed as numbers. Terms are stored as hashes, so that the index contains no
-words. A segment grows by being rebuilt from SEVERAL neighbours.
+The postings of each term of a segment are packed into numbers. Terms are stored as hashes, so that the index contains
+no words. When there are SEVERAL neighbouring segments of similar size, they are rebuilt as one larger segment.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from mindstream.memory.store.record import Kind, Record
 from mindstream.text.words import terms
 
 SEARCHED_FROM = 16_384
-"""Number of records from which on a stream is indexed; a shorter one is read completely in a second."""
+"""Minimum number of records for a stream to have an index; a shorter stream is read completely within a second."""
 SMALLEST, SEVERAL, LARGEST = 256, 16, 65_536
-"""A segment has 256 records, 4,096 or 65,536."""
+"""Number of records of the smallest segments, growth when segments are joined, and number of the largest ones (256,
+4,096 or 65,536 records)."""
 MOST_TIMES, MOST_LENGTH = 15, 15
 PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) AS found"
 
 
 class Segment(NamedTuple):
-    """A range of a stream's records by their numbers, first and last included."""
+    """A range of a stream's records by number; `first` and `last` are included."""
 
     id: int
     first: int
@@ -46,12 +47,11 @@ class Packed(NamedTuple):
     Attributes:
         words: number of terms of all its records.
         kinds, kind: the kinds of its records, and for each record the index of its kind.
-        episode, sizes: each record's episode (-1: none), and the number of terms of each episode.
+        episode, sizes: for each record its episode (-1: none), and for each episode its number of terms.
         said: for each speaker, the number of messages and of their terms, as JSON.
         asks: one bit for each record: whether it asks something.
-        postings: hash of a term and its postings. A posting is the place of a record, its length (in half steps
-            of a power
-            of two), and how often it contains the term.
+        postings: for each term, its hash and its postings. A posting is the index of a record, its length (in half
+            steps of a power of two), and how often it contains the term.
     """
 
     words: int
@@ -66,12 +66,13 @@ class Packed(NamedTuple):
 
 
 def is_long(connection: Sql, stream: StreamKey) -> bool:
-    """Return whether a stream gets an index."""
+    """Return whether a stream is long enough to have an index."""
     return bool(connection.execute(PROBES, (stream, SEARCHED_FROM)).fetchone()[0] >= SEARCHED_FROM)
 
 
 def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packed:
-    """Return the content of a segment of these numbered records. `heed` is called after each record and may raise."""
+    """Return the content of a segment with these records. `heed` is called after each record and may raise an
+    exception."""
     numbers, kind, episode, lengths, asks = array("q"), bytearray(), array("i"), array("I"), bytearray()
     kinds, episodes = _Numbered(), _Numbered()
     vocabulary, codes = _Numbered(), array("I")
@@ -104,7 +105,7 @@ def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packe
 
 
 class _Numbered(dict[str, int]):
-    """Numbers keys in the order of their first use."""
+    """A dictionary that gives each new key the next number."""
 
     def __missing__(self, key: str) -> int:
         self[key] = number = len(self)
@@ -114,7 +115,8 @@ class _Numbered(dict[str, int]):
 def _postings(
     vocabulary: Collection[str], codes: array[int], lengths: NDArray[np.int64]
 ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield each term's hash with its postings; `codes`: the terms of all records, in order."""
+    """Yield each term's hash with its postings; `codes`: the numbers of the terms of all records, one after the
+    other."""
     places = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
     cells, times = np.unique(np.array(codes, np.uint64) << np.uint64(32) | places, return_counts=True)
     place = (cells & np.uint64(0xFFFFFFFF)).astype(np.uint32)
@@ -126,7 +128,7 @@ def _postings(
 
 
 def found_by(record: Record) -> list[str]:
-    """Return the terms that find a record."""
+    """Return the terms by which a record is found: those of its text, keywords and triple."""
     return terms(" ".join((record.text, *record.keywords, *(record.about or ()))))
 
 
@@ -139,10 +141,12 @@ def hashed(term: str) -> int:
 def next_gap(
     segments: Sequence[Segment], numbers_between: Callable[[int, int, int], Sequence[int]], most: int
 ) -> Sequence[int]:
-    """Return the numbers of records for the next segment: at most `most`, at least SMALLEST; none: all are indexed.
+    """Return the numbers of the records for the next segment: at most `most` and usually at least SMALLEST. An empty
+    sequence means that no segment is to be built.
 
     Args:
-        numbers_between: returns the numbers of at most so many records of the stream between two numbers.
+        numbers_between: returns the numbers of the stream's records after one number and before another, at most as
+            many as the third argument says.
     """
     after = 0
     for before in [each.first for each in segments] + [2**62]:
@@ -157,7 +161,8 @@ def next_gap(
 
 
 def to_join(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the newest SEVERAL neighbours of similar size; none: there are none."""
+    """Return the newest SEVERAL neighbouring segments of similar size, to be joined; an empty sequence if there are
+    none."""
     for end in range(len(segments), SEVERAL - 1, -1):
         some = segments[end - SEVERAL : end]
         sizes = [each.size for each in some]
@@ -167,4 +172,4 @@ def to_join(segments: Sequence[Segment]) -> Sequence[Segment]:
 
 
 class BrokenOff(Exception):  # noqa: N818
-    """The filling was cancelled."""
+    """The filling of the index was cancelled."""
