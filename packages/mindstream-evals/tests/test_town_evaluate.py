@@ -85,7 +85,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, .
     assert "unknown condition" in mistaken(run_here("town", "evaluate", "--conditions", "half", "--answers",
                                                   tmp_path / "a.csv", *town))  # fmt: skip
     assert "Zoe" in mistaken(run_here("town", "evaluate", "--residents", "Zoe", "--answers", tmp_path / "a.csv", *town))
-    assert "nothing is known of later" in mistaken(run_here("town", "evaluate", "--at", "day 9", *town))
+    assert "run it further with" in mistaken(run_here("town", "evaluate", "--at", "day 9", *town))
     blank = tmp_path / "mine.csv"
     assert run_here("town", "evaluate", "--questions-out", blank, *town).code == 0
     assert "all answers are empty" in mistaken(run_here("town", "evaluate", "--person", blank, *town))

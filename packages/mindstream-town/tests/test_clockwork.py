@@ -89,7 +89,7 @@ async def test_a_folder_contains_one_town(tmp_path: Path) -> None:
         async with Town.open(tmp_path):
             pass
     await lived(tmp_path, 10)
-    with pytest.raises(InputError, match="this folder already contains a town"):
+    with pytest.raises(InputError, match="the folder already contains a town"):
         async with Town.open(tmp_path, hamlet()):
             pass
     async with Town.open(tmp_path) as town:

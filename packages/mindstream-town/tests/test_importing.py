@@ -101,7 +101,7 @@ def test_similar_names_are_matched_and_reported(tmp_path: Path) -> None:
     [
         ((9, 0), [0, 0, 0], "not on the map"),
         ((0, 0), [1, 0, 0], "is a wall"),
-        ((0, 0), [0, 1, 0], "no way leads there"),
+        ((0, 0), [0, 1, 0], "cannot be reached from"),
     ],
 )
 async def test_a_resident_without_a_way_home_is_refused_before_writing(
@@ -157,7 +157,7 @@ async def test_an_export_extends_the_original_save(tmp_path: Path) -> None:
         assert {name: after[name] for name in before} == before
         await town.run(until=NOON)
         later = await save_of_town(town.store, town.setting, vectors, saved=save)
-        with pytest.raises(InputError, match="did not begin from that save"):
+        with pytest.raises(InputError, match="was not imported from that save"):
             await save_of_town(town.store, town.setting, vectors, saved=replace(save, meta=replace(save.meta, step=7)))
     write_save(later, tmp_path / "later")
     ann = read_save(tmp_path / "later").personas["Ann Poe"]

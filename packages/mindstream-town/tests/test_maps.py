@@ -57,7 +57,7 @@ def test_a_matrix_is_read_and_written_byte_for_byte(tmp_path: Path) -> None:
     for name, text in MATRIX.items():
         again = (tmp_path / "out" / name).read_text()
         assert json.loads(again) == json.loads(text) if name.endswith(".json") else again == text
-    with pytest.raises(InputError, match="holds something already"):
+    with pytest.raises(InputError, match="is not empty"):
         write_matrix(matrix, tmp_path / "out")
 
 
@@ -122,9 +122,9 @@ def test_bad_tiled_maps_are_refused(tmp_path: Path) -> None:
     text = (tmp_path / "map.tmx").read_text()
     wrongs = {
         'width="3"': ('width="4"', "has 6 cells, where 4 x 2"),
-        'infinite="0"': ('infinite="1"', "switch that off in Tiled"),
+        'infinite="0"': ('infinite="1"', "turn this off in Tiled"),
         "Arena Blocks": ("Rooms", "no layer 'Arena Blocks' or 'arena'; it has Collisions"),
-        "<map ": ("<!DOCTYPE m [<!ENTITY a 'aaaa'>]><map ", "a DOCTYPE is not read"),
+        "<map ": ("<!DOCTYPE m [<!ENTITY a 'aaaa'>]><map ", "the map has a DOCTYPE"),
     }
     for at, (old, (new, wrong)) in enumerate(wrongs.items()):
         assert old in text

@@ -56,5 +56,5 @@ def test_typed_names_are_resolved_or_refused_with_suggestions() -> None:
     for typed, said in (("Ada Brok", "did you mean 'Ada Brook'"), ("nobody at all", "there are 'Ada Brook'")):
         with pytest.raises(InputError, match=said):
             find_resident(town, typed)
-    with pytest.raises(InputError, match="say which"):
+    with pytest.raises(InputError, match="name one of"):
         find_object(town, "bed")

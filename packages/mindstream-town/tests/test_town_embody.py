@@ -49,7 +49,7 @@ def test_scripts_and_piped_lines_give_the_same_journal(tmp_path: Path) -> None:
         said = "".join(line for line in MORNING.splitlines(keepends=True) if line[0] != "#") if piped else ""
         done = run_here("town", "embody", *MAYA, *(() if piped else ("--script", script)), *where, said=said)
         assert done.code == 0 and "Ada Brook: Hello, Maya." in done.out, done.err
-        assert "you have not left" in done.err
+        assert "you still control" in done.err
         assert run_here("town", "run", "--hours", "1", *where).code == 0
         kept.append(journal(folder, where))
         assert "juggling at sea" in run_here("town", "timeline", "Maya", *where).out
@@ -61,15 +61,15 @@ def test_leave_ends_the_control_and_script_errors_name_the_line(tmp_path: Path) 
     where, script = begin_hamlet(tmp_path), tmp_path / "morning.txt"
     done = run_here("town", "embody", "ada", "--by", "Tom", "--json", *where, said="plan\nfly\nwait 5\nleave\n")
     assert done.code == 2 and "line 2: there is no command 'fly': help lists them; the lines after it" in done.err
-    assert [row["command"] for row in done.rows] == ["look", "plan"] and "not left" in done.err
+    assert [row["command"] for row in done.rows] == ["look", "plan"] and "still control" in done.err
     assert done.rows[1]["plan"][0]["what"].startswith("serving guests")
     script.write_text("wait 5\ngo moon\n")
     done = run_here("town", "embody", *MAYA, "--script", script, *where)
     assert done.code == 2 and "morning.txt:2: there is no place in Hamlet called 'moon'" in done.err
     assert "line left undone" not in done.err, "it was the last line"
     done = run_here("town", "embody", "ada", "--by", "Tom", *where, said="wait 5\nleave\n")
-    assert done.code == 0 and "you leave" in done.out and "not left" not in done.err
-    assert "--wait or --pace" in mistaken(run_here("town", "embody", "ada", "--wait", "--pace", "3", *where))
+    assert done.code == 0 and "you leave" in done.out and "still control" not in done.err
+    assert "--wait and --pace" in mistaken(run_here("town", "embody", "ada", "--wait", "--pace", "3", *where))
 
 
 SPOKEN_TO = "Ben Hale has spoken to you: 'wait 60' is cut short"
@@ -119,7 +119,7 @@ def test_a_visitor_enters_at_the_given_time(tmp_path: Path) -> None:
 def test_in_a_terminal_time_passes_at_the_given_pace(tmp_path: Path) -> None:
     where = begin_hamlet(tmp_path)
     with terminal("town", "embody", *MAYA, "--pace", "600", *where) as shown:
-        shown.until("time goes by")
+        shown.until("time passes while you type")
         shown.type("do whistling for 20\n")
         shown.until("you: whistling")
         shown.until("Hello, Maya")
