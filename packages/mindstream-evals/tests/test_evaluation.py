@@ -225,8 +225,8 @@ async def test_answers_of_a_person_are_read_from_a_file(folder: Path, tmp_path: 
     )
     for text, words in (
         ("resident,question,answer\nNobody,self-1,x\n", "unknown resident"),
-        ("resident,question,answer\nAda Brook,self-9,x\n", "no question 'self-9'"),
-        ("resident,answer\nAda Brook,x\n", "question is missing"),
+        ("resident,question,answer\nAda Brook,self-9,x\n", "unknown question 'self-9'"),
+        ("resident,answer\nAda Brook,x\n", "field question is missing"),
         ("resident,question,answer\n", "all answers are empty"),
     ):
         filled.with_suffix(".csv").write_text(text)

@@ -207,7 +207,9 @@ def test_invalid_arguments_are_refused_in_one_sentence(door: FakeEndpoint, tmp_p
     assert "there is no tool 'wikipedia' that could fail" in mistaken(
         evaluate(door, tmp_path, "--fail", "wikipedia=0.5", "--how", "rewoo")
     )
-    assert "the chosen strategies call no tools" in mistaken(evaluate(door, tmp_path, "--fail", "docs=0.5", "--how", "direct,cot"))
+    assert "the chosen strategies call no tools" in mistaken(
+        evaluate(door, tmp_path, "--fail", "docs=0.5", "--how", "direct,cot")
+    )
     assert "as web=0.3" in mistaken(evaluate(door, tmp_path, "--fail", "docs=2"))
     assert "unknown strategy 'guess'" in mistaken(evaluate(door, tmp_path, "--how", "guess"))
     data = write_set(tmp_path, "plain")

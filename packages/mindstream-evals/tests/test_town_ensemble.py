@@ -155,7 +155,9 @@ def test_invalid_arguments_are_refused_in_one_sentence(town: Path, tmp_path: Pat
     assert "did you mean 'talk'" in mistaken(
         run_here("town", "ensemble", town, "--seeds", "1", "--without", "tulk", *where)
     )
-    assert "--evaluate needs a judge" in mistaken(run_here("town", "ensemble", town, "--seeds", "1", "--evaluate", *where))
+    assert "--evaluate needs a judge" in mistaken(
+        run_here("town", "ensemble", town, "--seeds", "1", "--evaluate", *where)
+    )
     (tmp_path / "file").touch()
     assert "cannot be" in mistaken(run_here("town", "ensemble", town, "--seeds", "1", "--into", tmp_path / "file"))
 

@@ -176,7 +176,11 @@ def test_steps_can_be_read_from_an_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "change", "wrong"),
     [
-        ("meta", {"persona_names": ["Bob"]}, "persona_names: 'Bob' has no folder in .*: add the folder, or remove the name"),
+        (
+            "meta",
+            {"persona_names": ["Bob"]},
+            "persona_names: 'Bob' has no folder in .*: add the folder, or remove the name",
+        ),
         ("meta", {"persona_names": ["../Ann Poe"]}, "cannot be the name of a folder"),
         ("meta", {"maze_name": "\ud800"}, "meta.json: half a character"),
         ("meta", {"step": -1}, "meta.json: step: a number from 0 on is expected, not -1"),

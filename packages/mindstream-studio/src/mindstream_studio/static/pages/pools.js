@@ -1,4 +1,4 @@
-/** Pools: what agents share, by which rubric it was let in or refused, what the pool has learned, and who is trusted. */
+/** The page Pools: shared examples, the rubric that admits or rejects them, lessons learned, and trusted sources. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { base, change, linkTo, params } from "../state.js";

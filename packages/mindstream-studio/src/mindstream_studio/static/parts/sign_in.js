@@ -1,4 +1,4 @@
-/** The sign-in: where the server wants a token, it is asked for here, and why. */
+/** The sign-in page: asks for the token that the server requires, and says why. */
 import { html, useState } from "../html.js";
 import { request, useToken, wanted } from "../network.js";
 
@@ -9,7 +9,7 @@ const WHY = {
   another: "Give the token that is to be used from now on.",
 };
 
-/** @param {{signedIn: () => void}} props `signedIn`: called when a token was taken */
+/** @param {{signedIn: () => void}} props `signedIn`: called when the server has accepted a token */
 export function SignIn({ signedIn }) {
   const [text, type] = useState("");
   const [problem, tell] = useState("");

@@ -1,4 +1,4 @@
-/** What it asks you: questions to be answered, and calls that wait for leave. */
+/** Questions to the user, and tool calls that wait for the user's approval. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { ReadFailure } from "../../parts/failure.js";

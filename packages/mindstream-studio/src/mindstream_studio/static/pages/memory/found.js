@@ -1,4 +1,4 @@
-/** What a question brings up, best first, each with why. */
+/** The memories found by a question, best first, each with a receipt. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";

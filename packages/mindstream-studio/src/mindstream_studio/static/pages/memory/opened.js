@@ -1,4 +1,4 @@
-/** One memory, opened: what it says, how it came about, what it rests on down to what was said. */
+/** The view of one memory: its text, its origin, and the memories and messages that it is based on. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
@@ -63,7 +63,7 @@ function Facts({ memory }) {
     </dl>`;
 }
 
-/** The calls of models that are about the row that it came from. @param {{seq: number}} props */
+/** Links to the model calls about the log row that the memory comes from. @param {{seq: number}} props */
 function Calls({ seq }) {
   const { data } = useQuery(seq > 0 && isPage("traces") ? { path: "/users/{user}/calls", query: { about: seq, limit: 5 } } : null);
   const calls = /** @type {{calls: {seq: number, prompt: string}[]} | undefined} */ (data)?.calls ?? [];
@@ -93,7 +93,7 @@ function Rests({ memory, from }) {
       words="From what was said, above, down to this memory. Each can be opened." />`;
 }
 
-/** The wordings that it had, where it was corrected. @param {{id: string}} props */
+/** The earlier wordings of a corrected memory. @param {{id: string}} props */
 function Wordings({ id }) {
   const { data } = useQuery({ path: pathOf(id, "history") }, { on: ["corrected"] });
   const wordings = /** @type {{memories: Memory[]} | undefined} */ (data)?.memories ?? [];

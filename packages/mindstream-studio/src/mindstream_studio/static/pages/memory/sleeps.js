@@ -1,4 +1,4 @@
-/** The sleeps of a mind: what faded in each, and what it dreamt; sleep now, read the dream, undo it. */
+/** The sleeps of a mind: memories that faded and the dream of each; start a sleep, read the dream, undo a sleep. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, askAndWait, useQuery } from "../../api.js";
 import { base, change } from "../../state.js";

@@ -1,4 +1,4 @@
-/** How well a memory is held, and its forgetting curve: what is predicted if nobody recalls it any more. */
+/** A memory's strength and its forgetting curve: the prediction if it is not recalled again. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { ago, lasting, percent } from "../../format.js";

@@ -1,4 +1,4 @@
-/** One step of a run: why it was planned, what it was called with, what it found. */
+/** The view of one step of a run: reason, arguments and result. */
 import { html } from "../../html.js";
 import { openSheet } from "../../parts/sheet.js";
 import { took } from "./costs.js";
@@ -34,7 +34,7 @@ function Inside({ one: { step, began, found, state } }) {
     ${found && html`<h3>${found.failed ? "Why it gave nothing" : "What it found"}</h3><p class="words card">${found.text}</p>`}`;
 }
 
-/** What a tool is given, a line a name; #E1 is what the step E1 found. @param {{given: any}} props */
+/** The arguments of a tool call, one line each; #E1 is the result of step E1. @param {{given: any}} props */
 function Arguments({ given }) {
   const named = Object.entries(given ?? {});
   if (!named.length) return html`<p class="soft">Nothing is given to it.</p>`;

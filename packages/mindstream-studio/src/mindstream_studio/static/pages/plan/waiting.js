@@ -1,4 +1,4 @@
-/** What goes on and waits for a yes: a plan before it is run, a call that changes the world; and what failed to begin. */
+/** Operations that wait for the user's approval (a plan, or a tool call with effects), and those that failed to start. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, useQuery } from "../../api.js";
 import { base, user } from "../../state.js";
@@ -7,7 +7,7 @@ import { Editor } from "./editor.js";
 
 /** @typedef {import("./shapes.js").Operation} Operation @typedef {import("./shapes.js").Wanted} Wanted @typedef {import("./shapes.js").Plan} Plan */
 
-/** The user's operations on plans, newest first; [] over recordings. @returns {Operation[]} */
+/** Load the user's operations on plans, newest first; [] for recordings. @returns {Operation[]} */
 export function useOperations() {
   const asked = base.value ? null : { path: "/operations" };
   const { data } = useQuery(asked, { on: ["operation"] });

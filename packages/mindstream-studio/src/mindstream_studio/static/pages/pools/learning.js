@@ -1,4 +1,4 @@
-/** What a pool has learned: how well its pairs are helped as it grew, and version by version. */
+/** The learned ranking of a pool: its measured benefit as the pool grew, and its versions. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { number, percent } from "../../format.js";

@@ -1,4 +1,4 @@
-/** Lessons: what agents learned in this place, which tasks and corrections each rests on, and what became of it. */
+/** Lessons of a pool: the tasks and corrections that each is based on, and how it has been confirmed or contradicted. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, useQuery } from "../../api.js";
 import { base, user } from "../../state.js";

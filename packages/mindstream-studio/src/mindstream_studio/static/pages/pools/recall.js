@@ -1,4 +1,4 @@
-/** What a pool brings up for a question: before it had learned anything, and now. */
+/** The examples that a pool recalls for a question, before and after it learned a ranking. */
 import { html, useEffect, useState } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
@@ -41,7 +41,7 @@ function BothSides({ pool, query }) {
     </div>`;
 }
 
-/** Where an exemplar stood before. @param {number} at @param {number} was -1: not among them */
+/** Describe an example's earlier rank. @param {number} at @param {number} was -1: it was not among the examples */
 function moved(at, was) {
   if (was === at) return "as before";
   if (was < 0) return "new among them";
