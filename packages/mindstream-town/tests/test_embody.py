@@ -135,7 +135,7 @@ async def test_a_released_resident_continues_by_itself(tmp_path: Path) -> None:
         assert (await me.look()).plan[0].what.startswith("serving guests")
         await me.do("dancing on the table", 30)
         assert town.residents["Ada Brook"].state.act is not None
-        with pytest.raises(InputError, match="lives as Ada Brook already"):
+        with pytest.raises(InputError, match="already controls Ada Brook"):
             await town.embody("Ada Brook", by="Tom")
         await me.leave()
         act = town.residents["Ada Brook"].state.act

@@ -76,7 +76,7 @@ async def test_an_imported_resident_continues_where_the_save_ended(tmp_path: Pat
     async with Town.open(tmp_path / "again") as town:
         await town.run(until=NOON)
         assert await town.digest() == first
-    with pytest.raises(InputError, match="the folder is in use"):
+    with pytest.raises(InputError, match="contains data already"):
         await begin_from_save(tmp_path / "again", saved(tmp_path / "save3"), flat())
 
 
@@ -89,9 +89,9 @@ def test_similar_names_are_matched_and_reported(tmp_path: Path) -> None:
     assert ann.home == str(ROOM)
     assert [each.text for each in ann.memories] == ["You like tea"] and f"{ROOM}:bed" in ann.knows
     assert told == [
-        "whispers: 'Anne Poe' is taken for 'Ann Poe'",
+        "whispers: 'Anne Poe' is interpreted as 'Ann Poe'",
         "whispers: nobody is called 'Zoe'",
-        "Ann Poe: living_area: 'the Ville:flat :rooms' is taken for 'the Ville:flat:room'",
+        "Ann Poe: living_area: 'the Ville:flat :rooms' is interpreted as 'the Ville:flat:room'",
         "Ann Poe: spatial memory: 'the Ville:flat:bath' is not on the map",
     ]
 

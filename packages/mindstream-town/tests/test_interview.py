@@ -112,7 +112,7 @@ async def test_an_answer_lists_its_supporting_memories(folder: Path) -> None:
 async def test_invalid_questions_are_refused_with_the_reason(folder: Path) -> None:
     async with open_interview(folder) as interviewer:
         for who, question, condition, words in (
-            ("Nobody", "Who?", "full", "nobody in Hamlet"),
+            ("Nobody", "Who?", "full", "Hamlet has no resident"),
             ("Ben Hale", " ", "full", "no question"),
             ("Ben Hale", "Who?", "half", "unknown condition"),
         ):

@@ -108,7 +108,7 @@ async def test_a_journal_file_is_extended_and_damage_is_located(tmp_path: Path) 
         early = file.read_bytes()
         await town.run(until=MORNING)
         file.write_bytes(early[:-20])  # its writer was killed
-        with pytest.raises(InputError, match=f"line {count} of .* is damaged: it is cut off"):
+        with pytest.raises(InputError, match=f"line {count} of .* is damaged: the line is incomplete"):
             check_journal(file)
         assert await write_journal(town.store, town.setting, file) > count
         whole = file.read_bytes()

@@ -28,8 +28,8 @@ def test_seen_places_are_added_to_the_tree() -> None:
 @pytest.mark.parametrize(
     ("data", "wrong"),
     [
-        ({"the Ville": {"cafe": ["counter"]}}, "the Ville:cafe should be an object of places, not list"),
-        ({"the Ville": {"cafe": {"bar": {"counter": 1}}}}, "the Ville:cafe:bar should be a list of objects"),
+        ({"the Ville": {"cafe": ["counter"]}}, "the Ville:cafe: expected an object of places, found list"),
+        ({"the Ville": {"cafe": {"bar": {"counter": 1}}}}, "the Ville:cafe:bar: expected a list of objects"),
         ({"the Ville": {"": {}}}, "cannot be a name"),
     ],
 )

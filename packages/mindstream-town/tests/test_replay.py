@@ -91,7 +91,7 @@ async def test_only_existing_steps_can_be_replayed(tmp_path: Path) -> None:
         assert await asyncio.to_thread(again.read_text, "utf-8") == whole, "an older replay is replaced"
         diary = tmp_path / "diary.html"
         await asyncio.to_thread(diary.write_text, "<!doctype html>\n<p>Dear diary")
-        with pytest.raises(InputError, match=r"diary\.html is there already: name another file"):
+        with pytest.raises(InputError, match=r"diary\.html exists already: name another file"):
             await write_replay(town.store, town.setting, diary)
 
 

@@ -48,7 +48,7 @@ def test_the_difference_is_shown_before_it_is_written(tmp_path: Path) -> None:
         assert "+day = [" in shown.out and "was not changed" in shown.err and file.read_text() == PROSE
         (row,) = run("town", "prepare", file, "--out", new, "--json", *model).rows
         assert row["written"] == str(new) and file.read_text() == PROSE and "+day = [" in row["difference"]
-        assert "is there already" in mistaken(run("town", "prepare", file, "--out", new, *model))
+        assert "exists already" in mistaken(run("town", "prepare", file, "--out", new, *model))
         assert run("town", "prepare", file, "--yes", *model).code == 0
         assert file.read_text() == new.read_text()
         asked = len(door.chats)

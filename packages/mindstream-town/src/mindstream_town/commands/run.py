@@ -150,7 +150,7 @@ def _complain_of_keys(setting: Setting) -> None:
     """Warn about missing keys of the town file, without which rules cannot simulate its residents well."""
     if lacks := missing_keys(setting):
         complain(
-            f"rules do not read descriptions in prose, and these keys are missing: {'; '.join(lacks)}"
+            f"rules do not read descriptions in prose; missing keys: {'; '.join(lacks)}"
             " (`mindstream town prepare FILE` lets a model write them)"
         )
 

@@ -41,7 +41,7 @@ def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
     setting, place = town.setting, find_place(town.setting, typed)
     address = setting.addresses[place]
     if not may_use(setting, person, place) and not _is_let_in(town, person, place):
-        raise InputError(f"{words_of(place)} is closed now: its opening hours are in the list of places")
+        raise InputError(f"{words_of(place)} is not open to you, and no resident is there to let you in")
     when = setting.when(max(town.step, 0))
     if person.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
         raise InputError(f"{words_of(place)} is closed now")
