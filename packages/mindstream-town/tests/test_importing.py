@@ -90,7 +90,7 @@ def test_similar_names_are_matched_and_reported(tmp_path: Path) -> None:
     assert [each.text for each in ann.memories] == ["You like tea"] and f"{ROOM}:bed" in ann.knows
     assert told == [
         "whispers: 'Anne Poe' is interpreted as 'Ann Poe'",
-        "whispers: nobody is called 'Zoe'",
+        "whispers: there is no resident 'Zoe'",
         "Ann Poe: living_area: 'the Ville:flat :rooms' is interpreted as 'the Ville:flat:room'",
         "Ann Poe: spatial memory: 'the Ville:flat:bath' is not on the map",
     ]
@@ -99,7 +99,7 @@ def test_similar_names_are_matched_and_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spot", "walls", "wrong"),
     [
-        ((9, 0), [0, 0, 0], "not on the map"),
+        ((9, 0), [0, 0, 0], "outside of the map"),
         ((0, 0), [1, 0, 0], "is a wall"),
         ((0, 0), [0, 1, 0], "cannot be reached from"),
     ],

@@ -113,7 +113,7 @@ async def test_invalid_questions_are_refused_with_the_reason(folder: Path) -> No
     async with open_interview(folder) as interviewer:
         for who, question, condition, words in (
             ("Nobody", "Who?", "full", "Hamlet has no resident"),
-            ("Ben Hale", " ", "full", "no question"),
+            ("Ben Hale", " ", "full", "the question is empty"),
             ("Ben Hale", "Who?", "half", "unknown condition"),
         ):
             with pytest.raises(InputError, match=words):

@@ -65,8 +65,8 @@ def test_leave_ends_the_control_and_script_errors_name_the_line(tmp_path: Path) 
     assert done.rows[1]["plan"][0]["what"].startswith("serving guests")
     script.write_text("wait 5\ngo moon\n")
     done = run_here("town", "embody", *MAYA, "--script", script, *where)
-    assert done.code == 2 and "morning.txt:2: there is no place in Hamlet called 'moon'" in done.err
-    assert "line left undone" not in done.err, "it was the last line"
+    assert done.code == 2 and "morning.txt:2: Hamlet has no place called 'moon'" in done.err
+    assert "line not run" not in done.err, "it was the last line"
     done = run_here("town", "embody", "ada", "--by", "Tom", *where, said="wait 5\nleave\n")
     assert done.code == 0 and "you leave" in done.out and "still control" not in done.err
     assert "--wait and --pace" in mistaken(run_here("town", "embody", "ada", "--wait", "--pace", "3", *where))
@@ -79,7 +79,7 @@ def test_piped_lines_end_when_a_resident_speaks(tmp_path: Path) -> None:
     where = begin_hamlet(tmp_path)
     done = run_here("town", "embody", *MAYA, *where, said="do whistling for 20\nwait 60\nlook\nleave\n")
     assert done.code == 3 and f"08:39  {SPOKEN_TO}" in done.out and "you leave" not in done.out
-    assert "line 2: Ben Hale has spoken to you; the lines after it are left undone" in done.err
+    assert "line 2: Ben Hale has spoken to you; the lines after it were not run" in done.err
     done = run_here("town", "embody", *MAYA, *where, said="wait\nsay Good day!\nwait until 09:30\nwho\n")
     assert done.code == 0 and "Ben Hale waits for what you say, until 08:42" in done.out
     assert "08:42  you do not answer, and Ben Hale waits no longer" in done.out
@@ -101,7 +101,7 @@ def test_an_interactive_program_can_continue_after_a_mistake(tmp_path: Path) -> 
         process.stdin.write("fly\n")
         process.stdin.flush()
         told = next(line for line in process.stderr if "fly" in line)
-        assert "line 1: unknown command" in told and "undone" not in told
+        assert "line 1: unknown command" in told and "not run" not in told
         process.stdin.write("leave\n")
         process.stdin.close()
         assert "you leave" in process.stdout.read() and process.wait() == 2

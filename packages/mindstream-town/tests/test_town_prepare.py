@@ -56,4 +56,4 @@ def test_the_difference_is_shown_before_it_is_written(tmp_path: Path) -> None:
         door.otherwise = Says("No.")
         file.write_text(PROSE)
         failed = run("town", "prepare", file, "--yes", *model)
-    assert failed.code == 1 and "nothing was changed" in failed.err and file.read_text() == PROSE
+    assert failed.code == 1 and "the file was not changed" in failed.err and file.read_text() == PROSE

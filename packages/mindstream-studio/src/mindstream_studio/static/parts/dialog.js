@@ -56,7 +56,7 @@ function Opened({ change }) {
           <h2 id="change-title">${change.title}</h2>
           <button type="button" class="quiet icon" onClick=${leave} aria-label="Close"><${Icon} name="close" /></button>
         </header>
-        ${seen ?? (!problem && html`<p class="soft">It is looked at what this would change …</p>`)}
+        ${seen ?? (!problem && html`<p class="soft">Checking what this would change …</p>`)}
         ${problem && html`<${ReadFailure} problem=${problem} />`}
         <div class="row">
           <button class=${change.grave ? "grave" : "main"} disabled=${!seen || busy}>${change.verb}</button>

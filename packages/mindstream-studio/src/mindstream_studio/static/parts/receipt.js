@@ -9,7 +9,7 @@ import { ago, number, percent } from "../format.js";
  */
 
 /** @type {Record<string, string>} */
-const SOURCES = { user: "you said it", mind: "the mind drew it", foreign: "strangers wrote it" };
+const SOURCES = { user: "you said it", mind: "derived by the mind", foreign: "text from third parties" };
 
 /** @param {{value: number, most: number}} props */
 export function Bar({ value, most }) {

@@ -29,7 +29,7 @@ async function openFile() {
 async function answer(address, init) {
   const all = await packed.catch(() => null);
   init.signal?.throwIfAborted();
-  if (!all) return answered(500, { detail: "This file cannot be read here: a browser of 2024 or later is wanted." });
+  if (!all) return answered(500, { detail: "This browser cannot read the file: use a browser from 2024 or later." });
   const found = answerOf(all, address, init);
   return found ? answered(200, found) : answered(404, { detail: "This is not in the file." });
 }

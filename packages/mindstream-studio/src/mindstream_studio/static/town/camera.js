@@ -1,4 +1,4 @@
-// Where one looks: the part of the map that is shown, in tiles.
+// The camera: the part of the map that is shown, in tiles.
 
 /** @import { Point } from "./types.js" */
 

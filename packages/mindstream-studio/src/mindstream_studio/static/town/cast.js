@@ -1,4 +1,4 @@
-// Who is where at a moment, on the map: as it happened, or as somebody experienced it.
+// The residents on the map at a moment: as they were, or as one resident perceived them.
 
 import { actAt, canSee, entryAt, isWalking, lastNoticed, spotAt, textOf, WHYS } from "./moment.js";
 import { pointOf } from "./places.js";

@@ -1,4 +1,4 @@
-// The colours of the style sheet, as a canvas wants them.
+// The style sheet's colours in the form that a canvas needs.
 
 const MAP = /** @type {const} */ (["meadow", "ways", "walls", "tree", "shade", "green", "paved", "tiled", "kitchen", "sleep", "shop", "treat", "learn", "hall",
   "wood", "cloth", "steel", "plant", "water", "felt", "name", "halo", "night", "odd", "rim", "face-ink"]);

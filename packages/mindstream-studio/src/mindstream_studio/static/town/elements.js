@@ -1,4 +1,4 @@
-// Elements of a page. Texts become text nodes: what residents wrote is never markup.
+// Create elements of the page. Text becomes text nodes, so that text of residents is never markup.
 
 import { ICONS } from "./icons.js";
 

@@ -1,4 +1,4 @@
-// Residents' discs with initials: drawn once, many on one sheet, then only copied.
+// Residents' discs with initials: drawn once on shared sheets, then only copied.
 
 import { at } from "./lists.js";
 import { faceOf } from "./colours.js";

@@ -1,4 +1,4 @@
-// A recording that goes on: what is new of it is added to what was there.
+// Add new entries to a growing recording.
 
 import { happenings } from "./happenings.js";
 import { TIMELINES } from "./recording.js";

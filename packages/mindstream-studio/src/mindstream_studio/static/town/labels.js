@@ -1,4 +1,4 @@
-// Where bubbles stand: beside whom they belong to, clear of each other, of the residents and of the names of places.
+// Place speech bubbles beside their residents, without covering each other, residents or names of places.
 
 /** @typedef {{x: number, y: number, wide: number, high: number}} Rect */
 /** @typedef {{number: number, x: number, y: number, wide: number, high: number, weight: number, forced: boolean}} Wish  the middle of a resident; a bubble's size */

@@ -1,4 +1,4 @@
-// Words on a canvas: measured once, broken into lines, cut where they are too long.
+// Text on a canvas: measured once, broken into lines, and cut if it is too long.
 
 const MOST = 4000; // measures that are kept
 

@@ -1,4 +1,4 @@
-// The address of a moment, of somebody or of a place, and the way back.
+// Convert a moment, a resident or a place into the parameters of a link, and back.
 
 import { at } from "./lists.js";
 import { lastAt } from "./moment.js";

@@ -1,4 +1,4 @@
-// What held at a step: where somebody was, what it did and planned, what it could see. Only looked up, never worked out.
+// Look up the state at a step: a resident's position, act, plan and sight. Nothing is computed here.
 
 import { at } from "./lists.js";
 import { arenaOf, around, placeAt } from "./places.js";

@@ -1,4 +1,4 @@
-// Names of places on the map: as large as they can be read, never on one another, fading under a bubble.
+// Names of places on the map: as large as there is room for, never overlapping, faded under a bubble.
 
 import { covered } from "./labels.js";
 

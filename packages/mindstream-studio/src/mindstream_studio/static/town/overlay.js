@@ -1,4 +1,4 @@
-// What lies on the ground at a step: the chosen place, the way of the chosen resident, what it sees, things that are out of order.
+// Marks on the ground at a step: the chosen place, the chosen resident's path and sight, objects that are not in order.
 
 import { at } from "./lists.js";
 import { actAt, canSee, isWalking, oddThings, spotAt } from "./moment.js";

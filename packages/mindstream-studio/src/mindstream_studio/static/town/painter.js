@@ -1,4 +1,4 @@
-// A frame: the ground, the night, ways, residents, what they say and do.
+// Draw a frame: the ground, the night, paths, residents, and what they say and do.
 
 import { between } from "./cast.js";
 import { noColours } from "./colours.js";

@@ -1,4 +1,4 @@
-// The ground: which place a spot is in, where it is on the map, what a place is called.
+// The ground: the place at a spot, a spot's point on the map, and the names of places.
 
 import { at } from "./lists.js";
 

@@ -12,7 +12,7 @@ export function standingOf({ lived, halted, turn, in_turn, tasks }) {
   if (halted) return `At rest: ${halted}.`;
   if (lived) return in_turn ? `At work, in turn ${turn}.` : `Lived, after turn ${turn}; it waits for what comes.`;
   const open = tasks.some(({ standing }) => standing === "open");
-  return open ? "Nobody lives it now: let it live." : "Nothing is left to do now.";
+  return open ? "It is not running: start it below." : "Nothing is left to do now.";
 }
 
 /** @param {{life: Life, editable: boolean}} props */
@@ -51,7 +51,7 @@ function Acts({ life }) {
   return html`
     <div class="row">
       ${life.halted
-        ? html`<button class="main" onClick=${() => give("resume")}>Let it go on</button>`
+        ? html`<button class="main" onClick=${() => give("resume")}>Resume</button>`
         : html`
           ${!life.lived && html`
             <button class="main" onClick=${live}>Let it live</button>

@@ -26,7 +26,7 @@ function Inside({ one: { step, began, found, state } }) {
       <dt>state</dt><dd>${STATES[state]}</dd>
       <dt>waits for</dt><dd>${needs.length ? needs.join(", ") : "nothing"}</dd>
       ${found && html`<dt>took</dt><dd>${took(found.seconds ?? 0)}${(found.tries ?? 1) > 1 && `, in ${found.tries} tries`}</dd>`}
-      ${found?.foreign && html`<dt>whose words</dt><dd>strangers' (it is read as data, never as orders)</dd>`}
+      ${found?.foreign && html`<dt>whose words</dt><dd>third parties' (read as data, never as instructions)</dd>`}
     </dl>
     <h3>As it was planned</h3>
     <${Arguments} given=${step.arguments ?? {}} />

@@ -49,7 +49,7 @@ function CallWaits({ one, wanted }) {
     <h2>A call waits for you</h2>
     <p class="words">${wanted.id}: ${wanted.text}.</p>
     <pre class="words mono">${JSON.stringify(wanted.data.arguments ?? {}, null, 1)}</pre>
-    ${wanted.data.foreign && html`<p class="problem">What it is called with was drawn from what strangers wrote.</p>`}
+    ${wanted.data.foreign && html`<p class="problem">The arguments are derived from text of third parties.</p>`}
     <div class="row">
       <button class="main" onClick=${() => answer(one, wanted, true)}>Allow it</button>
       <${Refuse} one=${one} wanted=${wanted} />

@@ -96,7 +96,7 @@ function Judgement({ pair, details }) {
 /** @param {Pair} pair @param {number | undefined} threshold */
 function sumOf(pair, threshold) {
   if (pair.by_hand) return "A person laid it in: it is trusted, and no rubric was asked.";
-  if (!pair.verdict) return "Nobody has judged it yet.";
+  if (!pair.verdict) return "It has not been judged yet.";
   const needed = threshold === undefined ? "" : ` ${threshold} were needed.`;
   return `${pair.verdict === "admitted" ? "Let in" : "Refused"} with ${number(pair.score)} points of 100.${needed}`;
 }

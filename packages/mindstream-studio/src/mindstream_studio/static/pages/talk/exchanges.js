@@ -1,4 +1,4 @@
-/** From rows to exchanges: what was heard and what came of it, who is at work, and how long each part took. */
+/** Group rows into exchanges: an utterance with its answer and thoughts, the state of the answer, and durations. */
 import { signal } from "../../html.js";
 import { aboutOf } from "./rows.js";
 

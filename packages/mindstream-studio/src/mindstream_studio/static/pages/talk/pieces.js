@@ -1,4 +1,4 @@
-/** What is being said right now: pieces are told once, and may come before the row is read that they answer. */
+/** The answer that is being generated. Its parts are not repeated by the server, and may arrive before the row of their utterance. */
 import { signal } from "../../html.js";
 import { onRow } from "../../events.js";
 

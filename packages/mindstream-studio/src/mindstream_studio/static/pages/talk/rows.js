@@ -1,4 +1,4 @@
-/** The rows of the log that a talk is made of: read once, then as they are written; which of them are of this talk. */
+/** Load the log rows of a conversation, and new rows as they are written; select those of this conversation. */
 import { useEffect, useMemo, useRef, useState } from "../../html.js";
 import { ask, whenAskedAgain } from "../../api.js";
 import { connection, onRow } from "../../events.js";

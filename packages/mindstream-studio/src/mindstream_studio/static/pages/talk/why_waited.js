@@ -1,4 +1,4 @@
-/** Why an answer waited, or did not: what the gate decided and by what, in a sentence, with what came of it. */
+/** The reason why an answer waited or did not: the gate's decision in a sentence, and whether it was right. */
 import { html } from "../../html.js";
 import { counted } from "../../format.js";
 import { lastOf, spansOf } from "./exchanges.js";
@@ -18,7 +18,7 @@ const HINT = "a hint of danger; ";
 
 /** What may stand before a gate's own reason, and decides in its place. @type {[string, string][]} */
 const OVERRULED = [
-  ["an alarm; ", "An alarm was heard, and an alarm waits for nobody."],
+  ["an alarm; ", "An alarm was raised, so the answer was given at once."],
   ["nothing can follow the answer; ", "It was asked for one answer, with nothing to follow: such an answer waits for the thought."],
 ];
 

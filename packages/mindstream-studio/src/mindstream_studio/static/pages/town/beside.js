@@ -1,4 +1,4 @@
-/** A second town in step with the one that is looked at: its map beside the other's, at the same moment. */
+/** A second town beside the first: its map at the same moment. */
 import { make, said } from "../../town/elements.js";
 import { extend } from "../../town/growing.js";
 import { prepare } from "../../town/recording.js";

@@ -1,4 +1,4 @@
-/** What is different in two towns at a moment: who is elsewhere or does something else, who knows what the other does not. */
+/** The differences between two towns at a moment: residents at other places or activities, and different memories. */
 import { html } from "../../html.js";
 import { counted } from "../../format.js";
 import { actAt, lastAt, spotAt, textOf } from "../../town/moment.js";
@@ -45,7 +45,7 @@ export function Differences({ player, beside, step, own, since }) {
   const found = differences(player.town, there, step, beside.step, since), elsewhere = found.filter((each) => each.moved).length;
   if (!found.length) return html`<p>Nothing differs at this moment.</p>`;
   return html`
-    <p class="soft small">${elsewhere ? counted(elsewhere, "is elsewhere", "are elsewhere") : "Nobody is elsewhere"}, ${counted(found.filter((each) => each.only.length || each.lacking.length).length, "knows", "know")} something else.</p>
+    <p class="soft small">${elsewhere ? counted(elsewhere, "resident is at another place", "residents are at other places") : "No resident is at another place"}, ${counted(found.filter((each) => each.only.length || each.lacking.length).length, "knows", "know")} something else.</p>
     <ul class="list differences">
       ${found.map((each) => html`
         <li key=${each.name}>

@@ -1,4 +1,4 @@
-/** Who knows a fact, since when, and from whom: a memory with which somebody began, as it went through the town. */
+/** The spread of a fact: which residents know it, since when, and from whom. */
 import { html, useState } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { counted } from "../../format.js";
@@ -35,12 +35,12 @@ function factsLike(found, typed) {
 
 /** @param {{found: Knowledge, typed: string, choose: (fact: string) => void}} props `typed`: the words that a fact is to hold */
 function List({ found, typed, choose }) {
-  if (!found.facts.length) return html`<p class="soft">Nobody began with a memory.</p>`;
+  if (!found.facts.length) return html`<p class="soft">No resident has a memory from the beginning.</p>`;
   const like = factsLike(found, typed);
   const facts = like.slice(0, SHOWN);
   if (!facts.length) return html`<p class="soft">No fact holds any of these words. Enter looks for one that means it.</p>`;
   return html`
-    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "What somebody knew from the beginning; the most spread first"}. Choose one to see who told whom.</p>
+    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "Facts that residents knew from the beginning; the most widely known first"}. Choose one to see who told whom.</p>
     <ul class="list">
       ${facts.map(({ text, knowers }) => html`<li key=${text}><button class="item words" onClick=${() => choose(text)}>${text}</button> <span class="tag">${counted(knowers, "knows", "know")} it in the end</span></li>`)}
     </ul>`;

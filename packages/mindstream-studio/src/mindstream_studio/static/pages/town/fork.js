@@ -1,4 +1,4 @@
-/** A town beside another: forked at the moment that is shown, looked at in step, let go. What each does is said first. */
+/** Forks of a town: make one at the shown moment, compare it with the original, delete it. The effect is shown first. */
 import { html } from "../../html.js";
 import { ask, askAllAgain, useQuery } from "../../api.js";
 import { counted } from "../../format.js";

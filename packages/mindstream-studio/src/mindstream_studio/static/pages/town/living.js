@@ -1,4 +1,4 @@
-/** Above the map: the town's clock, time that goes on, and living in it as somebody. */
+/** The bar above the map: the town's clock, buttons to let time pass, and the choice of a resident to control. */
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { askAndWait } from "../../api.js";
 import { base } from "../../state.js";

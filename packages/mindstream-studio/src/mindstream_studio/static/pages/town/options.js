@@ -1,4 +1,4 @@
-/** What the studio adds to a town's player: why, who knows what, who knows whom, whispers, things that are set. */
+/** The panels that the studio adds to the town's player: reasons, spread of facts, relations, whispers, objects. */
 import { html, render } from "../../html.js";
 import { base } from "../../state.js";
 import { openSheet } from "../../parts/sheet.js";

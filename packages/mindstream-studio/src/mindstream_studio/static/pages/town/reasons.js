@@ -1,4 +1,4 @@
-/** Why somebody does something: percept, what came to mind with its scores, the decision with its probability and draw, the plan. */
+/** The reasons of a resident's act: percept, recalled memories with scores, decision with probability and draw, plan. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";

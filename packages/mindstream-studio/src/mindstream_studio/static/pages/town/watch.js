@@ -1,4 +1,4 @@
-/** A town that is looked at: its recording, which grows while it lives, and the player that draws it. */
+/** The view of a town: its recording, which grows while the town runs, and the player that draws it. */
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { Problem, useQuery } from "../../api.js";
 import { base, change, linkTo, params, theme } from "../../state.js";

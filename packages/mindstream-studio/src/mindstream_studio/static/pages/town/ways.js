@@ -1,4 +1,4 @@
-/** What lies in the direction of an arrow key, from where one stands. */
+/** Find the place or object in the direction of an arrow key. */
 import { addressOf, middleOf } from "../../town/places.js";
 
 /** @typedef {import("../../town/types.js").Recording} Recording @typedef {import("../../town/types.js").Point} Point */

@@ -1,4 +1,4 @@
-/** For what a call was: the rows of the log that it answers or thinks about, each with its place; and what came of them. */
+/** The purpose of a model call: the log rows that it is about, with links, and the rows that resulted. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";

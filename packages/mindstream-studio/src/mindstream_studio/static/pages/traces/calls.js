@@ -1,4 +1,4 @@
-/** The calls, newest first, of all or of one role, day, row, resident; a line each, with what it took. */
+/** The list of model calls, newest first, optionally filtered; one line each with tokens and duration. */
 import { html, useRef, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, linkTo, params, seq, user } from "../../state.js";

@@ -1,4 +1,4 @@
-/** What the calls came to: in all, by day and role, and how much of a budget is left. A day or role narrows the list. */
+/** Totals of the model calls: overall, by day and by role, and the rest of the budget. A day or role filters the list. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params, seq, user } from "../../state.js";
