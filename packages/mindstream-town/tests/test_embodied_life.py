@@ -132,7 +132,7 @@ def test_impossible_acts_are_refused_with_a_message(client: httpx.Client) -> Non
     maya = Person(client, "Maya", visitor=True)
     refused(client.post("/api/v1/towns/nowhere/embody/Maya", json={"visitor": True}), 404, "no town 'nowhere'")
     refused(client.get(maya.url, params=maya.how), 422, "nobody lives as 'Maya' now")
-    refused(client.post(maya.url, json={}), 422, "Hamlet has no resident is called 'Maya'")
+    refused(client.post(maya.url, json={}), 422, "Hamlet has no resident 'Maya'")
     refused(client.post(maya.url, json={"visitor": True, "place": "the moon"}), 422, "moon")
     refused(client.post(f"{TOWN}/embody/Ada Brook", json={"visitor": True}), 422, "Ada Brook lives in Hamlet")
     assert [each["name"] for each in client.get(TOWN).json()["residents"]] == ["Ada Brook", "Ben Hale", "Cleo Marsh"]

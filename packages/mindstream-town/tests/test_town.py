@@ -248,7 +248,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, .
     assert "piano" in mistaken(run_here("town", "set", "paino", "burning", *town))
     assert "one of --days" in mistaken(run_here("town", "run", "--days", "1", "--hours", "1", *town))
     assert "is not a time" in mistaken(run_here("town", "run", "--until", "noonish", *town))
-    assert "before the town's first" in mistaken(run_here("town", "run", "--until", "2022-01-01 10:00", *town))
+    assert "before the beginning of the town" in mistaken(run_here("town", "run", "--until", "2022-01-01 10:00", *town))
     assert "has not run yet" in mistaken(run_here("town", "metrics", *town))
     early = mistaken(run_here("town", "status", "--at", "08:00", *town))
     assert "has not lived yet, nothing is known of later" in early

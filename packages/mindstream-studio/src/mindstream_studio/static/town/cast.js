@@ -29,7 +29,7 @@ export class Cast {
   }
 
   /**
-   * Everybody at a step.
+   * All residents at a step.
    * @param {number} step
    * @param {Person | null} viewer
    */
@@ -68,7 +68,7 @@ export class Cast {
 }
 
 /**
- * Where somebody is between two steps.
+ * The position of a resident between two steps.
  * @param {Part} part
  * @param {number} share  of the step that has passed
  * @returns {Point | null}

@@ -41,7 +41,7 @@ function wayOf(town, person, step) {
 }
 
 /**
- * All of the map but what somebody has in sight.
+ * The area of the map that a resident does not see.
  * @param {Recording} town
  * @param {Person} person
  * @param {number} step

@@ -9,13 +9,13 @@ import { Name } from "./facts.js";
 
 const SHOWN = 5;
 
-/** Where somebody is and what it does, in words. @param {Recording} town @param {Person} person @param {number} step */
+/** Describe a resident's place and activity. @param {Recording} town @param {Person} person @param {number} step */
 function present(town, person, step) {
   const act = actAt(person, step), place = placeAt(town, spotAt(town, person, step));
   return { doing: act ? textOf(town, act[2]) : "", where: place > 0 ? wordsOf(town, place) : nameOf(town, 0) };
 }
 
-/** What somebody has remembered from a step on, each text once. @param {Recording} town @param {Person} person @param {number} since @param {number} until */
+/** Return a resident's memories between two steps, each text once. @param {Recording} town @param {Person} person @param {number} since @param {number} until */
 function remembered(town, person, since, until) {
   return new Set(person.records.slice(lastAt(person.records, since - 1) + 1, lastAt(person.records, until) + 1).map((each) => textOf(town, each[2])));
 }
@@ -23,7 +23,7 @@ function remembered(town, person, since, until) {
 /**
  * @param {Recording} here @param {Recording} there
  * @param {number} step of the one @param {number} other of the other
- * @param {number} since the step up to which they are the same
+ * @param {number} since the step up to which both towns have the same past
  */
 export function differences(here, there, step, other, since) {
   const byName = new Map(there.people.map((person) => [person.name, person]));

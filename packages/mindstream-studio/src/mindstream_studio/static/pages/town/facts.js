@@ -26,7 +26,7 @@ export function Facts({ town, player, step }) {
     ${found && !asking && (fact ? html`<${Knowers} found=${found} player=${player} step=${step} />` : html`<${List} found=${found} typed=${typed} choose=${choose} />`)}`;
 }
 
-/** The facts that hold these words, those that hold more of them first, then the most spread. @param {Knowledge | undefined} found @param {string} typed */
+/** Return the facts that contain the typed words: those with more of the words first, then the best known. @param {Knowledge | undefined} found @param {string} typed */
 function factsLike(found, typed) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const held = (found?.facts ?? []).map((fact) => ({ ...fact, holds: words.filter((word) => fact.text.toLowerCase().includes(word)).length }));
@@ -65,7 +65,7 @@ function Knowers({ found, player, step }) {
       <ol class="list">${later.map((each) => html`<li key=${each.name}><${Heard} player=${player} each=${each} /></li>`)}</ol>`}`;
 }
 
-/** Who has it from whom, and when: the moment can be gone to. @param {{player: Player, each: Knower}} props */
+/** A resident with the speaker it knows the fact from, and a link to that moment. @param {{player: Player, each: Knower}} props */
 function Heard({ player, each }) {
   return html`
     <p><${Name} player=${player} name=${each.name} /> ${each.how === "beginning" ? "from the beginning" : html`from <${Name} player=${player} name=${each.by} />`}

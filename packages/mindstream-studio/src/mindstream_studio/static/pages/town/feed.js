@@ -22,7 +22,7 @@ export class Feed {
     this.read();
   }
 
-  /** Ask at once: something was done. */
+  /** Load additions at once, after an action of the user. */
   soon() {
     clearTimeout(this.timer);
     this.wait = LEAST_MS;

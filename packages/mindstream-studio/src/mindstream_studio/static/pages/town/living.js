@@ -23,7 +23,7 @@ export function Living({ name, player, soon }) {
     </div>`;
 }
 
-/** Let the town live for a while; what is done is kept, whatever stops it. @param {Props} props */
+/** Run the town for some time; finished steps are stored even if the run fails. @param {Props} props */
 function Run({ name, player, soon }) {
   const [progress, tell] = useState("");
   const [problem, fail] = useState(/** @type {Error | null} */ (null));

@@ -60,7 +60,7 @@ function Facts({ call }) {
 
 const LONG = 700;
 
-/** A message; what is long is folded, but the last. @param {{role: string, text: string, open: boolean}} props */
+/** A message of the prompt; long messages are collapsed, except the last one. @param {{role: string, text: string, open: boolean}} props */
 function Message({ role, text, open }) {
   return html`
     <details class="message" open=${open || text.length < LONG}>
@@ -69,7 +69,7 @@ function Message({ role, text, open }) {
     </details>`;
 }
 
-/** JSON with a line for each field; anything else as it stands. @param {string} text */
+/** Format JSON with one line per field; return other text unchanged. @param {string} text */
 function laidOut(text) {
   if (!/^\s*[[{]/.test(text)) return text;
   try {
