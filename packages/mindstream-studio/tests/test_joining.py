@@ -61,8 +61,8 @@ def run(script: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('import one from "./one.js";\n', "imports default of one.js, which exports no such"),
-        ('import { two } from "./one.js";\n', "imports two of one.js, which exports no such"),
+        ('import one from "./one.js";\n', "imports default from one.js, which does not export it"),
+        ('import { two } from "./one.js";\n', "imports two from one.js, which does not export it"),
         ('import * as one from "./one.js";\n', "of import or export is not supported"),
         ('export * from "./one.js";\n', "of import or export is not supported"),
         ("const later = import(`./one.js`);\n", "of import or export is not supported"),
