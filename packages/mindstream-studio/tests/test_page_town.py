@@ -315,7 +315,7 @@ def test_after_a_server_restart_the_page_shows_the_same_and_new_events(
         page.get_by_role("tab", name="Memory").click()
         page.get_by_label("Moment of the recording").press("End")
         server.end(how)
-        page.get_by_text("The server does not answer.").first.wait_for()
+        page.get_by_text("The server cannot be reached.").first.wait_for()
     with ServerProcess(tmp_path / "data", *flags, port=port) as server:
         whisper = {"resident": "Ada Brook", "text": "The lamp on the stairs is out."}
         url = f"{server.url}/api/v1/towns/hamlet/whisper"
