@@ -119,7 +119,7 @@ async def test_the_page_for_human_judges_does_not_name_the_sides(talks: Path, fo
     found = await run_contest(Models(Scripted()), load("sleep"), Terms(talks, out), lambda _: None)
     assert found[PLAIN]["by_talk"] == {"a": 1.0, "b": 0.0}
     (out / "people2.json").write_text("[1]", "utf-8")
-    with pytest.raises(InputError, match="not what the page gave"):
+    with pytest.raises(InputError, match="not a result saved from judge"):
         by_people(out)
 
 

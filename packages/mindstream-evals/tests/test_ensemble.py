@@ -112,7 +112,7 @@ async def test_finished_runs_are_kept_and_failed_runs_are_repeated(tmp_path: Pat
     longer = await run_ensemble(RULES, wish(tmp_path, MORNING + 360))
     assert digests(longer)["full", 1] == await live(tmp_path / "1", hamlet(), MORNING + 360), "towns are continued"
     shorter = await run_ensemble(RULES, wish(tmp_path, MORNING - 360))
-    assert ["has lived longer" in each.why for each in shorter.failed] == [True, True]
+    assert ["has run beyond the last step" in each.why for each in shorter.failed] == [True, True]
     report = json.loads((tmp_path / "runs" / "report.json").read_text())
     assert [each["seed"] for each in report["failed"]] == [1, 2]
 

@@ -224,10 +224,10 @@ async def test_answers_of_a_person_are_read_from_a_file(folder: Path, tmp_path: 
         "items that the person answered come first"
     )
     for text, words in (
-        ("resident,question,answer\nNobody,self-1,x\n", "nobody is called"),
-        ("resident,question,answer\nAda Brook,self-9,x\n", "no question 'self-9'"),
-        ("resident,answer\nAda Brook,x\n", "question is missing"),
-        ("resident,question,answer\n", "nothing is answered"),
+        ("resident,question,answer\nNobody,self-1,x\n", "unknown resident"),
+        ("resident,question,answer\nAda Brook,self-9,x\n", "unknown question 'self-9'"),
+        ("resident,answer\nAda Brook,x\n", "field question is missing"),
+        ("resident,question,answer\n", "all answers are empty"),
     ):
         filled.with_suffix(".csv").write_text(text)
         with pytest.raises(InputError, match=words):

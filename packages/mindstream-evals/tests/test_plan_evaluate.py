@@ -207,9 +207,11 @@ def test_invalid_arguments_are_refused_in_one_sentence(door: FakeEndpoint, tmp_p
     assert "there is no tool 'wikipedia' that could fail" in mistaken(
         evaluate(door, tmp_path, "--fail", "wikipedia=0.5", "--how", "rewoo")
     )
-    assert "these ways call none" in mistaken(evaluate(door, tmp_path, "--fail", "docs=0.5", "--how", "direct,cot"))
+    assert "the chosen strategies call no tools" in mistaken(
+        evaluate(door, tmp_path, "--fail", "docs=0.5", "--how", "direct,cot")
+    )
     assert "as web=0.3" in mistaken(evaluate(door, tmp_path, "--fail", "docs=2"))
-    assert "there is no way 'guess'" in mistaken(evaluate(door, tmp_path, "--how", "guess"))
+    assert "unknown strategy 'guess'" in mistaken(evaluate(door, tmp_path, "--how", "guess"))
     data = write_set(tmp_path, "plain")
     assert "needs a model" in mistaken(run("plan", "evaluate", "--data", data))
     assert "cannot be read" in mistaken(run("plan", "evaluate", "--data", tmp_path / "none", "--model", "rules"))

@@ -15,8 +15,8 @@ QUICK = ("--agents", "limerick,fitness", "--tests", "1", "--form", "bare")
 def test_the_command_prints_tables_or_json_rows(tmp_path: Path) -> None:
     out = tmp_path / "cells.jsonl"
     read = run("pool", "experiment", *QUICK, "--shots", "0,1", "--out", out)
-    assert read.code == 0 and "While the stream arrives" in read.out and "20 %" in read.out
-    assert "rules copy the nearest exemplar's answer" in read.out and "Controls: they must do worse" in read.out
+    assert read.code == 0 and "Growth: after each part of the stream" in read.out and "20 %" in read.out
+    assert "rules copy the nearest exemplar's answer" in read.out and "Controls, which must score lower" in read.out
     told = run("pool", "experiment", *QUICK, "--shots", "0,1", "--out", out, "--json")
     assert told.rows[0]["experiment"]["agents"] == {"limerick": "rules", "fitness": "rules"}
     assert {row["study"] for row in told.rows[1:]} == {"shots", "pools", "growth", "controls"}
@@ -25,7 +25,7 @@ def test_the_command_prints_tables_or_json_rows(tmp_path: Path) -> None:
 
 def test_invalid_arguments_are_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "the studies are shots, pools" in mistaken(run("pool", "experiment", "--studies", "nix"))
-    assert "shots are numbers" in mistaken(run("pool", "experiment", "--shots", "1,x"))
+    assert "expected numbers separated by commas" in mistaken(run("pool", "experiment", "--shots", "1,x"))
     assert "no agent 'nix'" in mistaken(run("pool", "experiment", "--agents", "nix"))
     assert "--out FILE.jsonl" in mistaken(run("pool", "experiment", *QUICK, "--ray"))
     assert "has no agents" in mistaken(run("pool", "experiment", "--data", tmp_path))

@@ -151,11 +151,13 @@ def test_believability_is_measured_in_each_run(town: Path, tmp_path: Path) -> No
 
 def test_invalid_arguments_are_refused_in_one_sentence(town: Path, tmp_path: Path) -> None:
     where = ("--into", tmp_path / "runs")
-    assert "seeds go up" in mistaken(run_here("town", "ensemble", town, "--seeds", "4..1", *where))
+    assert "must go upward" in mistaken(run_here("town", "ensemble", town, "--seeds", "4..1", *where))
     assert "did you mean 'talk'" in mistaken(
         run_here("town", "ensemble", town, "--seeds", "1", "--without", "tulk", *where)
     )
-    assert "there is no judge" in mistaken(run_here("town", "ensemble", town, "--seeds", "1", "--evaluate", *where))
+    assert "--evaluate needs a judge" in mistaken(
+        run_here("town", "ensemble", town, "--seeds", "1", "--evaluate", *where)
+    )
     (tmp_path / "file").touch()
     assert "cannot be" in mistaken(run_here("town", "ensemble", town, "--seeds", "1", "--into", tmp_path / "file"))
 

@@ -77,18 +77,18 @@ def test_people_can_judge_pairs_on_a_page_and_return_the_file(town: tuple[str | 
     assert ids
     judged.write_text("pair,verdict\n" + "".join(f"{each},1\n" for each in ids))
     said = run_here(*asked, "--judged", judged).out
-    assert "judged by people" in said and "made-up claims are not counted" in said
+    assert "judged by people" in said and "unsupported claims are not counted" in said
 
 
 def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
-    assert "there is no judge" in mistaken(run_here("town", "evaluate", *town))
-    assert "is no condition" in mistaken(run_here("town", "evaluate", "--conditions", "half", "--answers",
+    assert "no model judges" in mistaken(run_here("town", "evaluate", *town))
+    assert "unknown condition" in mistaken(run_here("town", "evaluate", "--conditions", "half", "--answers",
                                                   tmp_path / "a.csv", *town))  # fmt: skip
     assert "Zoe" in mistaken(run_here("town", "evaluate", "--residents", "Zoe", "--answers", tmp_path / "a.csv", *town))
-    assert "nothing is known of later" in mistaken(run_here("town", "evaluate", "--at", "day 9", *town))
+    assert "run it further with" in mistaken(run_here("town", "evaluate", "--at", "day 9", *town))
     blank = tmp_path / "mine.csv"
     assert run_here("town", "evaluate", "--questions-out", blank, *town).code == 0
-    assert "nothing is answered" in mistaken(run_here("town", "evaluate", "--person", blank, *town))
+    assert "all answers are empty" in mistaken(run_here("town", "evaluate", "--person", blank, *town))
     empty = ("--data", tmp_path / "new")
     run_here("town", "new", tmp_path / "hamlet.toml", *empty)
-    assert "has not lived yet" in mistaken(run_here("town", "evaluate", "--answers", tmp_path / "a.csv", *empty))
+    assert "has not run yet" in mistaken(run_here("town", "evaluate", "--answers", tmp_path / "a.csv", *empty))

@@ -72,4 +72,4 @@ def test_evaluating_a_town_as_an_operation_needs_a_judge(tmp_path: Path, door: F
         assert failed["state"] == "failed" and "no resident 'Nobody'" in failed["problem"]
     with Served(tmp_path / "data", model="rules", offered=offered) as served, served.client() as client:
         failed = ended(client, client.post("/api/v1/towns/hamlet/evaluate", json=ask).json()["id"])
-        assert failed["state"] == "failed" and "there is no judge" in failed["problem"]
+        assert failed["state"] == "failed" and "no model judges" in failed["problem"]

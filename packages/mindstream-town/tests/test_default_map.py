@@ -43,7 +43,7 @@ async def test_the_same_program_continues_the_town_of_its_folder(tmp_path: Path)
 
 
 async def test_a_town_that_is_not_open_says_how_it_is_opened() -> None:
-    with pytest.raises(AttributeError, match="open it first, by `async with"):
+    with pytest.raises(AttributeError, match="open the town first, with `async with"):
         await Town([ADA]).run(until="12:00")
     assert not hasattr(Town([ADA]), "mayor")
 
@@ -118,8 +118,8 @@ def test_mistakes_are_reported_together() -> None:
     with pytest.raises(InputError) as caught:
         Town([ADA, Resident(name="Ben Brook", home="Mill House", day=[("08:00", "08:00", "baking")])], places)
     said = str(caught.value).split("\n")
-    assert len(said) == 2 and "did you mean 'Ada Brook'" in said[0] and "takes no time" in said[1]
-    with pytest.raises(InputError, match="there is no place"):
+    assert len(said) == 2 and "did you mean 'Ada Brook'" in said[0] and "must end after it starts" in said[1]
+    with pytest.raises(InputError, match="the town has no place"):
         Town([])
 
 

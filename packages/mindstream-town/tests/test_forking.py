@@ -88,7 +88,7 @@ async def test_changes_of_a_fork_do_not_affect_the_town(lived: Path, tmp_path: P
 
 
 async def test_impossible_forks_are_refused(lived: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has lived up to"):
+    with pytest.raises(InputError, match="has run up to"):
         await fork(lived, tmp_path / "fork", NOON + 1)
     with pytest.raises(InputError, match="already contains data"):
         await fork(lived, lived, NINE)

@@ -76,7 +76,7 @@ async def test_an_imported_resident_continues_where_the_save_ended(tmp_path: Pat
     async with Town.open(tmp_path / "again") as town:
         await town.run(until=NOON)
         assert await town.digest() == first
-    with pytest.raises(InputError, match="the folder is in use"):
+    with pytest.raises(InputError, match="contains data already"):
         await begin_from_save(tmp_path / "again", saved(tmp_path / "save3"), flat())
 
 
@@ -89,9 +89,9 @@ def test_similar_names_are_matched_and_reported(tmp_path: Path) -> None:
     assert ann.home == str(ROOM)
     assert [each.text for each in ann.memories] == ["You like tea"] and f"{ROOM}:bed" in ann.knows
     assert told == [
-        "whispers: 'Anne Poe' is taken for 'Ann Poe'",
-        "whispers: nobody is called 'Zoe'",
-        "Ann Poe: living_area: 'the Ville:flat :rooms' is taken for 'the Ville:flat:room'",
+        "whispers: 'Anne Poe' is interpreted as 'Ann Poe'",
+        "whispers: there is no resident 'Zoe'",
+        "Ann Poe: living_area: 'the Ville:flat :rooms' is interpreted as 'the Ville:flat:room'",
         "Ann Poe: spatial memory: 'the Ville:flat:bath' is not on the map",
     ]
 
@@ -99,9 +99,9 @@ def test_similar_names_are_matched_and_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spot", "walls", "wrong"),
     [
-        ((9, 0), [0, 0, 0], "not on the map"),
+        ((9, 0), [0, 0, 0], "outside of the map"),
         ((0, 0), [1, 0, 0], "is a wall"),
-        ((0, 0), [0, 1, 0], "no way leads there"),
+        ((0, 0), [0, 1, 0], "cannot be reached from"),
     ],
 )
 async def test_a_resident_without_a_way_home_is_refused_before_writing(
@@ -157,7 +157,7 @@ async def test_an_export_extends_the_original_save(tmp_path: Path) -> None:
         assert {name: after[name] for name in before} == before
         await town.run(until=NOON)
         later = await save_of_town(town.store, town.setting, vectors, saved=save)
-        with pytest.raises(InputError, match="did not begin from that save"):
+        with pytest.raises(InputError, match="was not imported from that save"):
             await save_of_town(town.store, town.setting, vectors, saved=replace(save, meta=replace(save.meta, step=7)))
     write_save(later, tmp_path / "later")
     ann = read_save(tmp_path / "later").personas["Ann Poe"]

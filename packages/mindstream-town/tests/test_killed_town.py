@@ -38,7 +38,7 @@ async def test_lost_rows_are_detected_by_the_journal(tmp_path: Path) -> None:
     await live(tmp_path, hamlet(), "rules", 7 * 360)
     early = (tmp_path / JOURNAL).read_bytes()
     lose_rows(tmp_path)
-    with pytest.raises(InputError, match="is of another journal"):
+    with pytest.raises(InputError, match="belongs to another journal"):
         await live(tmp_path, hamlet(), "rules", MORNING)
     (tmp_path / JOURNAL).unlink()
     await live(tmp_path, hamlet(), "rules", MORNING)
@@ -108,7 +108,7 @@ async def test_a_journal_file_is_extended_and_damage_is_located(tmp_path: Path) 
         early = file.read_bytes()
         await town.run(until=MORNING)
         file.write_bytes(early[:-20])  # its writer was killed
-        with pytest.raises(InputError, match=f"line {count} of .* is damaged: it is cut off"):
+        with pytest.raises(InputError, match=f"line {count} of .* is damaged: the line is incomplete"):
             check_journal(file)
         assert await write_journal(town.store, town.setting, file) > count
         whole = file.read_bytes()
@@ -119,7 +119,7 @@ async def test_a_journal_file_is_extended_and_damage_is_located(tmp_path: Path) 
         bad = whole[:at].count(b"\n") + 1
         with pytest.raises(InputError, match=f"line {bad} of .* is damaged"):
             check_journal(file)
-        with pytest.raises(InputError, match=f"line {bad} of .* is of another journal"):
+        with pytest.raises(InputError, match=f"line {bad} of .* belongs to another journal"):
             await write_journal(town.store, town.setting, file)
 
 

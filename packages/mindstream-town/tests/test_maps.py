@@ -57,7 +57,7 @@ def test_a_matrix_is_read_and_written_byte_for_byte(tmp_path: Path) -> None:
     for name, text in MATRIX.items():
         again = (tmp_path / "out" / name).read_text()
         assert json.loads(again) == json.loads(text) if name.endswith(".json") else again == text
-    with pytest.raises(InputError, match="holds something already"):
+    with pytest.raises(InputError, match="is not empty"):
         write_matrix(matrix, tmp_path / "out")
 
 
@@ -70,14 +70,14 @@ def test_a_world_is_the_same_after_any_format(tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize(
     ("file", "text", "wrong"),
     [
-        ("sector_maze", "2, 2, 0, 3, 3", "sector_maze.csv: 5 cells, where 3 x 2 = 6 are expected"),
+        ("sector_maze", "2, 2, 0, 3, 3", "sector_maze.csv: expected 3 x 2 = 6 cells, found 5"),
         ("arena_maze", "4, 4, 0, 0, 8, 0", "row 2, column 2: the id 8 of arena_maze.csv has no row"),
-        ("arena_maze", "4, -4, 0, 0, 5, 0", "arena_maze.csv: row 1, column 2: '-4' is no id"),
-        ("arena_maze", "5, 4, 0, 0, 5, 0", "row 1, column 1: the arena 'the Ville:cafe:bar' is in"),
-        ("game_object_maze", "7, 0, 0, 7, 7, 0", "row 2, column 1: the object 'bed' is in no arena"),
+        ("arena_maze", "4, -4, 0, 0, 5, 0", "arena_maze.csv: row 1, column 2: expected an id"),
+        ("arena_maze", "5, 4, 0, 0, 5, 0", "row 1, column 1: the arena 'the Ville:cafe:bar' is drawn in"),
+        ("game_object_maze", "7, 0, 0, 7, 7, 0", "row 2, column 1: the object 'bed' is drawn outside of an arena"),
         ("sector_blocks", "2, the Ville, a\n2, the Ville, b", "sector_blocks.csv: row 2: the id 2 occurs twice"),
         ("sector_blocks", "2, the Ville, a:b", "sector_blocks.csv: row 1: .*cannot be a name"),
-        ("maze_meta_info", '{"maze_width": 9999, "maze_height": 9999}', "9999 x 9999 tiles cannot be used"),
+        ("maze_meta_info", '{"maze_width": 9999, "maze_height": 9999}', "9999 x 9999 tiles is not possible"),
         ("maze_meta_info", "[" * 60 + "]" * 60, "nested deeper"),
     ],
 )
@@ -121,10 +121,10 @@ def test_bad_tiled_maps_are_refused(tmp_path: Path) -> None:
     save_map(small_world(), tmp_path / "map.tmx")
     text = (tmp_path / "map.tmx").read_text()
     wrongs = {
-        'width="3"': ('width="4"', "has 6 cells, where 4 x 2"),
-        'infinite="0"': ('infinite="1"', "switch that off in Tiled"),
+        'width="3"': ('width="4"', "expected 4 x 2 cells, found 6"),
+        'infinite="0"': ('infinite="1"', "turn this off in Tiled"),
         "Arena Blocks": ("Rooms", "no layer 'Arena Blocks' or 'arena'; it has Collisions"),
-        "<map ": ("<!DOCTYPE m [<!ENTITY a 'aaaa'>]><map ", "a DOCTYPE is not read"),
+        "<map ": ("<!DOCTYPE m [<!ENTITY a 'aaaa'>]><map ", "the map has a DOCTYPE"),
     }
     for at, (old, (new, wrong)) in enumerate(wrongs.items()):
         assert old in text

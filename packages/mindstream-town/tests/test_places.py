@@ -28,8 +28,8 @@ def test_seen_places_are_added_to_the_tree() -> None:
 @pytest.mark.parametrize(
     ("data", "wrong"),
     [
-        ({"the Ville": {"cafe": ["counter"]}}, "the Ville:cafe should be an object of places, not list"),
-        ({"the Ville": {"cafe": {"bar": {"counter": 1}}}}, "the Ville:cafe:bar should be a list of objects"),
+        ({"the Ville": {"cafe": ["counter"]}}, "the Ville:cafe: expected an object of places, found list"),
+        ({"the Ville": {"cafe": {"bar": {"counter": 1}}}}, "the Ville:cafe:bar: expected a list of objects"),
         ({"the Ville": {"": {}}}, "cannot be a name"),
     ],
 )
@@ -58,7 +58,7 @@ def test_place_rules_define_hours_owners_and_access() -> None:
     assert rules.may_enter("Mei Lin", BATH, monday) and not rules.may_enter("Tom Moreno", BATH, monday)
     assert rules.may_enter("Tom Moreno", CAFE, monday)
     for wrong in ("8-20", "08:00-25:00", "", "08:00-20:00,"):
-        with pytest.raises(InputError, match="no opening hours"):
+        with pytest.raises(InputError, match="expected opening hours"):
             parse_hours(wrong)
-    with pytest.raises(InputError, match="no day of the week"):
+    with pytest.raises(InputError, match="unknown weekday"):
         parse_days(["Caturday"])

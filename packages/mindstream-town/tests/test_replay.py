@@ -85,13 +85,13 @@ async def test_only_existing_steps_can_be_replayed(tmp_path: Path) -> None:
     async with Town.open(tmp_path / "a") as town:
         part = await write_replay(town.store, town.setting, tmp_path / "b.html", since=7 * 360, until=8 * 360)
         assert len(await asyncio.to_thread(part.read_text, "utf-8")) < len(whole)
-        with pytest.raises(InputError, match="the end is not after the beginning"):
+        with pytest.raises(InputError, match="the end must be later than the beginning"):
             await write_replay(town.store, town.setting, tmp_path / "c.html", since=9 * 360, until=8 * 360)
         again = await write_replay(town.store, town.setting, tmp_path / "b.html")
         assert await asyncio.to_thread(again.read_text, "utf-8") == whole, "an older replay is replaced"
         diary = tmp_path / "diary.html"
         await asyncio.to_thread(diary.write_text, "<!doctype html>\n<p>Dear diary")
-        with pytest.raises(InputError, match=r"diary\.html is there already: name another file"):
+        with pytest.raises(InputError, match=r"diary\.html exists already: name another file"):
             await write_replay(town.store, town.setting, diary)
 
 

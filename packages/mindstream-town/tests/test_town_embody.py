@@ -49,7 +49,7 @@ def test_scripts_and_piped_lines_give_the_same_journal(tmp_path: Path) -> None:
         said = "".join(line for line in MORNING.splitlines(keepends=True) if line[0] != "#") if piped else ""
         done = run_here("town", "embody", *MAYA, *(() if piped else ("--script", script)), *where, said=said)
         assert done.code == 0 and "Ada Brook: Hello, Maya." in done.out, done.err
-        assert "you have not left" in done.err
+        assert "you still control" in done.err
         assert run_here("town", "run", "--hours", "1", *where).code == 0
         kept.append(journal(folder, where))
         assert "juggling at sea" in run_here("town", "timeline", "Maya", *where).out
@@ -60,28 +60,28 @@ def test_scripts_and_piped_lines_give_the_same_journal(tmp_path: Path) -> None:
 def test_leave_ends_the_control_and_script_errors_name_the_line(tmp_path: Path) -> None:
     where, script = begin_hamlet(tmp_path), tmp_path / "morning.txt"
     done = run_here("town", "embody", "ada", "--by", "Tom", "--json", *where, said="plan\nfly\nwait 5\nleave\n")
-    assert done.code == 2 and "line 2: there is no command 'fly': help lists them; the lines after it" in done.err
-    assert [row["command"] for row in done.rows] == ["look", "plan"] and "not left" in done.err
+    assert done.code == 2 and "line 2: unknown command 'fly': type help for a list; the lines after it" in done.err
+    assert [row["command"] for row in done.rows] == ["look", "plan"] and "still control" in done.err
     assert done.rows[1]["plan"][0]["what"].startswith("serving guests")
     script.write_text("wait 5\ngo moon\n")
     done = run_here("town", "embody", *MAYA, "--script", script, *where)
-    assert done.code == 2 and "morning.txt:2: there is no place in Hamlet called 'moon'" in done.err
-    assert "line left undone" not in done.err, "it was the last line"
+    assert done.code == 2 and "morning.txt:2: Hamlet has no place called 'moon'" in done.err
+    assert "line not run" not in done.err, "it was the last line"
     done = run_here("town", "embody", "ada", "--by", "Tom", *where, said="wait 5\nleave\n")
-    assert done.code == 0 and "you leave" in done.out and "not left" not in done.err
-    assert "--wait or --pace" in mistaken(run_here("town", "embody", "ada", "--wait", "--pace", "3", *where))
+    assert done.code == 0 and "you leave" in done.out and "still control" not in done.err
+    assert "--wait and --pace" in mistaken(run_here("town", "embody", "ada", "--wait", "--pace", "3", *where))
 
 
-SPOKEN_TO = "Ben Hale has spoken to you: 'wait 60' is cut short"
+SPOKEN_TO = "Ben Hale has spoken to you: 'wait 60' was interrupted"
 
 
 def test_piped_lines_end_when_a_resident_speaks(tmp_path: Path) -> None:
     where = begin_hamlet(tmp_path)
     done = run_here("town", "embody", *MAYA, *where, said="do whistling for 20\nwait 60\nlook\nleave\n")
     assert done.code == 3 and f"08:39  {SPOKEN_TO}" in done.out and "you leave" not in done.out
-    assert "line 2: Ben Hale has spoken to you; the lines after it are left undone" in done.err
+    assert "line 2: Ben Hale has spoken to you; the lines after it were not run" in done.err
     done = run_here("town", "embody", *MAYA, *where, said="wait\nsay Good day!\nwait until 09:30\nwho\n")
-    assert done.code == 0 and "Ben Hale waits for what you say, until 08:42" in done.out
+    assert done.code == 0 and "Ben Hale waits for your answer until 08:42" in done.out
     assert "08:42  you do not answer, and Ben Hale waits no longer" in done.out
     assert "09:30  Maya, cafe of Oak Cafe: standing about" in done.out, "the end of a conversation does not stop it"
 
@@ -90,7 +90,7 @@ def test_a_script_ends_when_a_resident_speaks_before_a_timed_line(tmp_path: Path
     where, script = begin_hamlet(tmp_path), tmp_path / "morning.txt"
     script.write_text("do whistling for 20\n# then\n09:00 look\nleave\n")
     done = run_here("town", "embody", *MAYA, "--json", "--script", script, *where)
-    assert done.code == 3 and "morning.txt:3: Ben Hale has spoken to you; 2 lines left undone" in done.err
+    assert done.code == 3 and "morning.txt:3: Ben Hale has spoken to you; 2 lines not run" in done.err
     assert done.rows[-1]["cut_short_by"] == "Ben Hale" and done.rows[-1]["talks_with"] == "Ben Hale"
 
 
@@ -101,7 +101,7 @@ def test_an_interactive_program_can_continue_after_a_mistake(tmp_path: Path) -> 
         process.stdin.write("fly\n")
         process.stdin.flush()
         told = next(line for line in process.stderr if "fly" in line)
-        assert "line 1: there is no command" in told and "undone" not in told
+        assert "line 1: unknown command" in told and "not run" not in told
         process.stdin.write("leave\n")
         process.stdin.close()
         assert "you leave" in process.stdout.read() and process.wait() == 2
@@ -113,13 +113,13 @@ def test_a_visitor_enters_at_the_given_time(tmp_path: Path) -> None:
     assert done.code == 0 and done.out.startswith("09:00  Maya, cafe of Oak Cafe: standing about")
     assert "standing about" not in run_here("town", "timeline", "Maya", "--to", "08:59", *where).out
     assert "visitor" in mistaken(run_here("town", "embody", "ada", "--when", "10:00", *where))
-    assert "08:00 is over" in run_here("town", "embody", "Tom", "--as-visitor", "--when", "08:00", *where).err
+    assert "08:00 is in the past" in run_here("town", "embody", "Tom", "--as-visitor", "--when", "08:00", *where).err
 
 
 def test_in_a_terminal_time_passes_at_the_given_pace(tmp_path: Path) -> None:
     where = begin_hamlet(tmp_path)
     with terminal("town", "embody", *MAYA, "--pace", "600", *where) as shown:
-        shown.until("time goes by")
+        shown.until("time passes while you type")
         shown.type("do whistling for 20\n")
         shown.until("you: whistling")
         shown.until("Hello, Maya")

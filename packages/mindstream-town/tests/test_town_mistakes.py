@@ -33,7 +33,7 @@ def test_common_time_formats_are_parsed(typed: str, minute: int) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [("Feb 30 10:00", "no Feb 30 in 2023"), ("25:00", "no time 25:00"), ("13pm", "no hour 13"), ("day 0", "no day 0"),
-     ("noonish", "is no time"), ("", "is no time"), ("13", "is no time")],
+     ("noonish", "is not a time"), ("", "is not a time"), ("13", "is not a time")],
 )  # fmt: skip
 def test_an_impossible_time_is_refused(typed: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
@@ -57,7 +57,7 @@ def test_mistyped_words_are_answered_with_suggestions(town: tuple[str | Path, ..
     file = Path(folder).parent / "wrong.toml"
     file.write_text(HAMLET.replace("knows =", "know =", 1))
     said = mistaken(run("town", "new", file, "--data", file.parent / "fresh"))
-    assert "residents.1.know: there is no such key, did you mean 'knows'?" in said and "lifestyle" in said
+    assert "residents.1.know: unknown key, did you mean 'knows'?" in said and "lifestyle" in said
 
 
 def test_available_names_are_listed(town: tuple[str | Path, ...]) -> None:

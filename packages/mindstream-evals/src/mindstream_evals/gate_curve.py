@@ -1,9 +1,9 @@
 """Off-policy evaluation of gates from the log of conversations: stale answers against waiting time.
 
-For each utterance with a thought, the log shows whether the thought was needed and how long it took, regardless of who
-waited. So any rule can be scored on the same conversations: the share of answers without a needed thought, and the
-seconds
-of waiting. Beyond the paper (Christakopoulou 2024, future work).
+For each utterance with a thought, the log shows whether the thought was needed and how long it took, whether or not
+the answer waited for it. So any waiting rule can be scored on the same conversations by two figures: the share of
+answers that lacked a needed thought, and the seconds of waiting. Not in the paper (Christakopoulou 2024 names it as
+future work).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ KINDS = [each.kind for each in (Heard, Said, Waiting, Thought, Decided, Judged, 
 
 
 class Point(BaseModel):
-    """The score of a rule.
+    """The score of a waiting rule.
 
     Attributes:
         deadline_s: maximum waiting time; None: no limit.
-        stale: share of answers without a needed thought.
+        stale: share of the answers that lacked a needed thought.
         for_nothing: share of turns that waited for a thought that changed nothing.
         seconds: average waiting time per turn.
-        tokens: average per turn, of Talker and Reasoner.
+        tokens: average tokens per turn of Talker and Reasoner.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -50,7 +50,7 @@ class ThoughtTurn:
     """An utterance with a thought: whether it was needed, its duration, and whether the answer waited.
 
     Attributes:
-        asked_twice: the Talker decided whether to wait, and spoke again.
+        asked_twice: whether the Talker was called to decide about waiting, and again to answer.
     """
 
     phase: str
@@ -62,7 +62,7 @@ class ThoughtTurn:
 
 @dataclass(frozen=True)
 class Turns:
-    """Data of a log for scoring: turns, and the average tokens of a Talker's call and of a thought."""
+    """The logged turns for scoring, with the average tokens of a Talker call and of a thought."""
 
     turns: Sequence[ThoughtTurn]
     talk_tokens: float
@@ -70,7 +70,7 @@ class Turns:
 
 
 async def thought_turns(store: LogStore, mind: StreamKey | None = None) -> Turns:
-    """Read the turns with a thought and a known outcome; `mind` None: all minds of the data folder."""
+    """Read the turns that have a thought and a known outcome; `mind` None: of all minds in the data folder."""
     begun: dict[int, Moment] = {}
     thought_s: dict[int, float] = {}
     decided: dict[int, Decided] = {}
@@ -100,7 +100,7 @@ def _tokens(calls: Sequence[ModelCalled]) -> int:
 
 
 def gate_curve(found: Turns, waiting_phases: Collection[str]) -> list[Point]:
-    """Score the rules: never, as decided, the paper's (by phase), always, and with time limits."""
+    """Score waiting rules: never, as decided, by phase (as in the paper), always, and with time limits."""
     rules: list[tuple[str, Callable[[ThoughtTurn], bool], float | None]] = [
         ("never", lambda _: False, None),
         ("as decided", lambda turn: turn.waited, None),
@@ -133,10 +133,10 @@ class GateReport(BaseModel):
     """The statistics of one gate.
 
     Attributes:
-        judged: decisions with a known outcome: the Reasoner has processed the utterance.
-        regret: the share of them that waited for nothing or spoke too early.
-        avoided: the share of turns that did not wake the belief reasoner.
-        useless_calls: the share of judged turns in which the Reasoner had no result.
+        judged: number of decisions with a known outcome: the Reasoner has processed the utterance.
+        regret: share of the judged decisions that waited for nothing or spoke too soon.
+        avoided: share of the turns that did not wake the belief reasoner.
+        useless_calls: share of the judged turns in which the Reasoner had no result.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -164,7 +164,7 @@ class _Counts:
 
 
 async def gate_report(store: LogStore, mind: StreamKey | None = None) -> list[GateReport]:
-    """Return a report per gate, in the order of first use; `mind` None: all minds of the data folder."""
+    """Return a report per gate, in the order of first use; `mind` None: over all minds in the data folder."""
     counts: dict[str, _Counts] = {}
     undecided: dict[int, Decided] = {}
     async for logged in _rows(store, mind):

@@ -19,7 +19,7 @@ from mindstream_town.operations.towns import CONDITIONS, Condition, StatusReques
 
 
 class PersonAnswer(Ask):
-    """A person's answer in the place of a resident, to a question by its id."""
+    """An answer that a person gives instead of a resident, to the question with this id."""
 
     resident: str = Field(min_length=1, max_length=100)
     question: str = Field(min_length=1, max_length=100)
@@ -27,9 +27,9 @@ class PersonAnswer(Ask):
 
 
 class EvaluateRequest(StatusRequest):
-    """The residents, conditions and amount of an evaluation.
+    """The residents, conditions and size of an evaluation.
 
-    `questions`: per resident, `pairs`: in total; 0: all. `shuffled`: a control with answers of other residents.
+    `questions`: number per resident; `pairs`: number in total; 0: all. `shuffled`: add answers of other residents.
     """
 
     residents: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field([], max_length=1_000)

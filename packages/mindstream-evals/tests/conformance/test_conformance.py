@@ -280,7 +280,7 @@ async def test_a_broken_promise_of_a_model_is_detected() -> None:
     async def opening(fails: bool) -> AsyncIterator[Model]:
         yield Raw(fails)
 
-    with pytest.raises(AssertionError, match="usage last: one usage, at the end"):
+    with pytest.raises(AssertionError, match="usage last: one Usage at most, as the last part"):
         await keep(model.PROMISES, partial(opening, False))
     with pytest.raises(AssertionError, match="a ModelError, not KeyError"):
         await keep(model.FAILING, partial(opening, True))

@@ -1,7 +1,7 @@
-"""Recorded logs that ship with mindstream and show it with a language model, without needing one.
+"""Shipped recordings: logs of runs with a language model, which can be played without a model.
 
-A file is JSON Lines: a head (`Head`), then rows of the log. They contain events and no prompts, so that changes of
-prompts do not outdate them. benchmarks/record_demo.py writes them.
+A file is JSON Lines: a head (`Head`), then rows of the log. Rows contain events but no prompts, so that they stay valid
+when prompts change. benchmarks/record_demo.py writes the files.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Head(BaseModel):
     """The description of a recording.
 
     Attributes:
-        title: one line about its content.
-        recorded: the day of the recording.
-        who: the kind of model that answered.
-        source: the origin of an example, if it has one.
-        timed: its times are those of the events; otherwise they are times of a playback.
-        start: the time of a town's step 0, as ISO 8601.
+        title: the content in one line.
+        recorded: day of the recording.
+        who: kind of model that answered.
+        source: origin of an example; "": none.
+        timed: whether times are those of the events; else they are times of a playback.
+        start: time of a town's step 0, as ISO 8601.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,7 +65,7 @@ def load_demo(name: str) -> Demo:
         InputError: there is no such recording.
     """
     if name not in demo_names():
-        raise InputError(f"there is no recording {name!r:.60}: there are {', '.join(demo_names())}")
+        raise InputError(f"there is no recording {name!r:.60}; use one of: {', '.join(demo_names())}")
     head, *rows = (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()
     return Demo(Head.model_validate_json(head), tuple(map(_read_row, rows)))
 

@@ -1,8 +1,8 @@
-"""Bundle the studio's JavaScript modules: one module per served page, one script per saved page.
+"""Bundle the studio's JavaScript modules: one module per served page, or one script per saved page.
 
-There is no build tool: this module reads the few forms of `import` and `export` in the studio and its libraries, and
-refuses all others. Each module becomes a function that is called once, after the modules that it imports. Types and
-comments on their own lines are removed.
+There is no build tool. This module parses only the forms of `import` and `export` that the studio and its libraries
+use, and refuses all others. Each module becomes a function that is called once, after the modules that it imports.
+Types and comments on lines of their own are removed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 FROM = r'\s*from\s*"(\.[^"]+)";?'
 START = r"(?:^|(?<=[;}]))"
-"""The beginning of a statement: libraries have many on one line."""
+"""Start of a statement; minified libraries have many statements on one line."""
 IMPORT = re.compile(rf"{START}import\s*(\w+|\{{[^}}]*\}}){FROM}", re.MULTILINE)
 LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
 PASSED_ON = re.compile(rf"{START}export\s*\{{([^}}]*)\}}{FROM}", re.MULTILINE)
@@ -29,16 +29,16 @@ ABSENT = 'Promise.reject(new Error("This is not in the file."))'
 
 
 class Joining:
-    """Bundled modules, in the order of their calls.
+    """Modules bundled into one text, in the order of their calls.
 
     Attributes:
-        names: by module, the expression that refers to it.
-        exports: by module, the expression of each exported name.
-        parts: by module bundled here, its text.
+        names: for each module, the expression that refers to it.
+        exports: for each module, the expression of each exported name.
+        parts: for each module bundled here, its text.
     """
 
     def __init__(self, later: Callable[[Path], str]) -> None:
-        """Begin with no modules; `later` returns the expression of a dynamically imported module."""
+        """Start with no modules; `later` returns the expression of a dynamically imported module."""
         self._later = later
         self.names: dict[Path, str] = {}
         self.exports: dict[Path, dict[str, str]] = {}
@@ -52,10 +52,11 @@ class Joining:
         """Add a module after the modules that it imports.
 
         Raises:
-            ValueError: circular imports, an imported name that is not exported, or an unknown form.
+            ValueError: imports are circular, an imported name is not exported, or a form of import or export is
+                unknown.
         """
         if module in above:
-            raise ValueError(f"{module.name} imports itself, by {', '.join(each.name for each in above)}")
+            raise ValueError(f"{module.name} imports itself through {', '.join(each.name for each in above)}")
         if module in self.exports:
             return
         text = TYPE.sub("", COMMENT.sub("", module.read_text("utf-8")))
@@ -68,7 +69,7 @@ class Joining:
         exports |= {name: name for name in NAME.findall(text)} | ({"default": "$usual"} if USUAL.search(text) else {})
         text = EXPORT.sub("", USUAL.sub("const $usual = ", text))
         if left := LEFT.search(LATER.sub("", text)):
-            raise ValueError(f"{module.name}: {left[0].strip()!r} is a form that is not joined")
+            raise ValueError(f"{module.name}: the form {left[0].strip()!r} of import or export is not supported")
         text = LATER.sub(lambda found: self._later(_place(module, found[1])), text)
         self.exports[module] = exports
         made = ", ".join(f"{name}: {own}" if name != own else name for name, own in exports.items())
@@ -89,7 +90,7 @@ class Joining:
         other = _place(module, path)
         if missing := set(names) - set(self.exports[other]):
             raise ValueError(
-                f"{module.name} imports {', '.join(sorted(missing))} of {other.name}, which exports no such"
+                f"{module.name} imports {', '.join(sorted(missing))} from {other.name}, which does not export it"
             )
         return self.name(other)
 
@@ -99,7 +100,7 @@ def _place(module: Path, path: str) -> Path:
 
 
 def _pairs(names: str) -> dict[str, str]:
-    """Read `a, b as c` into pairs of the name after `as` and the one before it."""
+    """Parse `a, b as c` into pairs of local name and exported name: {"a": "a", "c": "b"}."""
     pairs = [each.split(" as ") for each in map(str.strip, names.split(",")) if each]
     return {pair[-1].strip(): pair[0].strip() for pair in pairs}
 
@@ -107,7 +108,7 @@ def _pairs(names: str) -> dict[str, str]:
 def join_modules(entry: Path, without: Collection[Path] = ()) -> tuple[str, list[Path]]:
     """Return a script that runs a module with all of its imports, and the modules in the script.
 
-    Dynamically imported modules come last. An import of a module in `without` fails with an error.
+    Dynamically imported modules come last. A dynamic import of a module in `without` fails at run time.
 
     Raises:
         ValueError: see `Joining.add`.
@@ -126,9 +127,9 @@ def join_modules(entry: Path, without: Collection[Path] = ()) -> tuple[str, list
 
 
 def join_pages(shell: Path) -> dict[Path, str]:
-    """Return the text of the shell and of each dynamically imported module with its imports.
+    """Return the bundled text of the shell, and of each dynamically imported module with its imports.
 
-    Modules of the shell are not repeated in the others. Each text exports its modules as `modules`, by path.
+    Modules in the shell are not repeated in the other texts. Each text exports its modules as `modules`, by path.
 
     Raises:
         ValueError: see `Joining.add`.

@@ -1,4 +1,4 @@
-"""The shipped recordings behind the public API below /recorded, and pages saved as one HTML file.
+"""Serve the shipped recordings through the public API below /recorded, and save pages as one HTML file.
 
 The recordings are read-only. The first request unpacks them into a temporary folder, which is deleted when the server
 stops.
@@ -59,9 +59,9 @@ PATH = "/recorded"
 PACKED = Path(__file__).parent / "recorded.db.xz"
 HAMLET = "hamlet"
 LONG = 10_000
-"""Responses of at least this many bytes are compressed: a town's recording shrinks to a fifth."""
+"""Minimum bytes of a response that is compressed; a town's recording shrinks to a fifth."""
 READER = Principal(LOCAL, frozenset({"read"}), key="recorded")
-"""Every client may read all recordings and change nothing."""
+"""The principal of all requests: it may read all recordings and change nothing."""
 BEGIN = {
     "minds": "mindstream chat",
     "memory": "mindstream chat",
@@ -70,13 +70,13 @@ BEGIN = {
     "pools": "mindstream pool create",
     "towns": "mindstream town open recorded",
 }
-"""By area of the API: the command that begins something of the user's own."""
+"""For each area of the API, the command that starts the user's own data of that kind."""
 
 
 class RecordingShape(Reply):
-    """A recording: the studio's `page` that shows it, its owner (`user`, and a `town` or `pool`), and what answered.
+    """A recording: the studio's `page` that shows it, its owner (`user`, and a `town` or `pool`), and who answered.
 
-    `timed`: its times are those of the recorded events; otherwise they are times of a playback and mean nothing.
+    `timed`: whether times are those of the recorded events; else they are times of a playback, without meaning.
     """
 
     page: str
@@ -99,14 +99,14 @@ RECORDINGS = (
     RecordingShape(page="pools", user="olga", pool="answers", title="What a pool learns of 138 pairs", who="Stand-ins"),
     RecordingShape(page="traces", user="museum", title="Every call of that life, word by word", who=MIND),
 )
-"""The recordings that ship."""
+"""All shipped recordings."""
 
 
 class Recorded:
-    """The API over the recordings: an ASGI application opened by its first request and closed by `running`."""
+    """The API over the recordings: an ASGI application that its first request opens and `running` closes."""
 
     listed = tuple(each.model_dump() for each in RECORDINGS)
-    """The recordings, known before they are opened."""
+    """Descriptions of the recordings, available before they are unpacked."""
 
     def __init__(self, packed: Path = PACKED) -> None:
         self._packed, self._opening = packed, asyncio.Lock()
@@ -142,7 +142,7 @@ def add_recorded(api_app: ApiApp) -> None:
 
 
 async def open_recorded(folder: Path, packed: Path = PACKED) -> Runtime:
-    """Unpack the recordings into a folder and return a house over them, which the caller opens."""
+    """Unpack the recordings into a folder and return a runtime over them, which the caller opens."""
     await asyncio.to_thread(unpack, packed, folder)
     offered = Offered(towns={(LOCAL, HAMLET): folder / HAMLET})
     clock = ManualClock(await last_moment(folder / "data"))
@@ -159,14 +159,14 @@ def unpack(packed: Path, folder: Path) -> None:
 
 
 async def last_moment(folder: Path) -> Moment:
-    """Return the time of the last event, at which the clock of the recordings stands still."""
+    """Return the time of the last event, at which the clock of the recordings is stopped."""
     async with SqliteStore(folder) as store:
         rows = await store.events(None, limit=1_000_000)
     return max(row.at for row in rows)
 
 
 def build_api(runtime: Runtime, writes: Writes) -> FastAPI:
-    """Return the public API over a house; refused writes name the command that begins something of the user's own."""
+    """Return the public API over a runtime; an error for a write names the command that starts the user's own data."""
     api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_rest(api, runtime, writes)
     add_events(api, runtime)
@@ -185,7 +185,7 @@ async def _tell(request: Request, _: Exception) -> Response:
 
 STATIC = Path(__file__).parent / "static"
 LINE = 20_000
-"""Characters of data per line: editors are slow with longer ones."""
+"""Characters of data per line, because editors are slow with longer lines."""
 HEAD = "<!doctype html>\n<!-- a saved page of mindstream -->\n"
 MAIN = "<main></main>"
 PAGE = """<html lang="en">
@@ -199,7 +199,7 @@ PAGE = """<html lang="en">
 </head>
 <body>
 {place}
-<noscript><p>This page needs its own script to show its content.</p></noscript>
+<noscript><p>This page needs JavaScript to show its content.</p></noscript>
 <script type="application/octet-stream" id="recording">
 {data}
 </script>
@@ -217,13 +217,13 @@ def build_saved_page(
     place: str = MAIN,
     without: Collection[str] = (),
 ) -> str:
-    """Return a page that runs a module with its data; files are named relative to the studio's `static/`.
+    """Return a page that runs a module with its data; `entry` and `styles` are paths below the studio's `static/`.
 
-    Text of people and models is only in the packed data, so that it cannot become markup.
+    Text of users and models is only in the packed data, so that it cannot become markup.
 
     Args:
-        place: the element in which the module shows itself.
-        without: modules to leave out, as `join_modules` takes them.
+        place: the HTML element in which the module renders.
+        without: modules to leave out, as for `join_modules`.
     """
     style = "\n".join((STATIC / name).read_text("utf-8") for name in styles)
     script, modules = join_modules(STATIC / entry, {STATIC / name for name in without})
@@ -249,7 +249,7 @@ def write_saved_page(out: Path, page: str) -> None:
     """Write a page to a file; an earlier saved page is replaced.
 
     Raises:
-        InputError: the file is something else, or cannot be written.
+        InputError: the file exists and is not a saved page, or cannot be written.
     """
     if is_saved_page(out):
         out.unlink()
@@ -257,7 +257,7 @@ def write_saved_page(out: Path, page: str) -> None:
 
 
 def is_saved_page(file: Path) -> bool:
-    """Tell whether a file is a saved page, which may be replaced."""
+    """Return whether a file is a saved page, which may be replaced."""
     if file.is_symlink() or not file.is_file():
         return False
     head = HEAD.encode()
@@ -266,13 +266,13 @@ def is_saved_page(file: Path) -> bool:
 
 
 def _licences_of(modules: Collection[Path]) -> str:
-    """Return the licences of the libraries among these modules as a comment."""
+    """Return an HTML comment with the licences of the libraries among these modules."""
     vendor = STATIC / "vendor"
     versions = json.loads((vendor / "versions.json").read_text("utf-8"))
     packages = sorted({versions[each.name]["package"] for each in modules if each.parent == vendor})
     texts = [(vendor / f"LICENSE-{each.strip('@').replace('/', '-')}").read_text("utf-8") for each in packages]
     told = "\n".join(f"{package}\n\n{text}" for package, text in zip(packages, texts, strict=True))
-    return f"<!-- In this page are libraries, under these licences.\n\n{told}-->\n" if packages else ""
+    return f"<!-- This page contains libraries with these licences.\n\n{told}-->\n" if packages else ""
 
 
 def _source(text: str) -> str:
@@ -281,14 +281,14 @@ def _source(text: str) -> str:
 
 
 Data = dict[str, Any]
-"""The response of an operation, as JSON."""
+"""The response of an operation, converted from JSON."""
 STUDIO_STYLES = ("tokens.css", "base.css", "parts.css")
 CALLS = "traces"
 """The page of model calls."""
 UNQUOTED = "!'()*"
-"""Characters that browsers leave unquoted in a path, in addition to letters and digits."""
+"""Characters that browsers do not percent-encode in a path, in addition to letters and digits."""
 NO_BILL: Data = {"total": {"calls": 0}, "by": {}, "days": {}, "limits": None}
-"""A bill covers everything an agent did, so that a saved page shows none."""
+"""The cost shown on saved pages: none, because the cost total covers more than the saved part."""
 
 
 @dataclass(slots=True)
@@ -296,12 +296,12 @@ class Saved:
     """The content of a saved page.
 
     Attributes:
-        page, link: the page that is opened first, and the parameters of its link in addition to the user.
-        models: the models that answered, as named in the log.
-        answers: responses of the API, by path.
-        rows: rows of the log, from which the page's requests for the log are answered.
-        calls: model calls, newest first; if empty, the page of calls is left out.
-        recalls: results of recall, by question and time.
+        page, link: the page that opens first, and the parameters of its link in addition to the user.
+        models: names of the models that answered, as in the log.
+        answers: responses of the API by path.
+        rows: rows of the log, which answer the page's requests for the log.
+        calls: model calls, newest first; if empty, the page Traces is left out.
+        recalls: results of recall by query and time.
     """
 
     page: str
@@ -316,7 +316,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The public API for one user, called in the process."""
+    """Calls operations of the public API in this process for one user."""
 
     runtime: Runtime
     principal: Principal
@@ -325,7 +325,7 @@ class Reading:
         """Call an operation and return its response.
 
         Raises:
-            MindstreamError: see the operation.
+            MindstreamError: as raised by the operation.
         """
         found = find_operation(operation)
         answered: Data = (await found.call(self.runtime, self.principal, found.request(**asked))).model_dump(
@@ -334,7 +334,7 @@ class Reading:
         return answered
 
     async def all_of(self, operation: str, name: str, **asked: Any) -> list[Data]:
-        """Return the items of a field on all pages of a response."""
+        """Return the items of one field from all pages of a response."""
         found: list[Data] = []
         page: Data = {"next": ""}
         while not found or page["next"]:
@@ -349,11 +349,11 @@ class Reading:
         return await self.runtime.memory(self.principal)
 
     def path(self, rest: str) -> str:
-        """Return a path below the user's, as the pages request it."""
+        """Return the path of a resource below the user's path, as the pages request it."""
         return f"/users/{quote(self.principal.user, safe=UNQUOTED)}/{rest}"
 
     async def add_calls(self, saved: Saved, seqs: Sequence[int]) -> None:
-        """Add model calls, with their text if it is kept, and the trace of each utterance."""
+        """Add model calls, with their texts if the log stores them, and the trace of each utterance."""
         for seq in sorted(seqs, reverse=True):
             words = await self.ask("log.call", seq=seq)
             saved.calls.append(words["call"])
@@ -372,7 +372,7 @@ async def open_reading(settings: Settings, *, recorded: bool = False) -> AsyncIt
     """Open a user's data, or the shipped recordings, for reading.
 
     Raises:
-        InputError: there is nothing of that user.
+        InputError: the user has no data.
     """
     async with AsyncExitStack() as stack:
         if recorded:
@@ -414,24 +414,24 @@ def build_studio_page(reading: Reading, saved: Saved) -> str:
 
 
 def _shown(model: str) -> str:
-    """Return a model's name without its address."""
+    """Return a model's name for users, without its address."""
     return {"rules": "stand-ins"}.get(model, model.removeprefix(PLAYBACK).partition("@")[0])
 
 
 async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> Saved:
-    """Return a run and all others of its task; the newest run of each strategy is shown first.
+    """Return a run with all other runs of its task; the newest run of each strategy is shown first.
 
     Args:
-        run: the run's name.
-        with_calls: add the model calls, with their text if it is kept.
+        run: the id of the run.
+        with_calls: add the model calls, with their texts if the log stores them.
 
     Raises:
-        InputError: there is no such run.
+        InputError: the user has no such run.
     """
     runs = (await reading.ask("plans.list"))["runs"]
     found = next((each for each in runs if each["run"] == run), None)
     if found is None:
-        raise InputError(f"no run is called {run!r} here: `mindstream solve --list` lists them")
+        raise InputError(f"there is no run {run!r}: `mindstream solve --list` lists the runs")
     same = [each for each in runs if each is found or (each["task"] and each["task"] == found["task"])]
     answers: Data = {reading.path("plans"): {"runs": same}}
     calls: list[Data] = []
@@ -441,7 +441,7 @@ async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> 
         calls += rows["calls"]
     saved = Saved(
         page="plan",
-        title="A task, and how it was solved",
+        title="A task and its solutions",
         answers=answers,
         link={"runs": ",".join(_ways(same, found))},
         models=[call["model"] for call in calls],
@@ -452,7 +452,7 @@ async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> 
 
 
 def _ways(runs: Sequence[Data], first: Data) -> list[str]:
-    """Return the names of this run and of the newest one of each other strategy."""
+    """Return the ids of the given run, and of the newest run of each other strategy."""
     newest = {each["how"]: each["run"] for each in runs} | {first["how"]: first["run"]}
     return list(newest.values())
 
@@ -477,31 +477,30 @@ KINDS = (
     "alarmed",
     "error",
 )
-"""The kinds of rows of a talk, the same as in pages/talk/shapes.js."""
+"""Kinds of the rows of a conversation, the same as in pages/talk/shapes.js."""
 HELD = ("belief_changed", "plan_made")
 RECALLED = {"k": 5, "kinds": ["note", "thought", "observation", "document", "chat"], "touch": False}
 """Parameters of recall, the same as in pages/talk/why_answered.js."""
 
 
 async def save_talk(reading: Reading, session: str, *, with_calls: bool = False) -> Saved:
-    """Return a talk.
+    """Return a conversation.
 
-    It includes all beliefs and plans from the beginning, with the thoughts that produced them. It includes no utterance
-    of
-    other talks and nothing recalled from them, unless the calls are added: these contain both.
+    It includes all beliefs and plans from the beginning, with the thoughts that produced them. It does not include
+    utterances of other conversations or text recalled from them, unless the model calls are added, which contain both.
 
     Args:
-        session: the talk's session.
-        with_calls: add the model calls, with their text if it is kept.
+        session: the id of the conversation.
+        with_calls: add the model calls, with their texts if the log stores them.
 
     Raises:
-        InputError: there is no such talk.
+        InputError: the user has no such conversation.
     """
     talks = await reading.all_of("minds.sessions", "sessions")
     talk = next((each for each in talks if each["session"] == session), None)
     if talk is None:
         raise InputError(
-            f"no talk of {reading.principal.user} is called {session!r}: `mindstream memory sessions` lists them"
+            f"{reading.principal.user} has no conversation {session!r}: `mindstream memory sessions` lists them"
         )
     rows = rows_of_talk(await reading.all_of("log.rows", "rows", kinds=",".join(KINDS)), session)
     heard = [row for row in rows if row["event"] == "heard"]
@@ -520,16 +519,16 @@ async def save_talk(reading: Reading, session: str, *, with_calls: bool = False)
 
 
 async def _recall(reading: Reading, heard: Data, session: str) -> Data:
-    """Repeat the recall for an utterance, as of its time; `session`: only from this talk."""
+    """Repeat the recall for an utterance as of its time; only records of this session are found."""
     asked = {"query": heard["text"], "as_of": heard["at"]}
     return {**asked, "answer": await reading.ask("memory.recall", **asked, **RECALLED, session=session)}
 
 
 def rows_of_talk(rows: Sequence[Data], session: str) -> list[Data]:
-    """Return the rows of a talk, and those that produced the beliefs and plans valid at its end.
+    """Return the rows of a conversation, and those that produced the beliefs and plans valid at its end.
 
     Args:
-        rows: rows of the kinds of a talk, oldest first.
+        rows: rows of the kinds of a conversation, oldest first.
     """
     ours = list(_own(rows, session))
     end = max((row["seq"] for row in ours), default=0)
@@ -542,7 +541,7 @@ def rows_of_talk(rows: Sequence[Data], session: str) -> list[Data]:
 
 
 def _own(rows: Sequence[Data], session: str) -> Iterator[Data]:
-    """Yield the rows of this talk only, assigned in the same way as in pages/talk/rows.js."""
+    """Yield the rows of this conversation, assigned in the same way as in pages/talk/rows.js."""
     talks: dict[int, str] = {}
     current = ""
     for row in rows:
@@ -564,15 +563,15 @@ TOWN_STYLES = ("tokens.css", "base.css", "town/town.css", "town/saved.css")
 async def write_replay(
     store: Store, setting: Setting, out: Path, *, since: int | None = None, until: int | None = None
 ) -> Path:
-    """Write a town's log as an HTML file that plays it, and return the file; an earlier replay is replaced.
+    """Write a town's log as an HTML file that replays it, and return the file; an earlier replay is replaced.
 
-    The same log gives the same bytes.
+    The same log always gives the same bytes.
 
     Args:
-        since, until: the first and last step to play; None: all. Earlier memories of the residents are included.
+        since, until: first and last step to replay; None: all. Earlier memories of the residents are always included.
 
     Raises:
-        InputError: the town has no such steps, or the file cannot be written or is something else.
+        InputError: the town has no such steps, or the file is not a replay or cannot be written.
         StorageError: the log cannot be read.
     """
     data = await record(store, setting, since, until) | ground_of(setting)

@@ -1,6 +1,6 @@
-"""Serve the studio's pages below /studio/: files of the package without any user data.
+"""Serve the studio's pages below /studio/: files of the package, without any user data.
 
-They need no token, because the user enters the token on one of them.
+They need no token, because one of them is the sign-in page for the token.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mindstream_studio.joining import join_pages
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/studio/"
 RECORDED = "/recorded"
-"""The path of the shipped recordings, if they are mounted (see recorded.py)."""
+"""Path of the shipped recordings, if they are mounted (see recorded.py)."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,7 +38,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the studio, plain and compressed with gzip."""
+    """A file of the studio: its content, and the same compressed with gzip."""
 
     body: bytes
     packed: bytes
@@ -47,7 +47,7 @@ class PageFile:
 
 
 def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
-    """Read all served files, by their path below /studio/; modules are bundled."""
+    """Read all served files by their path below /studio/; JavaScript modules are bundled."""
     folder = folder.resolve()
     made = join_pages(folder / "app.js")
     return {
@@ -58,20 +58,20 @@ def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
 
 
 def read_page(path: Path, text: str | None = None) -> PageFile:
-    """Read one file; `text` replaces its content."""
+    """Read one file; `text` is used instead of the file's content if it is given."""
     body = path.read_bytes() if text is None else text.encode()
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     return PageFile(body, gzip.compress(body, mtime=0), KINDS[path.suffix], etag)
 
 
 def add_studio(api: Starlette, folder: Path = STATIC) -> None:
-    """Add the pages to an application; browsers revalidate them on each request."""
+    """Mount the pages on an application; browsers check for a newer version at each request."""
     pages = read_pages(folder)
 
     async def page(request: Request) -> Response:
         found = pages.get(request.path_params["path"] or "index.html")
         if found is None:
-            return Response("there is no such page", 404, media_type="text/plain")
+            return Response("this page does not exist", 404, media_type="text/plain")
         headers = ALWAYS | {"etag": found.etag}
         if request.headers.get("if-none-match") == found.etag:
             return Response(None, 304, headers)

@@ -1,8 +1,8 @@
-"""The clock of a town. In each step, only residents whose act has ended or who may see something new have a turn.
+"""The scheduler of a town. In a step, only residents whose act has ended or who may see something new have a turn.
 
-A step has three parts. All turns run at once, each from the town as it was before the step. Then talks take place, in
-the order of names. Then everything is written in one commit. So a town continues from the last whole step after a
-crash, and the order in which models answer changes nothing.
+A step has three parts. First all turns run concurrently, each on the state of the town before the step. Then encounters
+(talks) take place, in the order of names. Then the results are written in one commit. So a town resumes after the last
+complete step after a crash, and the order in which models answer does not change the result.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Clockwork:
     """Decides who has a turn at which step.
 
     Args:
-        journal: the stream of rows that belong to no resident.
-        conditions: unusual conditions of objects, by address.
+        journal: key of the stream for rows that belong to no resident.
+        conditions: conditions of the objects that are not in order, by address.
         step: the last finished step; -1: none.
-        changed: addresses of the objects that changed in it.
+        changed: addresses of the objects that changed in that step.
 
     Attributes:
-        deeds: what users do in the next step with the residents that they control.
+        deeds: actions of users in the next step, by the resident that the user controls.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class Clockwork:
 
     @property
     def conditions(self) -> dict[str, Condition]:
-        """Unusual conditions of objects, by address."""
+        """Conditions of the objects that are not in order, by address."""
         return self.whereabouts.conditions
 
     def _mark_as_after(self, step: int) -> None:
-        """Mark the residents who may have a turn next, as if this process had run the last step."""
+        """Mark the residents who may have a turn in the next step, as if this process had run the last step."""
         where = self.whereabouts
         if step < 0:
-            return  # at the beginning all are marked
+            return  # before the first step all residents are marked
         where.marked.clear()
         where.entered.clear()
         for name, resident in self.residents.items():
@@ -87,8 +87,8 @@ class Clockwork:
             where.mark_at(place)
 
     def _has_entered(self, state: ResidentState, step: int) -> bool:
-        """Return whether a sleeping resident came into another arena on the way to bed; it looks around when it
-        wakes."""
+        """Return whether a sleeping resident entered another arena on its way to bed. Such a resident looks around only
+        when it wakes."""
         act, arena_of = state.act, self.setting.world.arena_of
         return act is not None and any(
             arena_of(act.spot(each)) != arena_of(act.spot(each - 1))
@@ -104,16 +104,17 @@ class Clockwork:
         return max(self.step + 1, self._timers[0][0]) if self._timers else self.step + 1
 
     def rest_until(self, step: int) -> None:
-        """Skip to a step without events."""
+        """Skip the steps up to this one, in which nothing can happen."""
         if step > self.step:
             self.step = step
             self.changed.clear()
 
     async def advance(self, step: int) -> list[Commit]:
-        """Run a step and return its commits; none if there was no turn.
+        """Run a step and return its commits; return no commits if no resident had a turn.
 
         Raises:
-            ModelError and others: residents and conditions are as before the step, but this clockwork is not.
+            ModelError and others: the residents and conditions stay as before the step, but this object cannot be used
+                on.
         """
         self.step = step
         self.changed.clear()
@@ -131,7 +132,7 @@ class Clockwork:
                 broken_off := self.residents[name].state.act
             ) is not turn.state.act:
                 await finish_act(turn, broken_off)
-        turns = dict(sorted(turns.items()))  # encounters may have added turns
+        turns = dict(sorted(turns.items()))  # encounters may have added turns of other residents
         commits = [commit for turn in turns.values() if (commit := await turn.commit())]
         changes = [change for name, turn in turns.items() if (change := self._left_behind(name, turn))]
         for name, turn in turns.items():
@@ -141,7 +142,7 @@ class Clockwork:
         return commits
 
     def change_objects(self, *changes: ObjectChanged) -> Commit:
-        """Change the conditions of objects from now on, and return the commit."""
+        """Apply changes of objects that come from outside the simulation, and return the commit to write."""
         for change in changes:
             self.whereabouts.change(change)
             self.changed.add(change.place)
@@ -150,7 +151,7 @@ class Clockwork:
         return Commit(mind=self.journal, at=self.setting.moment(step), entries=entries)
 
     def _ended(self, step: int) -> set[str]:
-        """Return the residents whose act has ended."""
+        """Return the residents whose act ends at or before this step."""
         ended = set()
         while self._timers and self._timers[0][0] <= step:
             due, name = heapq.heappop(self._timers)
@@ -159,7 +160,7 @@ class Clockwork:
         return ended
 
     def _turn(self, name: str, step: int, ended: bool) -> ResidentTurn | None:
-        """Return a turn if the resident's act has ended or it sees something new; else None."""
+        """Return a turn if the resident's act has ended or the resident sees something new; else None."""
         resident, where = self.residents[name], self.whereabouts
         if name not in where.spots:
             return ResidentTurn(resident, step, self.setting, resident.state) if name in self.deeds else None
@@ -179,7 +180,7 @@ class Clockwork:
         return turn if has_turn or whom_to_meet(turn, people_seen(percepts, self.residents)) else None
 
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
-        """Run a turn: by the user's deed for a controlled resident, else by the resident's own way of life."""
+        """Run a turn: apply the user's action if a user controls the resident; else the resident decides itself."""
         deed = self.deeds.get(turn.name)
         if turn.state.embodied or isinstance(deed, Begin):
             await live_as(turn, deed, ended, self.whereabouts.spots)
@@ -187,7 +188,7 @@ class Clockwork:
             await live(turn, ended, self.residents)
 
     def _spoken_to(self) -> set[str]:
-        """Return the residents whose talks with users continue in this step."""
+        """Return the residents who take part in a talk with a user that continues in this step."""
         talks = [
             (name, deed.to)
             for name, deed in self.deeds.items()
@@ -196,7 +197,7 @@ class Clockwork:
         return {name for both in talks for name in both}
 
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:
-        """Return the change that a finished act leaves at its object."""
+        """Return the change of an object that the resident's finished act causes, if any."""
         done = self.residents[name].state.act
         if done is None or done is turn.state.act or not done.place or not done.has_arrived(turn.step):
             return None
@@ -223,7 +224,7 @@ class Clockwork:
         self.whereabouts.mark_around(name)
 
     def _wind(self, name: str, state: ResidentState) -> None:
-        """Set the timer for the end of an act, and start the walk to it."""
+        """Set the timer for the end of a resident's act, and start the walk to its place."""
         if state.act is None:
             return
         self._due[name] = state.act.until
@@ -232,7 +233,7 @@ class Clockwork:
 
 
 async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:
-    """Wait for all; if one fails, cancel the others and raise its error."""
+    """Run all coroutines concurrently; if one fails, cancel the others and raise its error."""
     if len(lives) == 1:
         return await lives[0]
     try:
@@ -245,5 +246,5 @@ async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:
 
 
 def condition_of(act: Act) -> str:
-    """Return the condition in which an act leaves its object; "": in order."""
+    """Return the condition in which an act leaves its object; "": the object is in order."""
     return "" if act.leaves == MENDED else act.leaves.strip()

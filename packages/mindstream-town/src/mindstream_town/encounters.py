@@ -1,4 +1,4 @@
-"""Encounters in a step: users speak, residents talk or meet in scenes, others overhear."""
+"""The encounters of a step: users speak, residents talk or meet in scenes, others overhear them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Encounters:
     """The encounters of one step.
 
     Attributes:
-        turns: turns by name; a resident who is involved by another gets one.
-        deeds: what users do, by the resident that they control.
+        turns: turns by name; a resident gets a turn here if another resident involves it.
+        deeds: actions of users, by the resident that the user controls.
     """
 
     setting: Setting
@@ -35,9 +35,9 @@ class Encounters:
     deeds: Mapping[str, Deed]
 
     async def take_place(self) -> None:
-        """Run in order: what users say, the ends of talks with users, talks of residents, departures of users.
+        """Run in this order: words of users, ends of talks with users, talks between residents, departures of users.
 
-        A talk that is over ends before one of the two begins the next.
+        So a talk that is over ends before one of its two partners begins another talk.
         """
         busy = await self._say()
         await self._end_talks()
@@ -47,7 +47,7 @@ class Encounters:
                 await leave(self.turns[name])
 
     async def _say(self) -> set[str]:
-        """Run what users say; return who has spoken or was spoken to."""
+        """Run the words of users; return the names of those who have spoken or were spoken to."""
         busy: set[str] = set()
         for name, deed in sorted(self.deeds.items()):
             if isinstance(deed, Say) and deed.to not in busy:
@@ -59,7 +59,7 @@ class Encounters:
         return busy
 
     async def _talk(self, busy: set[str]) -> None:
-        """Run the talks that residents wish for, in the order of names, at most one for each."""
+        """Run the talks that residents want to begin, in the order of names; each resident has at most one."""
         talks: list[Talk] = []
         for name in sorted(self.turns):
             wish = self.turns[name].wish
@@ -83,7 +83,7 @@ class Encounters:
                 await overhear(self._turn_of(name), talk)
 
     async def _meet(self, name: str, other: str) -> set[str]:
-        """Run a scene of two residents if both are still free; return their names. Others in sight may overhear it."""
+        """Run a scene of two residents, if both are still free; return their names. Others in sight may overhear it."""
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
             return set()
@@ -96,7 +96,7 @@ class Encounters:
         return {name, other}
 
     def _turn_of(self, name: str) -> ResidentTurn:
-        """Return a resident's turn in this step; create it if necessary."""
+        """Return a resident's turn in this step; create the turn if there is none."""
         if name not in self.turns:
             resident, step = self.residents[name], self.step
             resident.begin(self.setting.moment(step))
@@ -104,7 +104,7 @@ class Encounters:
         return self.turns[name]
 
     def _hearers(self, speaker: str, busy: Collection[str]) -> list[str]:
-        """Return the residents in sight of a talk who are awake and not talking."""
+        """Return the residents in sight of the speaker who are awake, not talking, and not in `busy`."""
         where = self.whereabouts
         near = (name for name in where.residents_around(speaker) if name not in busy)
         return sorted(
@@ -121,7 +121,7 @@ class Encounters:
         return other in spots and name in spots and is_in_sight(self.setting, spots[name], spots[other])
 
     async def _end_talks(self) -> None:
-        """End the talks with users that one of the two has ended, left, or let time out."""
+        """End each talk with a user that one of the two partners has ended, left, or let time out."""
         for name, resident in self.residents.items():
             if not resident.state.embodied:
                 continue

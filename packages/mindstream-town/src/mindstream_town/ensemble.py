@@ -1,4 +1,4 @@
-"""Many runs of a town with different seeds, and statistics of their measures."""
+"""Runs of a town with many seeds, and statistics of their measures."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from mindstream.errors import InputError
 from mindstream.significance import holm, mcnemar, student
 
 FULL = "full"
-"""The condition without ablations."""
+"""Name of the condition in which no part of the residents is switched off."""
 MOST = 1_000_000
 """Maximum number of seeds."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run: a seed, and the ablated parts of residents."""
+    """A run: a seed, and the parts of the residents that are switched off."""
 
     seed: int
     without: tuple[str, ...] = ()
 
     @property
     def condition(self) -> str:
-        """Its name in tables and its folder."""
+        """The name of the condition, used in tables and for the folder."""
         return f"without {','.join(self.without)}" if self.without else FULL
 
 
 @dataclass(frozen=True)
 class Lived:
-    """The result of a run: last step, digest of the journal, measures, seconds."""
+    """The result of a run. `step`: the last one; `digest`: of the journal; `seconds`: duration of the run."""
 
     condition: str
     seed: int
@@ -43,7 +43,7 @@ class Lived:
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that ended with an error; the same command tries it again."""
+    """A run that ended with an error; the same command repeats the run."""
 
     condition: str
     seed: int
@@ -51,31 +51,31 @@ class Failed:
 
 
 def runs_of(seeds: Sequence[int], conditions: Sequence[tuple[str, ...]]) -> list[Run]:
-    """Return the runs, seed by seed, so that finished seeds can be compared at any time."""
+    """Return all runs, seed by seed, so that seeds which are finished can be compared while others still run."""
     return [Run(seed, without) for seed in seeds for without in dict.fromkeys([(), *conditions])]
 
 
 def read_seeds(text: str) -> list[int]:
-    """Read seeds as typed: `1..100`, `3,5,8..12`.
+    """Parse seeds as typed: `1..100`, `3,5,8..12`.
 
     Raises:
-        InputError: the text has another form.
+        InputError: the text is not a list of numbers and ranges.
     """
     found: dict[int, None] = {}
     for part in text.split(","):
         first, dots, last = part.strip().partition("..")
         if not all(each.strip().isascii() and each.strip().isdigit() for each in ([first, last] if dots else [first])):
-            raise InputError(f"seeds are numbers, as 1..100 or 3,5,8..12, and not {text!r:.99}")
+            raise InputError(f"--seeds: expected numbers and ranges, such as 1..100 or 3,5,8..12, found {text!r:.99}")
         low, high = int(first[:19]), int((last if dots else first)[:19])
         if not low <= high < low + MOST:
-            raise InputError(f"seeds go up, and are {MOST:,} at most: {part.strip()!r:.99} does not")
+            raise InputError(f"--seeds: {part.strip()!r:.99} must go upward, and there may be at most {MOST:,} seeds")
         found |= dict.fromkeys(range(low, high + 1))
     return list(found)
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A measure of a condition over its seeds.
+    """Statistics of one measure in one condition, over the seeds.
 
     Attributes:
         spread: standard deviation; None for one seed.
@@ -95,12 +95,12 @@ class Spread:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between a condition and the whole town in a measure, seed by seed.
+    """The difference between a condition and the whole town in one measure, paired by seed.
 
     Attributes:
-        mean: the condition minus the whole town, with its 95 % interval.
-        more, fewer: number of seeds in which the condition has more, or less.
-        p: two-sided sign test. adjusted: by Holm, over all comparisons.
+        mean: mean of (condition - whole town), with its 95 % interval.
+        more, fewer: number of seeds in which the condition has a higher value, or a lower one.
+        p: p-value of the two-sided sign test. adjusted: p after Holm's correction over all comparisons.
     """
 
     condition: str
@@ -116,7 +116,7 @@ class Difference:
 
 
 def spreads(lived: Sequence[Lived]) -> list[Spread]:
-    """Return each measure of each condition."""
+    """Return the statistics of each measure in each condition."""
     found = []
     for condition, of_seed in _by_condition(lived).items():
         for name in _measures(lived):
@@ -138,7 +138,7 @@ def spreads(lived: Sequence[Lived]) -> list[Spread]:
 
 
 def differences(lived: Sequence[Lived]) -> list[Difference]:
-    """Return the differences of each condition from the whole town, on common seeds."""
+    """Return the differences between each condition and the whole town, on the seeds that both have."""
     by_condition = _by_condition(lived)
     whole, found = by_condition.get(FULL, {}), []
     for condition, of_seed in by_condition.items():
@@ -147,10 +147,10 @@ def differences(lived: Sequence[Lived]) -> list[Difference]:
             if by_seed := [one[name] - other[name] for one, other in pairs if name in one and name in other]:
                 more, fewer = sum(each > 0 for each in by_seed), sum(each < 0 for each in by_seed)
                 found.append((condition, name, by_seed, more, fewer, mcnemar(more, fewer)))
-    mended = holm([p for *_, p in found])
+    adjusted_ps = holm([p for *_, p in found])
     return [
         Difference(condition, name, len(values), fmean(values), *_interval(values), more, fewer, p, adjusted)
-        for (condition, name, values, more, fewer, p), adjusted in zip(found, mended, strict=True)
+        for (condition, name, values, more, fewer, p), adjusted in zip(found, adjusted_ps, strict=True)
     ]
 
 

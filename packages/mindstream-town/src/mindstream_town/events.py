@@ -1,7 +1,7 @@
-"""Events of a town. The state of residents and of the town is derived from these rows (state.py).
+"""Events of a town. The state of the town and of its residents is derived from the rows of these events (state.py).
 
-Each row names its step. The canonical order is (step, mind, row), changes of objects last, regardless of the order of
-writing. No row contains a time of the machine.
+Each row names its step. The canonical order of rows is by step, stream and row, with changes of objects last in a step;
+it does not depend on the order of writing. No row contains a time of the machine.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from mindstream.log.names import StreamName
 from mindstream_town.world.routes import read_walk
 
 TOWN = "town"
-"""Author of rows that belong to no resident."""
+"""Author of the rows that belong to no resident."""
 JOURNAL = StreamName("town", TOWN)
-"""The stream of rows that belong to no resident."""
+"""The stream of the rows that belong to no resident: the town's own stream."""
 
 
 MENDED = "repaired"
-"""Stored condition of an act that repairs its object."""
+"""Value of `leaves` for an act that puts its object in order again."""
 
 
 class Block(BaseModel):
     """A block of a day's plan.
 
     Attributes:
-        start, minutes: start in minutes from midnight, and duration.
-        place: the address; "": anywhere.
-        asleep: the resident perceives nothing.
-        fine: a task of some minutes; it is not broken down any further.
-        leaves: the condition in which it leaves its object; "": unchanged, MENDED: in order.
-        danger: that condition is a danger.
-        why: the plan, a reaction to a percept, or waiting.
-        sees_to: the address of the percept for reactions.
-        busy: the resident cannot be spoken to. weight: importance of having done it, 1 to 10; 0: not known.
-        hour: a part of an hourly plan; it is broken down into tasks.
-        state: the state of its object during the act, such as "in use".
+        start, minutes: start in minutes after midnight, and duration in minutes.
+        place: address of the place; "": anywhere.
+        asleep: whether the resident sleeps, and so perceives nothing.
+        fine: whether the block is a task of some minutes, which is not broken down any further.
+        leaves: condition in which the block leaves its object; "": unchanged; MENDED: in order.
+        danger: whether that condition is a danger.
+        why: origin: the day's plan, a reaction to a percept, or waiting for a person.
+        sees_to: address of the object, or name of the person, that a reaction is about.
+        busy: whether the resident must not be spoken to. weight: importance of the memory of it, 1 to 10; 0: not rated.
+        hour: whether the block is part of an hourly plan, which is broken down into tasks later.
+        state: state of its object during the act, such as "in use".
     """
 
     model_config = ConfigDict(frozen=True)
@@ -62,19 +62,19 @@ class Block(BaseModel):
 
     @property
     def end(self) -> int:
-        """The minute at which it ends."""
+        """The minute of the day at which the block ends."""
         return self.start + self.minutes
 
 
 class Act(BaseModel):
-    """What a resident does.
+    """What a resident does from one step to another.
 
     Attributes:
-        since, until: first and last step, including the way there.
-        path: the tiles of the way since the step `since`, one per step (`routes.read_walk`).
-        why: the origin: the plan, a talk, waiting, or a percept.
-        sees_to: the address of the percept for reactions.
-        busy, weight, state: from the `Block`; the state ends with the act.
+        since, until: first step, and the step at which it ends; the walk to the place is included.
+        path: tiles of the walk, one per step from `since` on (format: `routes.read_walk`).
+        why: origin: the plan, a talk, waiting, or a percept; "": a user's command.
+        sees_to: address of the object, or name of the person, that a reaction is about.
+        busy, weight, state: as in the `Block`; the state ends with the act.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -99,16 +99,16 @@ class Act(BaseModel):
         return tiles[max(0, min(step - self.since, len(tiles) - 1))]
 
     def needs(self, place: str) -> bool:
-        """Return whether it takes place at a thing, or in a room."""
+        """Return whether the act takes place at this object, or in this room."""
         return self.place == place or self.place.startswith(f"{place}:")
 
     def has_arrived(self, step: int) -> bool:
-        """Return whether the way there is over."""
+        """Return whether the walk to the place is over."""
         return step >= self.arrives
 
     @property
     def arrives(self) -> int:
-        """The step at which the way there is over."""
+        """The step at which the walk to the place is over."""
         return self.since + len(read_walk(self.path)) - 1
 
 
@@ -126,7 +126,7 @@ class TownBegan(TownEvent):
     start: float
     """The moment of step 0, in seconds since 1970; the town's time counts as UTC."""
     profile: Quotes[str]
-    """As JSON."""
+    """The constants of the simulation, as JSON."""
     source: Quotes[str]
     """The town's world, rules and people, as JSON."""
 
@@ -137,15 +137,15 @@ class MovedIn(TownEvent):
     kind = "moved_in"
     spot: tuple[int, int]
     knows: NoWords[tuple[str, ...]]
-    """Addresses of known places."""
+    """Addresses of the places that the resident knows."""
 
 
 class TownImported(TownEvent):
-    """A town continues a saved simulation after this step; in the town's own stream."""
+    """The town continues a saved simulation from this step on; in the town's own stream."""
 
     kind = "town_imported"
     source: NoWords[str]
-    """The simulation from which the save was forked."""
+    """Name of the simulation from which the saved one was forked."""
 
 
 class BroughtIn(TownEvent):
@@ -153,11 +153,11 @@ class BroughtIn(TownEvent):
 
     kind = "brought_in"
     seen: Quotes[tuple[tuple[str, str, str], ...]]
-    """The last percepts."""
+    """The last percepts: subject, predicate, object."""
     gathered: float
-    """Importance since the last reflection."""
+    """Total importance of the memories since the last reflection."""
     rested: NoWords[dict[str, int]]
-    """Residents that it will not talk to before a step."""
+    """Residents with whom it does not talk again before a step."""
 
 
 class Perceived(TownEvent):
@@ -165,16 +165,16 @@ class Perceived(TownEvent):
 
     kind = "resident_perceived"
     seen: Quotes[tuple[tuple[str, str, str], ...]]
-    """Subject, predicate, object."""
+    """Percepts: subject, predicate, object."""
     records: NoWords[tuple[str, ...]] = ()
     gathered: float = 0.0
-    """Their total importance."""
+    """Total importance of the records."""
     places: NoWords[tuple[str, ...]] = ()
-    """Addresses that are new to the resident."""
+    """Addresses of places that the resident did not know before."""
     gone: NoWords[tuple[str, ...]] = ()
-    """Known addresses that no longer exist."""
+    """Addresses of known places that no longer exist."""
     unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
-    """Records that are rated later, in a batch."""
+    """Records whose importance is rated later, in a batch."""
 
 
 class DayPlanned(TownEvent):
@@ -190,11 +190,11 @@ class DayPlanned(TownEvent):
 
 
 class TasksPlanned(TownEvent):
-    """A part of the day was planned again: broken down, or changed by an event."""
+    """A resident changed a part of its day's plan: it broke a block down into tasks, or reacted to an event."""
 
     kind = "tasks_planned"
     blocks: tuple[Block, ...]
-    """They replace the plan from the start of the first to the end of the last."""
+    """Blocks that replace the plan from the start of the first block to the end of the last."""
     because: Quotes[str] = ""
 
 
@@ -204,7 +204,7 @@ class Acted(TownEvent):
     kind = "resident_acted"
     act: Act
     because: Quotes[str] = ""
-    """The reason in words."""
+    """The reason for the act in words; "": none is given."""
 
 
 class Decided(TownEvent):
@@ -213,20 +213,20 @@ class Decided(TownEvent):
     kind = "resident_decided"
     about: Quotes[str]
     other: NoWords[str] = ""
-    """The resident that it is about."""
+    """The resident that the decision is about; "": none."""
     place: NoWords[str] = ""
-    """The object that it is about."""
+    """The object that the decision is about; "": none."""
     question: Quotes[str]
     p: float
     yes: bool
     recalled: NoWords[tuple[tuple[str, float], ...]] = ()
     """Ids of the recalled records, with their scores."""
     choice: NoWords[str] = Field("", exclude_if=not_)
-    """The chosen answer of several; `p` is its probability."""
+    """The chosen answer if there were several; `p` is its probability."""
 
 
 class SpokenLine(BaseModel):
-    """A line of a conversation; `told`: ids of the speaker's records that it passes on."""
+    """A line of a conversation; `told`: ids of the speaker's memories that the line passes on."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -244,11 +244,11 @@ class Talked(TownEvent):
     until: int
     records: NoWords[tuple[str, ...]] = ()
     known: NoWords[tuple[str, ...]] = ()
-    """Records of the resident that the other repeated."""
+    """Ids of the resident's own memories that the other told it again."""
     gathered: float = 0.0
-    """Total importance."""
+    """Total importance of the records."""
     unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
-    """Records that are rated later, in a batch."""
+    """Records whose importance is rated later, in a batch."""
 
 
 class ActFinished(TownEvent):
@@ -257,7 +257,7 @@ class ActFinished(TownEvent):
     kind = "act_finished"
     what: Quotes[str]
     start: int
-    """The minute of the day at which it began."""
+    """The minute of the day at which the act began."""
     minutes: int
     records: NoWords[tuple[str, ...]] = ()
 
@@ -269,11 +269,11 @@ class MemoriesRated(TownEvent):
     records: NoWords[tuple[str, ...]]
     ratings: tuple[int, ...]
     gathered: float
-    """Their total importance."""
+    """Total importance of the records."""
 
 
 class IdentityRenewed(TownEvent):
-    """A resident's summary was derived from its memory again."""
+    """A resident's summary of itself was written again from its memory."""
 
     kind = "identity_renewed"
     summary: Quotes[str]
@@ -287,9 +287,9 @@ class Overheard(TownEvent):
     speakers: NoWords[tuple[str, str]]
     records: NoWords[tuple[str, ...]] = ()
     said: Quotes[str] = Field("", exclude_if=not_)
-    """The words that the first speaker said to all."""
+    """The words, if a user said them to all residents nearby."""
     gathered: float = Field(0.0, exclude_if=not_)
-    """Importance, unless it is rated later."""
+    """Importance of the records; 0 if they are rated later."""
 
 
 class Met(TownEvent):
@@ -298,25 +298,25 @@ class Met(TownEvent):
     kind = "residents_met"
     other: NoWords[str]
     outcome: Literal["talked", "passed", "declined"]
-    """They talked, passed by, or one of them declined."""
+    """They talked, they passed each other without a talk, or one of them declined to talk."""
     by: NoWords[str] = ""
-    """Who declined or ended it."""
+    """The resident who declined or ended the meeting."""
     records: NoWords[tuple[str, ...]] = ()
     gathered: float = 0.0
-    """Total importance."""
+    """Total importance of the records."""
 
 
 class Asked(TownEvent):
-    """A resident's use of models in a step, for the daily budget."""
+    """A resident's use of models in a step, which counts toward its daily budget."""
 
     kind = "resident_asked"
     calls: int
     tokens: int
-    """In and out, estimated from the number of characters, so that it does not depend on the model."""
+    """Input and output tokens, estimated from the number of characters, so that they do not depend on the model."""
 
 
 class Resolved(TownEvent):
-    """A resident updated its present concerns."""
+    """A resident updated the text of its present concerns."""
 
     kind = "resident_resolved"
     currently: Quotes[str]
@@ -327,7 +327,7 @@ class VisitorCame(TownEvent):
 
     kind = "visitor_came"
     visitors: Quotes[tuple[str, ...]]
-    """All visitors until now, each as the JSON of a `Person`."""
+    """All visitors so far, each as the JSON of a `Person`."""
 
 
 class Embodied(TownEvent):
@@ -335,36 +335,36 @@ class Embodied(TownEvent):
 
     kind = "resident_embodied"
     person: NoWords[str]
-    """The user."""
+    """The name of the user."""
 
 
 class Released(TownEvent):
-    """A user no longer controls a resident: it lives by itself, a visitor leaves."""
+    """A user gave up control of a resident: it decides itself again; a visitor leaves the town."""
 
     kind = "resident_released"
     person: NoWords[str]
 
 
 class Spoke(TownEvent):
-    """A line of a talk with a user that is not over; written to the streams of both.
+    """A line of a talk with a user that is still going on; written to the streams of both.
 
-    When the talk is over, all lines are in a `Talked` or `Declined`.
+    When the talk is over, `Talked` or `Declined` has all its lines.
     """
 
     kind = "resident_spoke"
     partner: NoWords[str]
     line: SpokenLine
     until: int
-    """The step at which the talk times out."""
+    """The step at which the talk ends if the user does not answer."""
 
 
 class Declined(TownEvent):
-    """A resident was spoken to and did not answer; written to the streams of both."""
+    """A resident did not answer when spoken to; written to the streams of both."""
 
     kind = "talk_declined"
     partner: NoWords[str]
     by: NoWords[str]
-    """Who did not answer."""
+    """The resident who did not answer."""
     lines: tuple[SpokenLine, ...]
     records: NoWords[tuple[str, ...]] = ()
     gathered: float = 0.0
@@ -376,14 +376,14 @@ class ObjectChanged(TownEvent):
     kind = "object_changed"
     place: NoWords[str]
     condition: Quotes[str]
-    """In words; "": in order."""
+    """The condition in words; "": in order."""
     danger: bool = False
-    """It wakes sleepers in the room, and has priority."""
+    """Whether the condition wakes sleepers in the room and has priority over plans."""
     by: NoWords[str] = ""
 
 
 class StoodIn(TownEvent):
-    """A rule replaced an unreadable reply; only in logs of earlier versions."""
+    """A rule replaced a model's reply that could not be parsed; only in logs of earlier versions."""
 
     kind = "stood_in"
     prompt: NoWords[str]
@@ -391,18 +391,18 @@ class StoodIn(TownEvent):
 
 
 class TownRested(TownEvent):
-    """Nothing happened up to this step, which was reported to a user; in the town's own stream."""
+    """Nothing happened up to this step, and a user was told this time; in the town's own stream."""
 
     kind = "town_rested"
 
 
 class TownSaved(TownEvent):
-    """The state after a step, to open the town quickly; in the town's own stream."""
+    """The complete state after a step, from which the town can be opened quickly; in the town's own stream."""
 
     kind = "town_saved"
     of_all = True
     state: Quotes[str]
-    """As JSON."""
+    """The state as JSON (see `journal.Saved`)."""
 
 
 EVENTS: tuple[type[Event], ...] = (

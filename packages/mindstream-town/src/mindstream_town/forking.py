@@ -1,8 +1,8 @@
-"""A fork: a copy of a town as of a step, in a folder of its own, that continues independently.
+"""Fork a town: copy it as of a step into a new folder, where the copy continues independently.
 
-It has the same seed and the same journal up to that step, so later differences are caused by acts from outside. One
-thing is lost: for memories that were recalled after the step, earlier recalls are not known. They count as recalled at
-the step, so a town that ranks by recency may continue slightly differently.
+The fork has the same seed and the same journal up to that step, so later differences result from actions of users. One
+thing is lost: when a memory was recalled after the step, its earlier recalls are unknown, and it counts as recalled at
+the step. So a town that ranks memories by recency may continue slightly differently.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def fork(source: AnyData, target: Path, step: int) -> Setting:
     From a database, only the rows of the town's tenant are copied.
 
     Raises:
-        InputError: there is no town, it has not reached this step, or the folder is not empty.
+        InputError: there is no town, the step is in its future, or the target folder is not empty.
         StorageError: source or target cannot be used.
     """
     place = Location.of(source)
@@ -47,7 +47,7 @@ async def _fork(folder: Path, tenant: str, target: Path, step: int) -> Setting:
         now = (await read_town(store, setting.profile)).step
         if not 0 <= step <= now:
             raise InputError(
-                f"{setting.name} has lived up to {format_time(setting, now)}: it is forked at a step of 0 to {now}"
+                f"{setting.name} has run up to {format_time(setting, now)}: choose a step from 0 to {now} for the fork"
             )
         cut, rated = await _later(store, setting, step)
     at = setting.moment(step)
@@ -59,7 +59,7 @@ async def _fork(folder: Path, tenant: str, target: Path, step: int) -> Setting:
 
 
 async def _later(store: Store, setting: Setting, step: int) -> tuple[int, list[str]]:
-    """Return the first row after a step, and the records that were rated from there on."""
+    """Return the number of the first row after a step, and the records that were rated in that row or later."""
     cut, rated, last, end = 0, list[str](), 0, setting.moment(step)
     async for row in rows_after(store):
         last, event = row.seq, row.event

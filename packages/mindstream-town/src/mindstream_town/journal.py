@@ -1,10 +1,10 @@
-"""The journal of a town: its log in canonical order, and the state derived from it.
+"""The journal of a town: its log in canonical order; and the state derived from the log.
 
-In canonical order, (step, mind, row), changes of objects last, the rows do not depend on speed or on crashes. Rows that
-describe a process (`OF_PROCESS`) are not included.
+The canonical order is by step, stream and row, with changes of objects last in a step. It does not depend on speed or
+on crashes. Rows that describe a process (`OF_PROCESS`) are excluded.
 
-A journal file only grows: when it is written again after more steps, the lines that it has stay. So a copy of the last
-checksum proves every line.
+A journal file only grows: when it is written again after more steps, its existing lines stay. So a copy of the last
+checksum suffices to verify every line.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition
 
 OF_PROCESS = (Unknown, TownSaved, TownRested, ModelCalled, Opened, Failed)
-"""Events that describe a process: starts, calls of models, failures."""
+"""Events that describe the process and not the town: starts, model calls, failures."""
 A_PAGE = 2_000
 DIGEST = 16
 """Size of a checksum in bytes."""
@@ -56,7 +56,7 @@ OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "e
 
 
 class Saved(BaseModel):
-    """The state of a town after a step."""
+    """The complete state of a town after a step, as stored in `TownSaved`."""
 
     step: int
     states: dict[str, ResidentState]
@@ -66,11 +66,11 @@ class Saved(BaseModel):
 
 @dataclass
 class TownState:
-    """The state of a town, derived from rows.
+    """The state of a town, derived from its rows.
 
     Attributes:
-        step: the last known step; -1: none.
-        changed: objects whose condition changed in it.
+        step: last known step; -1: none.
+        changed: objects whose condition changed in that step.
     """
 
     profile: Profile
@@ -107,7 +107,7 @@ class TownState:
 
 
 def resident_of(row: Logged) -> str:
-    """Return the resident whose row it is; "": no resident's."""
+    """Return the name of the resident to whom a row belongs; "": it belongs to none."""
     return id_of(row.mind, "resident")
 
 
@@ -117,7 +117,7 @@ def is_of_town(row: Logged, setting: Setting) -> bool:
 
 
 async def read_town(store: Store, profile: Profile, upto: int | None = None) -> TownState:
-    """Return the state of a town now, or after a step."""
+    """Return the state of a town after a step; None: after the last one."""
     town, after, until = TownState(profile), 0, math.inf
     if upto is not None and (began := await store.last(store.key(JOURNAL), TownBegan.kind)) is not None:
         until = began.at + upto * profile.step_s
@@ -134,10 +134,10 @@ async def read_town(store: Store, profile: Profile, upto: int | None = None) -> 
 
 
 async def read_setting(store: Store) -> Setting:
-    """Return the town of a store.
+    """Return the setting of the town in a store.
 
     Raises:
-        InputError: there is none.
+        InputError: the store has no town.
     """
     began = await store.last(store.key(JOURNAL), TownBegan.kind)
     if began is None or not isinstance(began.event, TownBegan):
@@ -160,7 +160,7 @@ async def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:
 
 
 async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
-    """Yield the lines of the journal in canonical order, each with the records of its row, as JSON.
+    """Yield the lines of the journal in canonical order; each is JSON with a row and the records of that row.
 
     Each line ends with a checksum of itself and of all lines before it.
     """
@@ -180,7 +180,7 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
         late = _rated_later(row.event)
         of_row = [_line_of(record, late) for record in remembered.get((name, row.seq), ())]
         kind, payload = row.event.kind, _payload(row.event, heard)
-        is_after = isinstance(row.event, ObjectChanged)  # objects change after all turns
+        is_after = isinstance(row.event, ObjectChanged)  # objects change after all turns of a step
         mind = name or TOWN
         lines.append((step, is_after, mind, bool(name), row.seq, [step, mind, kind, row.by, payload, of_row]))
     chain = hashlib.blake2b(digest_size=DIGEST)
@@ -191,7 +191,7 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
 
 
 def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
-    """Return a row's content; utterances are referenced by record, because row numbers depend on the process."""
+    """Return a row's content; utterances are named by record id, because row numbers depend on the process."""
     payload: dict[str, object] = json.loads(event.entry()[1])
     if isinstance(event, Said):
         payload["answers"] = heard.get(event.answers, "")
@@ -201,7 +201,7 @@ def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
 
 
 def _rated_later(event: Event) -> tuple[str, ...]:
-    """Return the records of a row that are rated by a later `MemoriesRated`."""
+    """Return a row's records whose importance is rated by a later `MemoriesRated`."""
     if isinstance(event, Perceived | Talked):
         return event.unrated
     if isinstance(event, Overheard):
@@ -225,15 +225,15 @@ async def digest(store: Store, setting: Setting) -> str:
 
 
 TAIL = 2 * DIGEST + 5
-"""Bytes at the end of a line that are not part of the row: comma, quotes, checksum, bracket, newline."""
+"""Bytes at the end of a line that do not belong to the row: comma, quotes, checksum, bracket, newline."""
 
 
 async def write_journal(store: Store, setting: Setting, path: Path) -> int:
-    """Write a journal to a file, or extend the file if it has a part of it; return the number of lines.
+    """Write a journal to a file, or append the missing lines if the file has its beginning; return the number of lines.
 
     Raises:
-        InputError: the file contains something else; it is not changed.
-        StorageError: it cannot be written.
+        InputError: the file has other content; it is not changed.
+        StorageError: the file cannot be written.
     """
     lines = [line async for line in journal(store, setting)]
     try:
@@ -244,22 +244,24 @@ async def write_journal(store: Store, setting: Setting, path: Path) -> int:
 
 
 def _grow(path: Path, lines: Sequence[bytes]) -> None:
-    """Append the missing lines to a file; its content must be the beginning of the journal."""
+    """Append the missing lines to a file, whose content must be the beginning of the journal."""
     there, at = path.read_bytes() if path.exists() else b"", 0
     for number, line in enumerate(lines, 1):
         if at + len(line) > len(there) or there[at : at + len(line)] != line:
             if not line.startswith(there[at:]):
-                raise InputError(f"line {number} of {path} is of another journal, or damaged: name another file")
+                raise InputError(
+                    f"line {number} of {path} belongs to another journal, or is damaged: name another file"
+                )
             if not path.exists():
                 write_private(path, b"")
             with path.open("r+b") as file:
-                file.truncate(at)  # drop a line that was cut off
+                file.truncate(at)  # remove a last line that was written incompletely
                 file.seek(at)
                 file.writelines(lines[number - 1 :])
             return
         at += len(line)
     if at < len(there):
-        raise InputError(f"{path} goes on after line {len(lines)}, where the journal ends: name another file")
+        raise InputError(f"{path} has more than the {len(lines)} lines of this journal: name another file")
 
 
 def check_journal(path: Path) -> int:
@@ -267,7 +269,7 @@ def check_journal(path: Path) -> int:
 
     Raises:
         InputError: a line is damaged; the message names the first one.
-        StorageError: it cannot be read.
+        StorageError: the file cannot be read.
     """
     number = 0
     try:
@@ -281,13 +283,15 @@ def check_journal(path: Path) -> int:
 
 
 def _faults(lines: Iterator[bytes]) -> Iterator[str]:
-    """Yield the fault of each line; "": none."""
+    """Yield the fault of each line; "": the line is valid."""
     chain = hashlib.blake2b(digest_size=DIGEST)
     for line in lines:
         row, told = line[:-TAIL] + b"]", line[-TAIL:]
         chain.update(row)
         if told != b',"' + chain.hexdigest().encode() + b'"]\n':
-            yield "its checksum is not that of the lines up to it" if line.endswith(b"]\n") else "it is cut off"
+            yield (
+                "its checksum does not match the lines up to it" if line.endswith(b"]\n") else "the line is incomplete"
+            )
         else:
             yield "" if _is_json(row) else "it is no JSON"
 
@@ -300,12 +304,12 @@ def _is_json(row: bytes) -> bool:
 
 
 class Writing:
-    """Writes whole steps in order while the town runs; readers wait for it.
+    """Writes the commits of complete steps in order while the town runs; readers wait for it with `written`.
 
     After an error nothing more is written, and the town must be opened again.
 
     Args:
-        fence: the lease that this process must still hold.
+        fence: the lease that this process must still hold when it writes.
     """
 
     def __init__(self, store: Store, fence: Fence | None = None) -> None:
@@ -335,7 +339,7 @@ class Writing:
             self._in_flight = []
 
     async def written(self, stream: StreamKey | None = None) -> None:
-        """Wait until all commits, or those to one stream, are written; cancellation does not stop the writing.
+        """Wait until all commits are written, or all commits to one stream; cancellation does not stop the writing.
 
         Raises:
             StorageError: a step could not be written.

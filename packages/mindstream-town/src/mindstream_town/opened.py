@@ -1,4 +1,4 @@
-"""Operations on the town of a data folder with the user's settings: begin, open, run, estimate."""
+"""Operations on the town of a data folder with a user's settings: begin, open, run, estimate."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ SWITCHES = {
     "recall": "recalls",
     "talk": "talks",
 }
-"""Ablations of residents, and the constants that switch them."""
+"""Parts of residents that can be switched off, and the profile constant that does it."""
 WAITING = 8
-"""Residents per processor when they think as remote tasks; they mostly wait for a provider."""
+"""Concurrent residents per processor when they run as remote tasks; they mostly wait for a model provider."""
 
 
 def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
-    """Read constants as typed, `key=value`, and the names of ablations.
+    """Parse constants typed as `key=value`, and the names of parts to switch off.
 
     Raises:
-        InputError: a key, switch or value is invalid.
+        InputError: a key, a part or a value is invalid.
     """
     values: dict[str, object] = {}
     for word in given:
         key, equals, value = word.strip().partition("=")
         if not equals:
-            raise InputError(f"a constant is set by KEY=VALUE, as in vision=4, not by {word!r:.99}")
+            raise InputError(f"expected KEY=VALUE, such as vision=4, found {word!r:.99}")
         values[_known(key.strip(), [*Profile.model_fields][:-1], "constant")] = value.strip()  # without `compat`
     for word in without:
         values[SWITCHES[_known(word.strip(), SWITCHES, "part of a resident")]] = False
@@ -79,13 +79,12 @@ def _known(name: str, names: Iterable[str], what: str) -> str:
         return name
     near = difflib.get_close_matches(name, known, 1)
     raise InputError(
-        f"there is no {what} {name!r:.99}: "
-        + (f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}")
+        f"unknown {what} {name!r:.99}: " + (f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}")
     )
 
 
 def find_setting(named: str, seed: int, profile: Profile) -> Setting:
-    """Return a town that is ready to begin: a shipped one by name, another by the path of its file or folder.
+    """Return the setting of a new town: a shipped one by name, another by the path of its file or folder.
 
     Raises:
         InputError: there is no such town, or its file is invalid.
@@ -94,7 +93,7 @@ def find_setting(named: str, seed: int, profile: Profile) -> Setting:
 
 
 async def begin(settings: Settings, setting: Setting) -> None:
-    """Begin a town in the data folder.
+    """Create a town in the data folder.
 
     Raises:
         InputError: the folder is in use, or a resident has no bed.
@@ -107,7 +106,7 @@ async def begin(settings: Settings, setting: Setting) -> None:
 
 
 def describe_bedless(setting: Setting) -> list[str]:
-    """Return for each resident without a bed what to add to the town's file."""
+    """Return, for each resident without a bed, what to add to the town file."""
     return [
         f"residents: {person.name}: has no bed at {words_of(person.home)}, only {_things_at_home(setting, person)}: add"
         ' bed = "…" with an object of the home, or draw an object called "bed" there'
@@ -124,7 +123,7 @@ def _things_at_home(setting: Setting, person: Person) -> str:
 
 @dataclass(frozen=True)
 class Look:
-    """A town, open for reading."""
+    """A town that is open for reading."""
 
     store: Store
     setting: Setting
@@ -136,7 +135,7 @@ class Look:
         return await read_town(self.store, self.setting.profile, step)
 
     async def at(self, typed: str) -> tuple[TownState, int]:
-        """Return the state at a typed time, and its step; "": now."""
+        """Return the state at a typed time, and its step; "": at the last step."""
         step = find_past_step(self.setting, typed, self.now) if typed else self.now
         return await self.state(step if typed else None), step
 
@@ -146,7 +145,7 @@ class Look:
         return await self.store.latest(key, KINDS, n, now=self.setting.moment(max(step, 0)))
 
     def step_of(self, moment: float) -> int:
-        """Return the step of a moment; the first one for moments before the town began."""
+        """Return the step of a moment; the first step for moments before the town began."""
         return max(0, step_of(self.setting, moment))
 
     async def write_journal(self) -> AsyncIterator[str]:
@@ -157,7 +156,7 @@ class Look:
 
 @contextlib.asynccontextmanager
 async def look_in(settings: Settings) -> AsyncIterator[Look]:
-    """Open the town of the data folder to read it.
+    """Open the town of the data folder for reading.
 
     Raises:
         InputError: there is no town.
@@ -175,7 +174,7 @@ async def open_town(
     """Open the town of the data folder with the models of the settings; each call is logged there.
 
     Args:
-        engine: workers that answer for residents, rules included.
+        engine: workers that run the residents' turns, also those answered by rules.
         models: models that the caller has opened; None: those of the settings.
 
     Raises:
@@ -201,14 +200,15 @@ async def open_town(
 
 @contextlib.asynccontextmanager
 async def counting(look: Look, settings: Settings) -> AsyncIterator[CallLog]:
-    """Give a log of calls for a town that is only read."""
+    """Yield a log for model calls about a town that is open for reading only."""
     calls = CallLog(SystemClock())
     async with calls.writing(bill_of(look.store, look.setting, embedder(settings.embedder))):
         yield calls
 
 
 def bill_of(store: Store, setting: Setting, embed: Embedder) -> Memory:
-    """Return the stream of a town's model calls: rows have the town's time, calls the real one."""
+    """Return the stream of a town's model calls. Its rows have the town's time; the calls in them have the real
+    time."""
     return Memory(store, JOURNAL, embed, ManualClock(setting.start))
 
 
@@ -219,10 +219,10 @@ async def live(
     on_commits: Callable[[Sequence[Commit]], None],
     ray: bool = False,
 ) -> int:
-    """Run the town up to a step and return the step it has reached; `ray`: residents think as Ray tasks.
+    """Run the town up to a step and return the last finished step; `ray`: residents' turns run as Ray tasks.
 
     Raises:
-        ModelError: a model was not available, or the budget is spent; finished steps are kept.
+        ModelError: a model is not available, or the budget is spent; finished steps are stored.
     """
     async with contextlib.AsyncExitStack() as opened:
         engine = await opened.enter_async_context(open_engine(True, WAITING, 1 / WAITING)) if ray else None
@@ -233,10 +233,10 @@ async def live(
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated use of models for some steps.
+    """The estimated use of models for a number of steps.
 
     Attributes:
-        counted: calls of the first `sample` steps, answered by rules.
+        counted: model calls in the first `sample` steps, which were answered by rules.
         usd: cost of all steps; None if a price is not known.
     """
 
@@ -247,7 +247,7 @@ class Estimate:
 
     @property
     def scale(self) -> float:
-        """The ratio of all steps to the sample."""
+        """The ratio of all steps to the steps of the sample."""
         return self.steps / self.sample if self.sample else 0.0
 
 
@@ -264,7 +264,7 @@ async def estimate(
 
 
 def is_free(settings: Settings) -> bool:
-    """Return whether rules answer everything."""
+    """Return whether rules answer all roles, so that the town costs nothing."""
     return set(settings.models.values()) == {Rules.name}
 
 
@@ -272,12 +272,12 @@ def find_past_step(setting: Setting, typed: str, now: int) -> int:
     """Return the past step of a typed time (see `find_step`); for a day, its last past step.
 
     Raises:
-        InputError: the text is no time, or the time is in the future.
+        InputError: the text is not a time, or the time is in the future.
     """
     step = find_step(setting, typed, now, end=True)
     if find_step(setting, typed, now) <= now < step:
-        return now  # the current day, as of now
+        return now  # for the current day: the last finished step
     if step > now:
-        lived = f"has lived up to {format_time(setting, now)}" if now >= 0 else "has not lived yet"
-        raise InputError(f"{typed!r:.99}: {setting.name} {lived}, nothing is known of later; `mindstream town run`")
+        lived = f"has run up to {format_time(setting, now)}" if now >= 0 else "has not run yet"
+        raise InputError(f"{typed!r:.99}: {setting.name} {lived}; run it further with `mindstream town run`")
     return step

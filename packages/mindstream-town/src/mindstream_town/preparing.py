@@ -1,6 +1,7 @@
-"""Preparing a town file: a model reads its descriptions once and adds keys; nothing else changes.
+"""Prepare a town file: a model reads its descriptions once and adds missing keys; existing keys stay.
 
-Residents that have a day are not asked about, nor places once one has a purpose, so a second run changes nothing.
+Residents that have a `day` are skipped, and so are places if one of them has a purpose. So a second run changes
+nothing.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from mindstream_town.world.tree import OBJECT, sector_of
 
 
 class Preparing:
-    """A town file that is being prepared.
+    """A town file during its preparation.
 
     Attributes:
-        prepared: names of residents, and `places`, that have received keys.
+        prepared: names of the residents, and `places`, to which keys were added.
 
     Raises:
-        InputError: the text is no town file.
+        InputError: the text is not a valid town file.
     """
 
     def __init__(self, text: str, folder: Path) -> None:
@@ -46,17 +47,17 @@ class Preparing:
 
     @property
     def left(self) -> list[str]:
-        """The residents, and `places`, that still have no keys."""
+        """The names of residents without a `day`, and `places` if no place has a purpose."""
         people = [each.name for each in self._town.residents if not each.day and each.name not in self.prepared]
         has_places = any(rule.purpose for _, rule in self._town.rules) or "places" in self.prepared
         return people if has_places else [*people, "places"]
 
     async def run(self, models: Models, on_done: Callable[[int, str], None] = lambda *_: None) -> str:
-        """Ask the model for the missing keys and return the file's new text.
+        """Ask the model for the missing keys and return the new text of the file.
 
         Raises:
-            ModelError: the model gave no answer; nothing has changed.
-            InputError: the reply does not make a valid town.
+            ModelError: a model call failed; nothing was changed.
+            InputError: the model's reply does not result in a valid town file.
         """
         left = self.left
         for number, name in enumerate(left):
@@ -67,13 +68,13 @@ class Preparing:
                 else:
                     self._add_resident(name, await ask(models.of(PrepareResident.role), self._ask_resident(name)))
             except ModelError as error:
-                raise ModelError(f"the keys of {name} cannot be had: {error}") from error
+                raise ModelError(f"the model did not return the keys of {name}: {error}") from error
             self.prepared.append(name)
         text = tomlkit.dumps(self._document)
         try:
             self._read(text)
         except InputError as error:
-            raise InputError(f"what the model said is no town, and nothing has changed: {error}") from None
+            raise InputError(f"the model's keys make the town file invalid, so nothing was changed: {error}") from None
         return text if left else self._before
 
     def _read(self, text: str) -> TownFile:
@@ -105,7 +106,7 @@ class Preparing:
 
     @property
     def _rooms(self) -> list[str]:
-        """Addresses of rooms and houses."""
+        """Addresses of the rooms and houses."""
         return [each for each in self._places if each.count(":") < OBJECT - 2]
 
     def _with_things(self, room: str) -> str:
@@ -114,7 +115,7 @@ class Preparing:
         return f"{room} ({things})" if things and ":" in room else room
 
     def _places_of(self, person: Person) -> list[str]:
-        """Return the places and things a resident may use: all except unknown homes of others."""
+        """Return the places and objects that a resident may use: all except the homes of others it does not know."""
         world, homes = self._setting.name, self._setting.homes
         known = {sector_of(each) for each in (person.home, *person.knows)}
         return [
@@ -139,7 +140,7 @@ class Preparing:
             self._add_agreed(table, keys.agreed, places)
 
     def _add_agreed(self, table: Any, agreed: list[Dated], places: Mapping[int, str]) -> None:
-        """Add keys to the memory that tells of an appointment, or add a new memory."""
+        """Add the keys of an appointment to the memory that tells of it; if there is none, add a new memory."""
         seeds = [dict(each) if hasattr(each, "items") else {"text": str(each)} for each in table.get("seeds", [])]
         for each in agreed:
             if 0 < each.of <= len(seeds) and "what" not in seeds[each.of - 1]:
@@ -189,7 +190,7 @@ def _moment(day: date, clock: str) -> datetime:
 
 
 def _lines(items: Sequence[dict[str, Any] | str]) -> Array:
-    """Return a TOML array with one table or text per line."""
+    """Return a TOML array with one entry per line."""
     array = tomlkit.array()
     for each in items:
         array.append(each if isinstance(each, str) else tomlkit.inline_table())

@@ -1,4 +1,4 @@
-"""The constants of a town."""
+"""The constants of a town's simulation."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ OF_SCENES = ("lives", "day_calls", "day_tokens")
 
 
 class Profile(BaseModel):
-    """Constants of a town. Source: Park 2023, and the data of its authors.
+    """Constants of a town's simulation. Defaults are from Park 2023, and from the data of its authors.
 
     Attributes:
         step_s: seconds of the town's time per step.
-        vision: tiles to each side that a resident sees (a square), within its arena.
-        attention: number of the nearest events that are perceived at once.
-        retention: number of recent percepts that are not new. With 8, as in the published data, a full room is new
-            every minute.
-        reflect_at: importance between two reflections; 150 in the paper, 250 in the data of its 25.
-        decay: decay of recency per hour since a memory was last returned.
-        recency, importance, relevance: weights of the ranking.
+        vision: how far a resident sees inside its arena, in tiles to each side.
+        attention: maximum number of the nearest events that are perceived at once.
+        retention: number of the last percepts that do not count as new. With 8, as in the published data, a full room
+            is new every minute.
+        reflect_at: total importance of new memories that triggers a reflection; 150 in the paper, 250 in the published
+            data of its 25 residents.
+        decay: factor of recency per hour since a memory was last recalled.
+        recency, importance, relevance: weights in the ranking of memories.
         recalled: number of memories per recall.
         talk_lines: maximum lines of a conversation.
-        talk_rest: steps before the same two talk again.
-        observes, reflects, plans: switches for ablations.
-        recalls, talks: False: a control without spread of news.
-        lives: the way of life of residents whose planner is a model: `scenes` (one call for a day, one for a talk), or
-            `paper` (step by step). Without a model it has no effect.
-        day_calls, day_tokens: in scenes, the daily budget of a resident for plan, talks and evening, in calls and
-            tokens (in and out). When it is spent the resident meets no one; reactions to dangers continue.
-        compat: has no effect; stored profiles contain it.
+        talk_rest: minimum steps between two talks of the same residents.
+        observes, reflects, plans: parts of the residents that can be switched off, for ablations.
+        recalls, talks: False: a control run in which news cannot spread.
+        lives: mode of residents whose planner is a model: `scenes` (one call plans a day, one call is a talk), or
+            `paper` (step by step as in the paper). Without a model it has no effect.
+        day_calls, day_tokens: for `scenes`: a resident's daily budget for plan, talks and reflection, in calls and in
+            tokens (input and output). When it is spent the resident meets no one; it still reacts to dangers.
+        compat: no effect; stored profiles contain it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,7 +59,8 @@ class Profile(BaseModel):
     compat: bool = False
 
     def dump(self) -> str:
-        """Return it as JSON for the log; constants of scenes only if they differ from the defaults."""
+        """Return the constants as JSON for the log; those of scenes are included only if they differ from the
+        defaults."""
         usual = Profile()
         return self.model_dump_json(exclude={each for each in OF_SCENES if getattr(self, each) == getattr(usual, each)})
 

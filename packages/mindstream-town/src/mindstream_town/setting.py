@@ -1,4 +1,4 @@
-"""The constant part of a town: world, people, rules of places, constants, start and seed."""
+"""The constant part of a town: world, people, rules of places, profile, start and seed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot, sector_of
 from mindstream_town.world.world import Conditions, Weather, World
 
 START = datetime(2023, 2, 13, tzinfo=UTC).timestamp()
-"""The first morning of the paper's town."""
+"""The first morning of the town in the paper."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A town without its events; `start` is the moment of step 0."""
+    """A town without its events; `start` is the time of step 0."""
 
     name: str
     world: World
@@ -47,16 +47,16 @@ class Setting:
         return datetime.fromtimestamp(self.moment(step), UTC)
 
     def day(self, step: int) -> int:
-        """Return the number of midnights between the first step and this one."""
+        """Return the number of days between the first step's date and this step's date."""
         return (self.when(step).date() - self.when(0).date()).days
 
     def minute(self, step: int) -> int:
-        """Return the minute of the day."""
+        """Return the minute of the day at a step."""
         when = self.when(step)
         return when.hour * 60 + when.minute
 
     def step_at(self, day: int, minute: int) -> int:
-        """Return the first step at or after a minute of a day; day 0 is the first one."""
+        """Return the first step at or after a minute of a day; day 0 is the first day."""
         first = self.when(0).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
         return self.step_at_moment(first + day * 86_400 + minute * 60)
 
@@ -65,7 +65,7 @@ class Setting:
         return -int(-(moment - self.start) // self.profile.step_s)
 
     def draw(self, *key: object) -> float:
-        """Return a number in [0, 1) that depends on the town's seed and the key only."""
+        """Return a number from 0 to below 1 that depends only on the town's seed and the key."""
         return chance.fraction(self.seed, *key)
 
     @cached_property
@@ -75,7 +75,7 @@ class Setting:
 
     @cached_property
     def addresses(self) -> Mapping[str, Address]:
-        """The addresses of the world by their text."""
+        """The addresses of all places by their text."""
         return {str(each): each for each in self.world.places}
 
     def objects_in(self, place: str) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class Setting:
 
     @cached_property
     def homes(self) -> Mapping[str, frozenset[str]]:
-        """Residents by the addresses of their homes and of the sectors around them."""
+        """Names of residents by the address of their home, and by the address of the house it is in."""
         found: dict[str, set[str]] = {}
         for name, person in self.people.items():
             for place in {person.home, sector_of(person.home)}:
@@ -102,11 +102,11 @@ class Setting:
 
     @cached_property
     def uses(self) -> dict[str, tuple[Person, dict[str, bool]]]:
-        """Cache of `may_use`: by name, the person and the result for each place."""
+        """Cache of `may_use`: for each name, the person and the result for each place."""
         return {}
 
     def places_near(self, spot: Spot) -> tuple[str, ...]:
-        """Return the addresses in sight of a spot, sorted; of other arenas only the houses.
+        """Return the addresses in sight of a spot, sorted; other arenas are represented by their houses.
 
         As in the published code, walls do not block the view.
         """

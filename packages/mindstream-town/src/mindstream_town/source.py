@@ -1,4 +1,4 @@
-"""The text of a town's description, and the keys that a town without a model needs."""
+"""The stored text of a town's description, and the check for keys that a town without a model needs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mindstream_town.world.tree import ARENA, Address, parse_address
 from mindstream_town.world.world import Conditions, Weather, World
 
 MOST = 64_000_000
-"""Maximum bytes of a packed map."""
+"""Maximum bytes of an unpacked map."""
 
 
 def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None) -> Setting:
-    """Return the town that a file describes, ready to begin."""
+    """Return the setting of a new town from its file."""
     start = START if town.start is None else town.start.replace(tzinfo=town.start.tzinfo or UTC).timestamp()
     people = {person.name: person for person in town.residents}
     return Setting(
@@ -48,7 +48,7 @@ def dump_source(setting: Setting) -> str:
 
 
 def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Setting:
-    """Read the result of `dump_source`.
+    """Parse the result of `dump_source`.
 
     Raises:
         InputError: the text is damaged.
@@ -61,7 +61,7 @@ def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Sett
         weather = Weather.model_validate(source.get("weather", {}))
         people = [Person.model_validate(person) for person in source["people"]]
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
-        raise InputError(f"the town's own description cannot be read ({error}): begin it anew") from None
+        raise InputError(f"the stored description of the town is damaged ({error}): create the town again") from None
     named = {person.name: person for person in people}
     return Setting(source["name"], world, named, PlaceRules(rules), profile, seed, start, conditions, weather)
 
@@ -134,14 +134,14 @@ def _unpack(text: str) -> bytes:
     unpacker = zlib.decompressobj()
     data = unpacker.decompress(base64.b85decode(text), MOST)
     if unpacker.unconsumed_tail:
-        raise ValueError("a map that is too large")
+        raise ValueError(f"the map is larger than {MOST:,} bytes")
     return data
 
 
 def missing_keys(setting: Setting) -> tuple[str, ...]:
-    """Return the missing keys of a town file that a town without a model needs; empty: it is complete.
+    """Return the missing keys of a town file that a town without a model needs; empty: none is missing.
 
-    Without `day` a resident is at home from 7 to 23; without `danger` a fire counts as any other condition.
+    Without `day` a resident is at home from 7:00 to 23:00; without `danger` a fire is treated like any other condition.
     """
     people = setting.people.values()
     idle = [person.name for person in people if not person.day]

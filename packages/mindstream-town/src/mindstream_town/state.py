@@ -1,4 +1,4 @@
-"""The state of a resident, and the effect of each row on it; used live, on resuming and in replays."""
+"""The state of a resident, and the effect of each row on it. Used by running towns, on resuming and in replays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mindstream_town.world.tree import Spot
 
 
 class Done(NamedTuple):
-    """A finished activity of today: start in minutes of the day, duration, text."""
+    """A finished activity of today: start in minutes after midnight, duration in minutes, text."""
 
     start: int
     minutes: int
@@ -48,26 +48,26 @@ class ResidentState(BaseModel):
     """The state of a resident at a step, without its memory.
 
     Attributes:
-        currently: present concerns.
-        day: the planned day, counted from the town's first; -1: none.
-        broad: that day in broad strokes.
+        currently: text of the present concerns.
+        day: number of the planned day, from 0; -1: none.
+        broad: that day's plan in broad strokes.
         blocks: that day's plan in order, without gaps.
-        act: the current act; None at the very beginning.
+        act: the current act; None before the first one.
         seen: the last percepts, the newest last.
-        partner: the resident it talks to until `act` ends; "": no one.
-        rested: by partner, the step until which it does not begin another talk.
+        partner: the resident it talks with until `act` ends; "": none.
+        rested: for each partner, the step until which it does not begin another talk.
         knows: addresses of known places.
-        met: by partner, the step of the last talk.
+        met: for each partner, the step of the last talk.
         talked: number of talks.
-        shared: by partner, ids of records that it told the other or has from it.
-        gathered: importance since the last reflection.
-        considered: by object, the step of the last decision about it.
-        scenes: by partner, the step of the last scene.
-        asked: calls and tokens of models since midnight; reset by the day's plan.
-        done: finished activities of today, the newest last; only in the paper's way.
-        unrated: ids of records that are not rated yet. unrated_since: the step of the first.
-        summary: the summary of the resident. summed_up: the step at which it was written.
-        embodied: the user who controls it; "": none.
+        shared: for each partner, ids of the records that one of them has told the other.
+        gathered: total importance of memories since the last reflection.
+        considered: for each object, the step of the last decision about it.
+        scenes: for each partner, the step of the last scene.
+        asked: model calls and tokens of the planned day.
+        done: finished activities of today, the newest last; only in the mode `paper`.
+        unrated: ids of records that are not rated yet. unrated_since: step of the first of them.
+        summary: the resident's summary of itself. summed_up: step at which it was written.
+        embodied: name of the user who controls the resident; "": none.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """
 
@@ -105,17 +105,17 @@ class ResidentState(BaseModel):
 
     @property
     def asleep(self) -> bool:
-        """Whether it sleeps or is on its way to bed; it is not spoken to."""
+        """Whether the resident sleeps or is on its way to bed; then it cannot be spoken to."""
         return self.act is not None and self.act.asleep
 
     def is_talking(self, step: int) -> bool:
         return bool(self.partner) and self.act is not None and step < self.act.until
 
     def sleeps_on(self, minute: int, ended: bool) -> bool:
-        """Return whether it sleeps and continues to sleep; `ended`: its act has ended."""
+        """Return whether the resident sleeps and continues to sleep; `ended`: its act has ended."""
         if not self.asleep or not ended:
             return self.asleep
-        block = self.block_at(minute)  # without a plan for this minute, sleep goes on
+        block = self.block_at(minute)  # without a plan for this minute, it continues to sleep
         return block is None or block.asleep
 
     def block_at(self, minute: int) -> Block | None:
@@ -124,7 +124,7 @@ class ResidentState(BaseModel):
 
 
 def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentState:
-    """Return the state after a row."""
+    """Return the state after the event of a row."""
     match event:
         case MovedIn():
             return state.model_copy(update={"home": event.spot, "knows": frozenset(event.knows)})
@@ -165,14 +165,14 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
 
 
 def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[str, object]:
-    """Return the updated list of unrated records."""
+    """Return the changed fields after records without a rating were added."""
     if not records:
         return {}
     return {"unrated": (*state.unrated, *records), "unrated_since": state.unrated_since if state.unrated else step}
 
 
 def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
-    assert state.act is not None  # a speaker has an act
+    assert state.act is not None  # a resident that talks has an act
     rested = {name: until for name, until in state.rested.items() if until > event.step}
     told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
     during = {"act": talk_act(event, state.act), "partner": event.partner}
@@ -193,7 +193,7 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
 
 def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
     """Return the state after a line of a talk with a user."""
-    assert state.act is not None  # a speaker has an act
+    assert state.act is not None  # a resident that talks has an act
     if state.partner == event.partner and state.talk:
         act = state.act.model_copy(update={"until": event.until})
         return state.model_copy(update={"act": act, "talk": (*state.talk, event.line)})
@@ -207,7 +207,7 @@ def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
 
 
 def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
-    """Return the state after a talk with a user: the resident continues its day with the next step."""
+    """Return the state after a talk with a user has ended; the resident continues its day in the next step."""
     if state.partner != partner or state.act is None:
         return state.model_copy(update={"talk": ()})
     act = state.act.model_copy(update={"until": step + 1})
@@ -215,7 +215,7 @@ def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
 
 
 def talk_act(event: Talked | Spoke, before: Act) -> Act:
-    """Return the act of a talking resident: it stays where it is."""
+    """Return the act of a resident that talks; it stays at its position."""
     x, y = before.spot(event.step)
     return Act(
         what=f"talking with {event.partner}",
@@ -228,7 +228,7 @@ def talk_act(event: Talked | Spoke, before: Act) -> Act:
 
 
 def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
-    """Replace the plan from the start of the first new block to the end of the last; overlapping blocks are cut."""
+    """Replace the plan from the start of the first new block to the end of the last one; cut overlapping blocks."""
     if not new:
         return tuple(blocks)
     begin, end = new[0].start, new[-1].end
@@ -247,7 +247,7 @@ def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _after_steps(state: ResidentState, event: Event) -> ResidentState | None:
-    """Return the state after an event of the paper's way; None: another event."""
+    """Return the state after an event of the mode `paper`; None: the event is another one."""
     match event:
         case ActFinished():
             done = (*state.done, Done(event.start, event.minutes, event.what))
@@ -267,7 +267,7 @@ def _after_steps(state: ResidentState, event: Event) -> ResidentState | None:
 
 
 def _after_person(state: ResidentState, event: Event, profile: Profile) -> ResidentState | None:
-    """Return the state after an event with a user; None: another event."""
+    """Return the state after an event about a user; None: the event is another one."""
     match event:
         case Spoke():
             return _after_line(state, event)

@@ -1,4 +1,4 @@
-"""A town: begin it, let it live, act on it from outside.
+"""A town: begin it, run it, and change it from outside.
 
 async with Town(residents=[Resident(name="Ada Brook", home="Mill House", work="Bakery")]) as town:
     await town.run(until="12:00")
@@ -56,28 +56,28 @@ from mindstream_town.source import dump_source, setting_of
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition
 
-TAKEN = "this folder already contains a town: resume it, or begin the new one in another folder"
+TAKEN = "the folder already contains a town: resume that town, or begin the new one in another folder"
 ANYBODY = "a person"
-"""Name of a user who controls a resident without giving a name."""
+"""Name of a user who controls a resident and gives no name."""
 SAVE_EVERY = 2_000
 """Maximum rows of the log between two saved states."""
 SLOT, LIVING = "living", "letting this town live"
-"""The work that the process with the open town holds, and its description."""
+"""Slot of the lease that a process holds while it has the town open, and its description."""
 
 
 class Town:
-    """A town with its residents' minds (Park 2023).
+    """A town with its residents (Park 2023).
 
-    The constructor describes a town of residents and places, with a map drawn from their list; `async with` begins it,
-    or continues it if the data folder has it. `Town.open` opens the town of a data folder, or begins one that a file
-    describes (`open_setting`).
+    The constructor describes a town by residents and places; the map is drawn from the list of places. `async with`
+    begins the town, or continues it if the data folder contains it. `Town.open` opens the town of a data folder, or
+    begins one from a town file (`open_setting`).
 
         async with Town(residents=[Resident(name="Ada Brook", home="Mill House", work="Bakery")]) as town:
             await town.run(until="12:00")
             print(*await town.timeline("Ada Brook"), sep="\n")
 
     Attributes:
-        setting: world, people, constants, seed.
+        setting: world, people, constants and seed.
         residents: by name.
         step: the last finished step; -1: none.
     """
@@ -107,13 +107,13 @@ class Town:
 
         Args:
             places: rules and objects of places; homes and places of work are added.
-            data: a folder of its own, a database URL, or a store; None: a temporary folder.
-            start: the town's first moment; None: Monday, February 13, 2023, midnight.
-            seed: of all random draws; the same town with the same seed lives the same days without a model.
+            data: a folder for this town alone, a database URL, or a store; None: a temporary folder.
+            start: the time of the first step; None: Monday, February 13, 2023, midnight.
+            seed: seed of all random draws; without a model, the same town with the same seed has the same days.
             models, embed: see `Town.open`.
 
         Raises:
-            InputError: the description is invalid; with all faults, a line each.
+            InputError: the description is invalid; the message has all faults, one per line.
         """
         self.setting = setting_of(town_file.build_town(name, residents, places, start), seed=seed, profile=profile)
         self._data, self._models, self._embed = data, models, embed
@@ -123,7 +123,7 @@ class Town:
         """Begin the town in its data folder, or continue it.
 
         Raises:
-            InputError: the folder has another town, or other data.
+            InputError: the folder contains another town, or other data.
             HeldElsewhere, StorageError: see `Town.open`.
         """
         async with contextlib.AsyncExitStack() as opened:
@@ -134,7 +134,7 @@ class Town:
             is_new = await store.last(store.key(JOURNAL), TownBegan.kind) is None
             if not is_new and dump_source(await read_setting(store)) != dump_source(self.setting):
                 raise InputError(
-                    "the town in this folder has another description: continue it by Town.open(data), "
+                    "the town in this folder has another description: continue it with Town.open(data), "
                     "or begin this one in another folder"
                 )
             new = self.setting if is_new else None
@@ -150,9 +150,9 @@ class Town:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Explain what is missing before `async with`."""
+            """Raise an error that explains `async with` if the name exists only on an open town."""
             known = name in Town.__annotations__ or hasattr(Town, name)
-            hint = ": open it first, by `async with Town(…) as town`" if known else ""
+            hint = ": open the town first, with `async with Town(…) as town`" if known else ""
             raise AttributeError(f"this town has no {name!r}{hint}", name=name, obj=self)
 
     @classmethod
@@ -180,11 +180,11 @@ class Town:
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
-        """Unusual conditions of objects, by address."""
+        """Conditions of the objects that are not in order, by address."""
         return self._clockwork.conditions
 
     def is_here(self, name: str) -> bool:
-        """Return whether a resident is in the town; a visitor is only while a user controls it."""
+        """Return whether a resident is in the town; a visitor is there only while a user controls it."""
         return is_here(self.residents[name])
 
     @classmethod
@@ -202,18 +202,18 @@ class Town:
 
         Args:
             new: the town to begin; None: open the existing one.
-            models: the models of its residents: `rules`, a name, a model, or a table by role (planner, decider, talker,
+            models: the residents' models: `rules`, a name, a model, or a mapping by role (planner, decider, talker,
                 reasoner, importance).
-            lease_s: seconds until another process may open the town after this one has crashed.
+            lease_s: seconds after which another process may open the town if this one has crashed.
 
         Raises:
             SettingsError: a role has no model.
-            HeldElsewhere: another process has it open.
-            InputError: there is no town, or there is one already.
+            HeldElsewhere: another process has the town open.
+            InputError: there is no town; or `new` is given and there is one already.
             StorageError: the folder cannot be used.
         """
         async with contextlib.AsyncExitStack() as opened:
-            bare = Models(Rules()) if models == Rules.name else models  # no wrappers around rules
+            bare = Models(Rules()) if models == Rules.name else models  # rules need no wrappers
             shared = await opened.enter_async_context(open_models(bare))
             shared.check("planner", "decider", "talker", "reasoner", "importance")
             vectors = embedder(embed) if isinstance(embed, str) else embed
@@ -244,17 +244,17 @@ class Town:
         on_step: Callable[[int], None] = lambda _: None,
         on_commits: Callable[[Sequence[Commit]], None] = lambda _: None,
     ) -> None:
-        """Run up to and including a step; finished steps are kept if an error stops it.
+        """Run up to and including a step; finished steps are stored even if an error ends the run.
 
-        An interrupted step has no effect: it runs again, as a whole, when the town continues. Residents that users
-        control are released first (see `embody`).
+        An interrupted step has no effect; it is repeated as a whole when the town continues. Users first give up
+        control of residents (see `embody`).
 
         Args:
-            until: a step, or a time of the town: "12:00" (today), "tomorrow noon", "day 2 19:00", "Feb 14 19:00".
-            on_commits: is called with the commits of each step that has some.
+            until: a step, or a time in the town: "12:00" (today), "tomorrow noon", "day 2 19:00", "Feb 14 19:00".
+            on_commits: called with the commits of each step that has any.
 
         Raises:
-            InputError: the text is no time.
+            InputError: the text is not a time.
             ModelError: a model is not available, or its budget is spent; call it again to continue.
             StorageError: rows could not be written; open the town again to continue after the last written step.
         """
@@ -289,15 +289,15 @@ class Town:
         self._clockwork.rest_until(until)
 
     async def embody(self, name: str, by: str = "", *, as_visitor: bool = False, at: str = "") -> Embodied:
-        """Let a user control a resident, or a visitor, from the next step on; or resume that.
+        """Let a user control a resident, or a visitor, from the next step on; or resume that control.
 
         Args:
-            by: the user's name; "": the visitor's own name, or a user without a name.
-            at: the address where a visitor enters; "": an open public place.
+            by: name of the user; "": the visitor's own name, or a user without a name.
+            at: address where a visitor enters; "": an open public place.
 
         Raises:
-            InputError: there is no such resident or place, a visitor has a resident's name, or another user controls
-                it.
+            InputError: there is no such resident or place, the visitor has a resident's name, or another user has
+                control.
             ModelError, StorageError: see `run`.
         """
         name = self.resident_name(name)
@@ -309,12 +309,12 @@ class Town:
             if name not in self.residents:
                 await self._let_in(coming)
         if name not in self.residents:
-            raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
+            raise InputError(f"{self.setting.name} has no resident {name!r}; residents: {', '.join(self.residents)}")
         resident = self.residents[name]
         if as_visitor != resident.person.visits:
-            raise InputError(f"{name} {'lives' if as_visitor else 'does not live'} in {self.setting.name}")
+            raise InputError(f"{name} {'is already' if as_visitor else 'is not'} a resident of {self.setting.name}")
         if resident.state.embodied not in ("", person):
-            raise InputError(f"{resident.state.embodied} lives as {name} already")
+            raise InputError(f"{resident.state.embodied} already controls {name}")
         await self.finish_visits()
         embodied = Embodied(self, resident)
         if not resident.state.embodied:
@@ -324,7 +324,7 @@ class Town:
     async def live_with(
         self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
     ) -> None:
-        """Run the next step with deeds of users, then up to a step or until `stop` returns True.
+        """Run the next step with actions of users; then run up to a step, or until `stop` returns True.
 
         Everything is written when this returns. Raises: see `run`.
         """
@@ -348,19 +348,19 @@ class Town:
         )
 
     def _visitor(self, name: str) -> Person:
-        """Return a visitor, who may have been here before.
+        """Return the person of a visitor, who may have visited before.
 
         Raises:
-            InputError: a resident has the same name in another case.
+            InputError: a resident has the same name in different case.
         """
         if name in self.residents:
             return self.residents[name].person
         if name.casefold() in {each.casefold() for each in self.residents}:
-            raise InputError(f"{name!r} lives there: come by another name")
+            raise InputError(f"{name!r} is the name of a resident: choose another name")
         return visitor(self.setting, name)
 
     async def _let_in(self, person: Person) -> None:
-        """Make a visitor known to the town, without a position yet."""
+        """Add a visitor to the town, without a position yet."""
         visitors = (*(each for each in self.setting.people.values() if each.visits), person)
         came = VisitorCame(step=self.step, visitors=tuple(each.model_dump_json() for each in visitors))
         moved = MovedIn(step=self.step, spot=(0, 0), knows=person.knows)
@@ -376,12 +376,12 @@ class Town:
         self._rewind(self._clockwork.step, self._clockwork.changed)
 
     def _rewind(self, done: int, changed: Collection[str]) -> None:
-        """Reset the clockwork to the state after a step."""
+        """Reset the scheduler to the state after a step."""
         before = self._clockwork
         self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.conditions, done, changed)
 
     async def _advance(self, step: int) -> list[Commit]:
-        """Run a step; an error undoes it."""
+        """Run a step; if it fails, reset the scheduler to the state before it."""
         before = self._clockwork
         done, changed = before.step, set(before.changed)
         try:
@@ -391,7 +391,7 @@ class Town:
             raise
 
     async def save(self) -> None:
-        """Write the state of all residents, so that the town opens quickly."""
+        """Write the state of all residents, so that the town can be opened quickly."""
         await self._writing.written()
         if self.step < 0:
             return
@@ -403,20 +403,21 @@ class Town:
         self._rows = 0
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
-        """Change the condition of an object, in words ("leaking"; "": in order), from the next step on.
+        """Change the condition of an object, given in words ("leaking"; "": in order), from the next step on.
 
         Args:
-            danger: whether it wakes sleepers in the room and has priority; None: the decider's model is asked.
+            danger: whether the condition wakes sleepers in the room and has priority; None: the model of the decider
+                decides.
 
         Returns:
-            Whether it is a danger.
+            Whether the condition is a danger.
 
         Raises:
             InputError: there is no such object.
-            ModelError: the decider is not available.
+            ModelError: the model of the decider is not available.
         """
         if place not in self.setting.addresses:
-            raise InputError(f"there is no {place!r} in {self.setting.name}")
+            raise InputError(f"{self.setting.name} has no object {place!r}")
         if danger is None:
             danger = bool(condition) and await self._is_danger(place, condition)
         change = ObjectChanged(step=self.step, place=place, condition=condition, danger=danger, by=by)
@@ -425,21 +426,21 @@ class Town:
         return danger
 
     async def _is_danger(self, place: str, condition: str) -> bool:
-        """Ask whether a condition is a danger; all residents have the same decider."""
+        """Ask a model whether a condition is a danger; all residents have the same decider."""
         decider = next(iter(self.residents.values())).models.of(IsDanger.role)
         asked = IsDanger(thing=words_of(place), condition=condition, dangers=self.setting.conditions.danger)
         return (await decide(decider, asked))["yes"] > 0.5
 
     async def whisper(self, name: str, text: str) -> Record:
-        """Add a thought to a resident's memory; it counts from the next step on.
+        """Add a thought to a resident's memory; it has an effect from the next step on.
 
         Raises:
             InputError: there is no such resident, or the text is empty.
-            ModelError: its importance could not be rated.
+            ModelError: the importance of the thought could not be rated.
         """
         name = self.resident_name(name)
         if name not in self.residents:
-            raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
+            raise InputError(f"{self.setting.name} has no resident {name!r}; residents: {', '.join(self.residents)}")
         said, resident = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, self.residents[name]
         now = self.setting.moment(max(self.step, 0))
         await self.finish_visits()
@@ -455,24 +456,24 @@ class Town:
         return records[0]
 
     async def finish_visits(self) -> None:
-        """Write what residents remember of visits that a crash interrupted.
+        """Write the memories of visits that were interrupted by a crash.
 
         Raises:
-            ModelError: no model was available.
+            ModelError: a model is not available.
         """
         await self._writing.written()
         for resident in self.residents.values():
             await finish_visit(KeepVisit(resident, self.setting, max(self.step, 0)))
 
     async def timeline(self, name: str, about: str = "") -> list[str]:
-        """Return a resident's acts, utterances and thoughts as lines below their dates, each with its time.
+        """Return a resident's acts, utterances and thoughts as lines with times, below their dates.
 
         Args:
-            name: the resident, or an unambiguous part of the name.
-            about: only what contains this text, such as a name.
+            name: the resident's name, or an unambiguous part of it.
+            about: only lines that contain this text, such as a name.
 
         Raises:
-            InputError: there is no such resident, or several.
+            InputError: there is no such resident, or several match.
         """
         return timeline(await read_history(self), find_resident(self.setting, name), about=about)
 
@@ -487,7 +488,7 @@ class Town:
 
 @contextlib.asynccontextmanager
 async def _hold(stream: Memory, setting: Setting, lease_s: float) -> AsyncIterator[Fence]:
-    """Hold the town's lease; wait for the lease of a crashed process to expire."""
+    """Hold the lease of the town; if a process has crashed, wait first until its lease expires."""
     await lease.outlast(stream, SLOT, LIVING)
     if not await lease.is_open(stream, SLOT):
         opened = (Entry(Opened(session=TOWN, models={}), TOWN),)
@@ -501,7 +502,7 @@ async def _hold(stream: Memory, setting: Setting, lease_s: float) -> AsyncIterat
 async def _residents(
     setting: Setting, state: TownState, writing: Writing, vectors: Embedder, models: Models
 ) -> AsyncIterator[dict[str, Resident]]:
-    """Open the residents of a town in their state after its last step."""
+    """Open the residents of a town in their state after the last step."""
     async with contextlib.AsyncExitStack() as opened:
         residents = {}
         for name, person in sorted(setting.people.items()):
@@ -522,11 +523,11 @@ async def _residents(
 
 
 async def _setting_of(store: Store, new: Setting | None) -> Setting:
-    """Return the new town, or the existing one."""
+    """Return the new setting after checking that the store is empty; without one, return the stored setting."""
     if new is None:
         return await read_setting(store)
     if await store.last(store.key(JOURNAL), TownBegan.kind) is not None:
         raise InputError(TAKEN)
     if await store.events(None, limit=1):
-        raise InputError("this folder contains a user's memory: begin the town in its own folder")
+        raise InputError("the folder contains a user's memory: begin the town in a folder of its own")
     return new

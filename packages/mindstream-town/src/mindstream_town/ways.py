@@ -1,4 +1,4 @@
-"""How a resident's step runs: by rules, in scenes, or step by step as in Park 2023."""
+"""Run a resident's turn in one of three modes: by rules, in scenes, or step by step as in Park 2023."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from mindstream_town.scenes.day import (
 
 
 async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
-    """Perceive, react, plan, reflect.
+    """Run a turn: perceive, react, plan, reflect.
 
     Args:
-        ended: the act has ended. residents: all residents as they were before the step.
+        ended: whether the act has ended. residents: all residents in their state before the step.
     """
     turn.resident.begin(turn.now)
     is_paper = turn.is_paper()
@@ -39,7 +39,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
         await go_on(turn)
         return
     await react(turn, new, people_seen(turn.percepts, residents))
-    if ended and turn.state.act is residents[turn.name].state.act:  # no reaction has replaced it
+    if ended and turn.state.act is residents[turn.name].state.act:  # no reaction has replaced the act
         await go_on(turn)
     if is_paper:
         await rate_memories(turn)
@@ -47,7 +47,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 
 
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
-    """React to things, follow the day's plan, remember finished acts, reflect, and wish to talk."""
+    """React to objects, follow the day's plan, remember finished acts, reflect, and choose a resident to talk with."""
     before, others = turn.state.act, people_seen(turn.percepts, residents)
     day = turn.setting.day(turn.step)
     if turn.state.day != day:

@@ -19,11 +19,12 @@ from mindstream.settings import Settings
 from mindstream_evals.contest.play import COACH, OPPONENTS, PLAIN, read_talks
 from mindstream_evals.contest.run import Terms, estimate, run_contest
 
-NOTES = """Talks are a JSON list of {"id", "who", "lines": [{"text", "session", "days",
-"key"}]}; a session with a higher number begins `days` days later; the answer to a
-line with a key is graded against it. Opponents are shown the whole talk (plain), its newest 8,000
-tokens (recent), or a summary of the days before (summary). Without --judge
-people judge, on a page: OUT/judge.html."""
+NOTES = """The file of talks is a JSON list of {"id", "who", "lines": [{"text", "session", "days",
+"key"}]}. A line whose session number is higher than that of the line before is
+sent "days" days later. The answer to a line with a key is graded against the key.
+Opponents are shown the whole conversation (plain), its newest 8,000 tokens
+(recent), or the conversation of the day and a summary of the earlier ones
+(summary). Without --judge, people judge on the page OUT/judge.html."""
 app = group("Evaluate the coach: against a plain agent, and in its predictions.")
 
 
@@ -33,21 +34,21 @@ app = group("Evaluate the coach: against a plain agent, and in its predictions."
     "mindstream coach contest --talks talks.json --model ollama:qwen3 --judge openai:gpt-5",
     "mindstream coach contest --talks talks.json --model local --out played",
     notes=NOTES,
-    model="Who answers on both sides.",
+    model="The model that answers on both sides.",
 )
 async def contest(
     settings: Settings,
-    talks: Annotated[Path, flag("FILE", "What people say, line by line.")],
+    talks: Annotated[Path, flag("FILE", "The scripted conversations: the user's lines.")],
     judge: Annotated[
-        str, flag("MODEL", "The model that judges the pairs, blind, in both orders [people, on a page].")
+        str, flag("MODEL", "The model that judges the pairs, blind, in both orders [people judge on a page].")
     ] = "",
-    out: Annotated[Path, flag("DIR", "The folder of all results; the same command resumes.")] = Path("contest"),
+    out: Annotated[Path, flag("DIR", "Folder of all results; the same command resumes.")] = Path("contest"),
     against: Annotated[str, flag("SIDES", f"Opponents, separated by commas: {', '.join(OPPONENTS)}.")] = PLAIN,
-    constitution: Annotated[Path | None, flag("FILE", "The plain agent's constitution [the pack's].")] = None,
+    constitution: Annotated[Path | None, flag("FILE", "Constitution of the plain agent [the pack's].")] = None,
     estimate_only: Annotated[bool, switch("--estimate", "Only show what it would cost.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Play conversations with the coach and with a plain agent on the same models, and have the pairs judged."""
+    """Play scripted conversations with the coach and with plain agents on the same models, and have pairs judged."""
     expected = estimate(read_talks(talks))
     told = f"{expected['turns']} turns: about {expected[COACH]:,} tokens of the coach, {expected[PLAIN]:,} of the agent"
     if estimate_only:
@@ -78,15 +79,15 @@ async def contest(
             low, high = each["interval"]
             said = f"{each['preference']:+.2f} (95 %: {low:+.2f} to {high:+.2f}), from -1 to 1"
             say(
-                f"\nagainst {side} the coach was preferred in {each['coach_preferred']} of {each['talks']} talks, worse"
-                f" in {each['coach_worse']}; preference {said}"
+                f"\nagainst {side} the coach was preferred in {each['coach_preferred']} of {each['talks']} talks, the"
+                f" opponent in {each['coach_worse']}; preference {said}"
             )
     if not judge and not any("preference" in each for each in found.values()):
-        say(f"\nopen {out / 'judge.html'}, choose, save the result next to it as people1.json, and repeat the command")
+        say(f"\nopen {out / 'judge.html'}, judge, save the result next to it as people1.json, and repeat the command")
 
 
 def _opponents(named: str) -> list[str]:
-    """Read the names of opponents.
+    """Parse the comma-separated names of opponents.
 
     Raises:
         InputError: a name is unknown.
@@ -94,13 +95,13 @@ def _opponents(named: str) -> list[str]:
     sides = list(split_names([named]) or ())
     for side in sides:
         if side not in OPPONENTS:
-            raise InputError(f"there is no opponent {side!r}; there are {', '.join(OPPONENTS)}")
+            raise InputError(f"unknown opponent {side!r}; use one of: {', '.join(OPPONENTS)}")
     return sides
 
 
 @command(app, "data user pack", "mindstream coach calibration", "mindstream coach calibration --user ann")
 async def calibration(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Show how well the coach predicts what users do: for each predicted probability, the share of steps done."""
+    """Show how well the coach predicts what users do: the share of steps done per range of predicted probability."""
     pack = load(settings.pack)
     async with open_user_memory(settings) as opened:
         minds, now = [opened.key] if user else await opened.store.streams(), opened.clock.now()
@@ -111,11 +112,11 @@ async def calibration(settings: Settings, user: OneUser = None, json: AsJson = F
     if json:
         print_json(asdict(found))
     elif not found.steps:
-        say("no step has both a prediction and a report yet", sys.stderr)
+        say("no step has both a prediction and a report of the user yet", sys.stderr)
     else:
-        say(f"{found.steps} steps have a prediction and a report; Brier score {found.brier:.3f} (.25: a coin)\n")
+        say(f"{found.steps} steps have a prediction and a report; Brier score {found.brier:.3f} (a coin: 0.25)\n")
         rows = [
             (f"{low:.1f} to {low + 1 / BINS:.1f}", f"{each.steps}", f"{each.thought:.2f}", f"{each.done:.2f}")
             for low, each in sorted(found.bins.items())
         ]
-        print_table(("predicted", "steps", "on average", "were done"), rows)
+        print_table(("predicted probability", "steps", "mean", "share done"), rows)

@@ -33,27 +33,25 @@ from mindstream_evals.town.evaluate import Design
 
 app = group()
 FAILED = 1
-NOTES = """Each run has its town in DIR/CONDITION/seed-N: every command for a town works
-there. DIR/runs.jsonl keeps finished runs: after Ctrl-C, a crash or a limit the
-same command resumes, and finished runs are not repeated. Next to it are
-report.json, runs.csv and a picture, ensemble.svg. Limits apply to each run.
---ray runs them on the cluster that RAY_ADDRESS names, else on this machine.
+NOTES = """Each run stores its town in DIR/CONDITION/seed-N, and every command for a town works
+there. DIR/runs.jsonl stores the results of finished runs: after Ctrl-C, a crash or
+a spent limit the same command resumes and does not repeat finished runs. The same
+folder gets report.json, runs.csv and a chart, ensemble.svg. Limits apply to each run.
+With --ray the runs use the cluster named by RAY_ADDRESS, else this machine.
 
 Exit code: 0; 1 if a run failed; 2 after a mistake; 130 after Ctrl-C."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs in addition to the whole town, and their folder."""
+    """The parts to switch off, and where the runs execute."""
 
     without: Annotated[
         list[str] | None,
-        flag(
-            "A,B", "Compare with the town without these: observation, reflection, planning, recall, talk; repeatable."
-        ),
+        flag("A,B", "Also run without these parts: observation, reflection, planning, recall, talk; repeatable."),
     ] = None
-    workers: Annotated[int, flag("N", "Runs at a time [one per processor].", "--workers", min=0, max=100_000)] = 0
-    ray: Annotated[bool, switch("--ray", "On Ray's workers, not on processes of this machine.")] = False
+    workers: Annotated[int, flag("N", "Concurrent runs [one per processor].", "--workers", min=0, max=100_000)] = 0
+    ray: Annotated[bool, switch("--ray", "Run as Ray tasks instead of local processes.")] = False
 
 
 @dataclass(frozen=True)
@@ -63,12 +61,14 @@ class Measuring:
     fact: Annotated[
         list[str] | None, flag("WORDS", "Also count the residents who know this at the end; repeatable.")
     ] = None
-    evaluate: Annotated[bool, switch("--evaluate", "Also measure how believably residents answer (town evaluate).")] = (
-        False
-    )
+    evaluate: Annotated[
+        bool, switch("--evaluate", "Also rate how believably residents answer (see town evaluate).")
+    ] = False
     judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
     questions: Annotated[int, flag("N", "Questions per resident, equally from all categories [all 25].", min=0)] = 0
-    pairs: Annotated[int, flag("N", "Number of pairs, drawn question by question [all].", min=0)] = 0
+    pairs: Annotated[
+        int, flag("N", "Number of pairs of answers to judge, drawn question by question [all].", min=0)
+    ] = 0
 
 
 @command(
@@ -83,7 +83,7 @@ class Measuring:
 )
 def ensemble(
     settings: Settings,
-    seeds: Annotated[str, flag("N..M", "Which seeds: 1..100, or 3,5,8..12.", "--seeds")],
+    seeds: Annotated[str, flag("N..M", "The seeds of the runs: 1..100, or 3,5,8..12.", "--seeds")],
     into: Annotated[Path, flag("DIR", "The folder of all runs.", "--into")],
     runs: Runs,
     measuring: Measuring,
@@ -96,7 +96,7 @@ def ensemble(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Run one town many times, with other seeds or with parts of its residents switched off, and compare.
+    """Run one town many times, with different seeds or with parts of its residents switched off, and compare the runs.
 
     Each measure has its mean, spread and 95 % interval (Student) over the seeds. A condition is compared with the whole
     town seed by seed (sign test, corrected by Holm). Each run lasts one day by default.
@@ -118,7 +118,7 @@ def ensemble(
         runs.ray,
     )
     if design and towns.is_free(settings):
-        raise InputError("there is no judge: name a model (--judge MODEL, --model MODEL), or omit --evaluate")
+        raise InputError("--evaluate needs a judge: name a model (--judge MODEL or --model MODEL), or omit --evaluate")
     if not towns.is_free(settings) and not yes and not _has_leave(settings, wish):
         return 0
     failed: list[bool] = []
@@ -139,15 +139,15 @@ def ensemble(
 def _has_leave(settings: Settings, wish: Wish) -> bool:
     """Show the estimated cost of all unfinished runs and ask for approval."""
     if not output.is_answerable():
-        raise InputError("calls of models need approval, and the input is no terminal: add --yes")
+        raise InputError("model calls need approval, and standard input is not a terminal: add --yes")
     jobs = service.jobs_of(settings, wish)
     setting, runs = jobs[0].setting, len(jobs)
     with progress("counting") as told:
         found = asyncio.run(towns.estimate(settings, setting, jobs[0].last + 1, lambda step: told(step)))
     calls = round(sum(kind.calls for kind in found.counted.by_kind.values()) * found.scale)
     usd = "its price is not known" if found.usd is None else f"about {found.usd * runs:,.2f} US dollars"
-    say(f"{count_of(runs, 'town')}: about {calls * runs:,} calls at most; {usd}", sys.stderr)
-    return output.confirm("Let them live?")
+    say(f"{count_of(runs, 'town')}: at most about {calls * runs:,} calls; {usd}", sys.stderr)
+    return output.confirm("Start the runs?")
 
 
 def _show(found: Ensemble, wish: Wish) -> None:
@@ -180,14 +180,14 @@ def _show(found: Ensemble, wish: Wish) -> None:
         for each in found.differences
     ]
     if paired:
-        say("\nthe same seeds, less the whole town:")
+        say("\ndifference to the whole town with the same seeds:")
         print_table(("condition", "measure", "mean", "95 %", "more", "fewer", "p", "p by Holm"), paired, words=2)
     for failed in found.failed:
         complain(f"seed {failed.seed}, {failed.condition}: {failed.why}")
     if found.failed:
-        complain(f"{count_of(len(found.failed), 'run')} failed; the same command tries again, and no other")
+        complain(f"{count_of(len(found.failed), 'run')} failed; the same command repeats only these")
     if found.lived:
-        say(f"each run and its journal's digest: {wish.into / 'runs.csv'}; a picture: {wish.into / 'ensemble.svg'}")
+        say(f"runs with the digests of their journals: {wish.into / 'runs.csv'}; chart: {wish.into / 'ensemble.svg'}")
 
 
 def _number(value: float | None) -> str:
@@ -199,7 +199,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def draw(found: Ensemble) -> str:
-    """Draw each measure that differs between runs: a dot per run and seed, a colour per condition."""
+    """Draw a chart for each measure that differs between runs: a dot per run and seed, a colour per condition."""
     grid = leather.Grid()
     values = {name: _values(found, name) for name in dict.fromkeys(each.measure for each in found.spreads)}
     conditions = list(dict.fromkeys(each.condition for each in found.lived))
@@ -217,7 +217,7 @@ def draw(found: Ensemble) -> str:
         chart.add_y_scale(*_ends(values[name]))
         chart.add_x_axis(name="seed")
         grid.add_one(chart)
-    columns = math.ceil(math.sqrt(len(drawn)))  # leather's layout
+    columns = math.ceil(math.sqrt(len(drawn)))  # leather arranges the charts in this number of columns
     return str(grid.to_svg(width=WIDTH * columns, height=HEIGHT * -(-len(drawn) // columns)))
 
 
@@ -226,7 +226,7 @@ def _values(found: Ensemble, name: str) -> list[float]:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of an axis around the values; never of zero length."""
+    """Return the lower and upper end of an axis that contains the values; the ends always differ."""
     low, high = min(values), max(values)
     room = (high - low) * 0.1 or max(abs(high) * 0.1, 0.1)
     return (0.0 if 0 <= low < room * 2 else low - room), high + room

@@ -11,7 +11,7 @@ from mindstream.service.calling import open_user_memory, require_known
 from mindstream.settings import Settings
 from mindstream_evals.gate_curve import gate_curve, gate_report, thought_turns
 
-app = group("See how the gates do: when the talker waits for the reasoner.")
+app = group("Measure the gates, which decide when the talker waits for the reasoner.")
 SHARES = (
     ("wait_rate", "waited"),
     ("waited_for_nothing", "for nothing"),
@@ -21,20 +21,21 @@ SHARES = (
     ("useless_calls", "useless"),
 )
 MEANING = """\
-waited, avoided: of all turns, those that waited for the reasoner, and those that did not wake it
-for nothing, too soon, regret: of the judged turns, those that waited for nothing, spoke too soon, either
-useless: of the judged turns, those in which the reasoner came to nothing"""
+waited, avoided: shares of all turns: the turn waited for the reasoner; the turn did not wake the reasoner
+for nothing, too soon, regret: shares of the judged turns: the turn waited, and the thought changed nothing; the
+answer did not wait, and the thought was needed; either of both
+useless: share of the judged turns in which the reasoner had no result"""
 
 STALE = """\
-stale: answers that needed the thought and would not have had it
-for nothing: those that would have waited for a thought that changed no answer"""
+stale: share of the answers that needed the thought and were given without it
+for nothing: share of the turns that waited for a thought that changed no answer"""
 
 
 @command(app, "data user", "mindstream gate report --user ann")
 async def report(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
     """Show how often each gate waited, and how often it was wrong.
 
-    From the log alone: the decision for each utterance, and the reasoner's later result.
+    Uses only the log: the decision for each utterance, and the reasoner's later result.
     """
     async with open_user_memory(settings) as opened:
         found = await gate_report(opened.store, opened.key if user else None)
@@ -43,7 +44,7 @@ async def report(settings: Settings, user: OneUser = None, json: AsJson = False)
     if json:
         print_json(*(each.model_dump(mode="json") for each in found))
     elif not found:
-        say(f"no gate has decided anything{f' for {user}' if user else ''} yet", sys.stderr)
+        say(f"no decision of a gate is logged{f' for {user}' if user else ''} yet", sys.stderr)
     else:
         rows = [
             (each.gate, f"{each.turns:,}", f"{each.judged:,}", *(f"{getattr(each, name):.0%}" for name, _ in SHARES))
@@ -55,9 +56,9 @@ async def report(settings: Settings, user: OneUser = None, json: AsJson = False)
 
 @command(app, "data user pack", "mindstream gate curve --user ann")
 async def curve(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Show what other rules of waiting would have cost on the same conversations: stale answers, seconds, tokens.
+    """Compute what other waiting rules would have cost in the logged conversations: stale answers, seconds, tokens.
 
-    From the log alone: whether each thought was needed, and how long it took.
+    Uses only the log: whether each thought was needed, and how long it took.
     """
     waiting = [phase.name for phase in load(settings.pack).phases if phase.waits]
     async with open_user_memory(settings) as opened:
@@ -67,7 +68,7 @@ async def curve(settings: Settings, user: OneUser = None, json: AsJson = False) 
     if json:
         print_json(*(each.model_dump(mode="json") for each in found))
     elif not found:
-        say(f"nothing was thought about{f' for {user}' if user else ''} yet", sys.stderr)
+        say(f"no thought is logged{f' for {user}' if user else ''} yet", sys.stderr)
     else:
         rows = [
             (

@@ -1,4 +1,4 @@
-"""`mindstream memory evaluate`: questions answered from memory alone, and by controls."""
+"""`mindstream memory evaluate`: answer questions from recalled memories, and from control conditions."""
 
 from __future__ import annotations
 
@@ -47,16 +47,20 @@ Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 )
 def evaluate(
     settings: Settings,
-    data: Annotated[Path, flag("FILE", "Conversations with questions.", "--data")],
+    data: Annotated[Path, flag("FILE", "Conversations with questions about them.", "--data")],
     reader: Annotated[str, flag("NAME", "The model that answers [--role reader=NAME].", "--reader")] = "",
-    judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else none].", "--judge")] = "",
-    tokens: Annotated[int, flag("N", "Maximum tokens of recalled text that are shown.", "--tokens", min=50)] = 1500,
-    whole_tokens: Annotated[int, flag("N", "Maximum tokens of the whole conversation, the newest.", min=50)] = 100_000,
-    arms: Annotated[str, flag("A,B", "What is shown: memory, bm25, whole.", "--arms")] = ",".join(ARMS),
+    judge: Annotated[
+        str, flag("NAME", "The model that judges the answers [--role judge=NAME, else none].", "--judge")
+    ] = "",
+    tokens: Annotated[
+        int, flag("N", "Maximum tokens of the recalled messages in the prompt.", "--tokens", min=50)
+    ] = 1500,
+    whole_tokens: Annotated[int, flag("N", "Maximum tokens of the newest messages for `whole`.", min=50)] = 100_000,
+    arms: Annotated[str, flag("A,B", "Sources of the messages: memory, bm25, whole.", "--arms")] = ",".join(ARMS),
     questions: Annotated[int, flag("N", "Number of questions, equally from all types [all].", min=0)] = 0,
     types: Annotated[str, flag("A,B", "Only questions of these types [all].", "--types")] = "",
     seed: Annotated[int, flag("N", "Seed of the random draw.", "--seed")] = 0,
-    out: Annotated[Path | None, flag("FILE.jsonl", "Keep answers and judgements there.", "--out")] = None,
+    out: Annotated[Path | None, flag("FILE.jsonl", "Store answers and judgements in this file.", "--out")] = None,
     dry_run: Annotated[bool, switch("--dry-run", "Only show what it would cost.")] = False,
     yes: Yes = False,
     json: AsJson = False,
@@ -71,7 +75,7 @@ def evaluate(
     if dry_run:
         tell = f"at most {count_of(asked.calls, 'call')}, {asked.tokens_in:,} tokens in and {asked.tokens_out:,} out"
         row: dict[str, JsonValue] = {**asdict(asked), "usd": usd}
-        print_json(row) if json else say(f"{tell}; {_price(usd)}; kept answers are not asked for again")
+        print_json(row) if json else say(f"{tell}; {_price(usd)}; stored answers are not requested again")
         return 0
     if asked.calls and usd != 0 and not yes and not is_agreed(settings, _at_most(asked, usd)):
         return 0
@@ -81,7 +85,7 @@ def evaluate(
 def _arms(text: str) -> tuple[Arm, ...]:
     names = split_names([text]) or ()
     if wrong := next((name for name in names if name not in ARMS), "" if names else "nothing"):
-        raise InputError(f"--arms {wrong!r}: there are {', '.join(ARMS)}")
+        raise InputError(f"--arms: unknown source {wrong!r}; use one or more of: {', '.join(ARMS)}")
     return cast(tuple[Arm, ...], tuple(dict.fromkeys(names)))
 
 
@@ -98,7 +102,7 @@ def _run(settings: Settings, wish: MemoryWish, json: bool) -> int:
     return run_kept(
         "answering",
         lambda told: service.evaluate(settings, wish, told),
-        f"answers and judgements are kept in {wish.kept_in}",
+        f"answers and judgements are stored in {wish.kept_in}",
         lambda found: print_json(as_json(found)) if json else _show(found, wish),
     )
 
@@ -116,9 +120,9 @@ def _show(found: MemoryEvaluated, wish: MemoryWish) -> None:
     columns = ("shown", "type", "n", "right", "95 % interval", "F1", "evidence", "tokens", "seconds")
     print_table(columns, [_row(each) for each in found.standings], words=2)
     if any(each.arm == "whole" and each.left for each in found.standings):
-        say(f"`whole` was cut to the newest {wish.whole_tokens:,} tokens in some conversations")
+        say(f"`whole` shows only the newest {wish.whole_tokens:,} tokens of some conversations")
     if found.unreadable:
-        say(f"{count_of(found.unreadable, 'reply').replace('replys', 'replies')} could not be read")
+        say(f"{count_of(found.unreadable, 'reply').replace('replys', 'replies')} of models could not be parsed")
     say(f"questions, shown texts and answers: {wish.kept_in}")
 
 

@@ -1,4 +1,4 @@
-"""`mindstream plan evaluate`: strategies compared on a set of questions."""
+"""`mindstream plan evaluate`: compare strategies on a set of questions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ app = group()
 MOST_PAIRS = 6
 """Maximum pairs of strategies in the table."""
 Form = Literal["hotpotqa", "gsm8k", "strategyqa", "triviaqa", "plain"]
-NOTES = """Forms, recognized from the file: HotpotQA (its contexts are the documents of each
-question), GSM8K, StrategyQA, TriviaQA as they are published; else CSV or JSON
-Lines of question and answer.
+NOTES = """The format is detected from the file: HotpotQA (its contexts are the documents of
+each question), GSM8K, StrategyQA and TriviaQA as published; else CSV or JSON
+Lines with a question and an answer.
 
-DIR/kept.jsonl keeps each call: after Ctrl-C, a model error or a limit, the same
-command resumes. DIR/answers.csv has each answer, DIR/report.json the printed
+DIR/kept.jsonl stores each call: after Ctrl-C, a model error or a spent limit, the
+same command resumes. DIR/answers.csv has each answer, DIR/report.json the printed
 figures.
 
 Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
@@ -51,13 +51,13 @@ Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 class Compared:
     """The strategies and questions to compare."""
 
-    form: Annotated[Form | None, flag("FORM", "The file's form [recognized].", "--form")] = None
+    form: Annotated[Form | None, flag("FORM", "The format of the file [detected].", "--form")] = None
     how: Annotated[str, flag("A,B", "rewoo, react, plan-execute; without tools: direct, cot.", "--how")] = (
         "rewoo,react,direct,cot"
     )
     exemplars: Annotated[
         str,
-        flag("A,B", "Shown to planners: none, shipped, a FILE; each of several is its own strategy.", "--exemplars"),
+        flag("A,B", "Exemplars of the planner: none, shipped, or a FILE; several are compared.", "--exemplars"),
     ] = NONE
     limit: Annotated[int, flag("N", "Number of questions, drawn by the seed [all].", "--limit", "-n", min=0)] = 0
     seed: Annotated[int, flag("N", "Seed of the random draw and of tool failures.", "--seed")] = 0
@@ -65,21 +65,23 @@ class Compared:
         list[str] | None,
         flag("TOOL=P", "Probability that this tool fails, the same for every strategy; repeatable.", "--fail"),
     ] = None
-    judge: Annotated[str, flag("MODEL", "The model that judges the answers [none: words decide].", "--judge")] = ""
+    judge: Annotated[
+        str, flag("MODEL", "The model that judges the answers [none: text comparison only].", "--judge")
+    ] = ""
     control: Annotated[
-        Literal["shuffled"] | None, flag("shuffled", "Also judge answers of other questions.", "--control")
+        Literal["shuffled"] | None, flag("shuffled", "Also score each answer against another question.", "--control")
     ] = None
     out: Annotated[Path | None, flag("DIR", "The folder of all results [next to FILE].", "--out")] = None
     estimate: Annotated[bool, switch("--estimate", "Only show what it would cost.")] = False
     at_once: Annotated[
-        int, flag("N", "Questions at a time; only with 1 are the seconds exact.", "--at-once", min=1, max=64)
+        int, flag("N", "Concurrent questions; seconds are exact only with 1.", "--at-once", min=1, max=64)
     ] = 4
     ray: Annotated[bool, switch("--ray", "Run each question as a Ray task (docs/ray.md).")] = False
 
 
 @dataclass(frozen=True)
 class Means:
-    """The permitted tools and models."""
+    """The tools that the strategies may use."""
 
     tools: Tools = None
     docs: Docs = None
@@ -104,7 +106,7 @@ class Means:
 )
 def evaluate(
     settings: Settings,
-    data: Annotated[Path, flag("FILE", "The questions, with their answers.", "--data")],
+    data: Annotated[Path, flag("FILE", "The questions and their expected answers.", "--data")],
     compared: Compared,
     means: Means,
     yes: Yes = False,
@@ -112,10 +114,10 @@ def evaluate(
 ) -> int:
     """Solve a set of questions by several strategies, and compare accuracy and cost.
 
-    An answer is right if it equals the expected one (exact), contains it (contained), or means the same (judged, with
-    --judge), each with its 95 % interval (Wilson). Tokens are counted with cached ones in full, and at a tenth.
-    Strategies are compared on the same questions (McNemar, corrected by Holm). The control scores answers to other
-    questions.
+    An answer is right if it equals the expected one (exact), contains it (contained), or has the same meaning
+    (judged, with --judge). Each share has its 95 % interval (Wilson). Tokens are shown twice: tokens read from the
+    provider's cache count in full, or at a tenth. Pairs of strategies are compared on the same questions (McNemar,
+    corrected by Holm). The control scores each answer against the expected answer of another question.
     """
     if compared.judge:
         settings = settings.model_copy(update={"roles": {**settings.roles, service.JUDGE: compared.judge}})
@@ -140,7 +142,7 @@ def _approval(trust: bool, json: bool) -> Approve | None:
 def _wish(data: Path, compared: Compared, means: Means) -> Wish:
     known, ways = get_args(Strategy), split_names([compared.how]) or ()
     if unknown := [each for each in ways if each not in known]:
-        raise InputError(f"there is no way {unknown[0]!r} of solving; there are: {', '.join(known)}")
+        raise InputError(f"--how: unknown strategy {unknown[0]!r}; use one or more of: {', '.join(known)}")
     return Wish(
         data,
         compared.form or "",
@@ -180,7 +182,7 @@ def _run(settings: Settings, wish: Wish, approve: Approve | None, json: bool) ->
     def show(found: Evaluated) -> None:
         print_json(found.as_json()) if json else _show(found, wish)
 
-    return run_kept("solving", work, f"what was asked is kept in {wish.kept}", show)
+    return run_kept("solving", work, f"results of model calls are stored in {wish.kept}", show)
 
 
 def _show(found: Evaluated, wish: Wish) -> None:
@@ -192,11 +194,11 @@ def _show(found: Evaluated, wish: Wish) -> None:
     _show_control(found.findings.control)
     for each in found.findings.ways:
         if each.no_answer or each.failed:
-            failed = f"{count_of(each.failed, 'call')} of tools failed as wished"
-            say(f"{each.way}: {each.no_answer} without an answer, {failed}")
+            failed = f"{count_of(each.failed, 'call')} of tools failed by --fail"
+            say(f"{each.way}: {each.no_answer} questions without an answer, {failed}")
     if found.unreadable:
-        say(f"verdicts that could not be read, even when they were asked for again: {found.unreadable}")
-    say(f"asked now: {count_of(found.spent.calls, 'call')}, {found.spent.tokens:,} tokens; each answer: {wish.folder}")
+        say(f"verdicts that could not be parsed, even after a retry: {found.unreadable}")
+    say(f"used now: {count_of(found.spent.calls, 'call')}, {found.spent.tokens:,} tokens; answers: {wish.folder}")
 
 
 def _cells(each: WayFound) -> tuple[str, ...]:
@@ -217,12 +219,12 @@ def _cells(each: WayFound) -> tuple[str, ...]:
 
 
 def _show_pairs(found: Evaluated) -> None:
-    """Show the differences of pairs; with many strategies only those to the first."""
+    """Show how pairs of strategies differ; with over MOST_PAIRS pairs, only those with the first strategy."""
     pairs, first = found.findings.pairs, found.findings.ways[0].way
     shown = pairs if len(pairs) <= MOST_PAIRS else [each for each in pairs if each.first == first]
     if not shown:
         return
-    say(f"\nof two ways, {found.findings.by}{'' if len(shown) == len(pairs) else ' (all pairs: report.json)'}:")
+    say(f"\npairs of strategies, {found.findings.by}{'' if len(shown) == len(pairs) else ' (all pairs: report.json)'}:")
     heads = ("ways", "only the first", "only the second", "p", "p by Holm", "tokens")
     print_table(heads, [_pair_cells(each) for each in shown])
 
@@ -240,7 +242,7 @@ def _pair_cells(each: PairFound) -> tuple[str, ...]:
 
 
 def _show_control(control: Sequence[WayFound]) -> None:
-    """Show how many answers to other questions count as right; except for yes or no, hardly any may."""
+    """Show how many answers count as right for another question; except for yes/no questions it must be hardly any."""
     if not control:
         return
     found = []
@@ -248,4 +250,4 @@ def _show_control(control: Sequence[WayFound]) -> None:
         shares = [share for each in control if (share := getattr(each, name)) is not None]
         if shares:
             found.append(f"{name} {sum(each.hits for each in shares)} of {sum(each.of for each in shares)}")
-    say(f"\ncontrol, answers of other questions: {', '.join(found)}")
+    say(f"\ncontrol, answers scored against another question: {', '.join(found)}")

@@ -40,22 +40,22 @@ SCORES = ("rouge_2", "rouge_l", "token_match", "bert_score", "own_exemplars")
 
 
 TITLES = {
-    "shots": "How many exemplars (domain pools, the whole stream)",
-    "pools": "A pool for each domain, or one of the same size for all",
-    "growth": "While the stream arrives",
-    "controls": "Controls: they must do worse than recalled exemplars",
+    "shots": "Number of exemplars (domain pools, after the whole stream)",
+    "pools": "A pool per domain, or a single pool of the same size for all domains",
+    "growth": "Growth: after each part of the stream",
+    "controls": "Controls, which must score lower than recalled exemplars",
 }
 
 
-NOTES = """Three studies: zero to three shots; pools of a domain against a single pool of
-the same size; the pools while the stream arrives, by fifths. And a control:
-exemplars drawn at random, and exemplars with the answers of others, which
-must do worse. ROUGE-2, ROUGE-L (Chinese by characters), token_match (greedy
-matching over wordllama's token vectors; BERTScore itself with --bertscore).
+NOTES = """Three studies: zero to three exemplars (shots); a pool per domain against a single
+pool of the same size; the pools after each fifth of the stream. Two controls must
+score lower: exemplars drawn at random, and exemplars with the answers of other
+questions. Scores: ROUGE-2, ROUGE-L (Chinese by characters), token_match (greedy
+matching over wordllama's token vectors); with --bertscore also BERTScore.
 
-Without a model rules copy the nearest exemplar's answer: the effect of recall
-alone. Nine agents come with the package; --data DIR reads your own, in the
-same form (NAME.toml), or the published folders.
+Without a model, rules copy the answer of the nearest exemplar, which measures
+recall alone. Nine agents come with the package; --data DIR reads your own agents in
+the same format (NAME.toml), or the published folders.
 
 Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 
@@ -72,32 +72,34 @@ Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 def experiment(
     settings: Settings,
     agents: Annotated[str, flag("A,B,…", "Only these agents [all].")] = "",
-    agents_from: Annotated[Path | None, flag("DIR", "Your own agents, or the published pairs.", "--data")] = None,
-    studies: Annotated[str, flag("A,B,…", "Which studies.")] = "shots,pools,growth,controls",
-    shots: Annotated[str, flag("N,N,…", "Numbers of exemplars; the other studies use the largest.")] = "0,1,2,3",
+    agents_from: Annotated[
+        Path | None, flag("DIR", "Your own agents, or the published question sets.", "--data")
+    ] = None,
+    studies: Annotated[str, flag("A,B,…", "The studies to run.")] = "shots,pools,growth,controls",
+    shots: Annotated[str, flag("N,N,…", "Numbers of exemplars; all studies but `shots` use the largest.")] = "0,1,2,3",
     form: Annotated[
         Literal["both", "composed", "bare"],
-        typer.Option(help="The embedded part of an exemplar: with its own examples, or the query."),
+        typer.Option(help="The embedded text of an exemplar: query with its own exemplars, or query alone (bare)."),
     ] = "both",
     tests: Annotated[int, flag("N", "Maximum tests per agent [all].", min=0)] = 0,
-    seed: Annotated[int, flag("N", "Seed of the order of the stream.")] = 0,
+    seed: Annotated[int, flag("N", "Seed of the random order of the stream.")] = 0,
     models: Annotated[str, flag("A,B,…", "The models, assigned to the agents in turn.")] = "",
-    scorer: Annotated[str, flag("NAME", "The model that grades the stream [the first of --models].")] = "",
-    bertscore: Annotated[str, flag("MODEL", "Also compute BERTScore with this model of the hub or a folder.")] = "",
+    scorer: Annotated[str, flag("NAME", "The model that grades offered answers [the first of --models].")] = "",
+    bertscore: Annotated[str, flag("MODEL", "Also compute BERTScore with this Hugging Face model or folder.")] = "",
     own_answers: Annotated[
-        bool, switch("--own-answers", "Agents answer the stream themselves, as in the paper.")
+        bool, switch("--own-answers", "Offer the agents' own answers to the stream, as in the paper.")
     ] = False,
     blind: Annotated[
-        Path | None, flag("DIR", "Write answers with and without exemplars there, unmarked, with a key.")
+        Path | None, flag("DIR", "Write unlabelled pairs of answers with and without exemplars, and a key.")
     ] = None,
     price: Annotated[bool, switch("--price", "Only show the maximum cost.")] = False,
-    out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command resumes.")] = None,
+    out: Annotated[Path | None, flag("FILE.jsonl", "Store each answer; the same command resumes.")] = None,
     ray: Annotated[
-        bool, switch("--ray", "What is answered from one pool is a task of Ray's (docs/ray.md); wants --out.")
+        bool, switch("--ray", "Answer from each pool in its own Ray task (docs/ray.md); needs --out.")
     ] = False,
     json: AsJson = False,
 ) -> int:
-    """Measure the benefit of sharing: the studies of memory sharing (Gao 2024), with any model."""
+    """Measure the benefit of sharing exemplars: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
     design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
     wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out, ray)
@@ -114,14 +116,13 @@ def experiment(
     def show(found: Report) -> None:
         print_json({"experiment": found.how}, *found.rows) if json else _print(found)
 
-    return run_kept("answering", work, f"what was answered is kept in {out}" if out else "", show)
+    return run_kept("answering", work, f"answers are stored in {out}" if out else "", show)
 
 
-EVALUATE_NOTES = """Three workplaces are made from a seed: a database, a tool with quirks, an
-archive with house rules. Their conventions are drawn from the seed, so that no
-model knows them. In the training half a person corrects wrong answers, a
-sentence each; in the test half others answer new questions, once, without
-corrections.
+EVALUATE_NOTES = """Three workplaces are generated from a seed: a database, a tool with quirks, an
+archive with house rules. Their conventions are drawn from the seed, so that no model
+can know them. In the training half a simulated person corrects each wrong answer in
+a sentence. In the test half agents answer new questions once, without corrections.
 
 Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 
@@ -132,15 +133,17 @@ Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
     "mindstream pool evaluate --place database --model openai:gpt-5-mini --work runs",
     "mindstream pool evaluate --place all --arms none,lessons --mistaken 0.1 --work runs --json",
     notes=EVALUATE_NOTES,
-    model="The model of the agents, and of the notes (role scorer).",
+    model="The model of the agents and of the notes (role scorer).",
 )
 def evaluate(
     settings: Settings,
-    work: Annotated[Path, flag("DIR", "Where pools and answers are kept; the same command continues.")],
-    place: Annotated[str, flag("NAME", "database, tool, archive, or all.")] = "database",
-    arms: Annotated[str, flag("A,B,…", "Of none, exemplars, lessons, both.")] = "none,exemplars,lessons,both",
+    work: Annotated[Path, flag("DIR", "Folder of the pools and answers; the same command resumes.")],
+    place: Annotated[str, flag("NAME", "The workplace: database, tool, archive, or all.")] = "database",
+    arms: Annotated[
+        str, flag("A,B,…", "What agents are shown: none, exemplars, lessons, both.")
+    ] = "none,exemplars,lessons,both",
     seed: Annotated[int, flag("N", "The seed of the conventions and questions.")] = 1,
-    training: Annotated[int, flag("N", "Number of questions to learn from.", min=1)] = 8,
+    training: Annotated[int, flag("N", "Number of training questions.", min=1)] = 8,
     tests: Annotated[int, flag("N", "Number of test questions.", min=1)] = 12,
     mistaken: Annotated[float, flag("SHARE", "Share of the corrections that are wrong.", min=0, max=1)] = 0.0,
     how: Annotated[
@@ -148,7 +151,7 @@ def evaluate(
     ] = "react",
     json: AsJson = False,
 ) -> int:
-    """Measure what lessons and accepted work are worth to agents that have not done such tasks before."""
+    """Measure how much lessons and accepted work help agents with tasks that they have not done before."""
     from mindstream_evals.sharing.evaluate import Arm, Evaluation, Trial, summary
     from mindstream_evals.sharing.workplaces import WORKPLACES
 
@@ -177,7 +180,7 @@ def evaluate(
         else:
             print_table(list(rows[0]), [list(map(str, row.values())) for row in rows], words=2)
 
-    return run_kept("answering", run, f"what was answered is kept in {work}", show)
+    return run_kept("answering", run, f"answers are stored in {work}", show)
 
 
 def _tell(told: Progress, place: str, done: int, total: int) -> None:
@@ -199,15 +202,15 @@ def _print(found: Report) -> None:
             say("")
     models = ", ".join(dict.fromkeys(found.how["agents"].values()))
     offered = found.how["offered"]
-    say(f"answers by {models}; recall by {found.how['embedder']}; {found.how['tests left out']} tests left out (leaks)")
+    say(f"answers by {models}; recall by {found.how['embedder']}; {found.how['tests left out']} leaked tests left out")
     if any(offered.values()):
-        say(f"of what streamed in {offered['admitted']} were admitted, {offered['rejected']} rejected")
+        say(f"of the answers offered by the stream {offered['admitted']} were admitted, {offered['rejected']} rejected")
     if RULES in found.how:
         say(MEANING)
 
 
 def _condition(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
-    """Return the name of the variable of a study, and its field."""
+    """Return the heading of a study's variable, and the field of the rows that contains it."""
     study = rows[0]["study"]
     return {"shots": ("shots", "shots"), "pools": ("pool", "pool"), "growth": ("stream", "stage")}.get(
         study, ("exemplars", "control")

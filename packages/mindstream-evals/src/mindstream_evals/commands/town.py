@@ -1,4 +1,4 @@
-"""`mindstream town evaluate`: how believable residents answer, and which part of the memory contributes."""
+"""`mindstream town evaluate`: rate how believably residents answer, and which parts of the memory contribute."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from mindstream_evals.town.evaluate import Design
 from mindstream_evals.town.files import read_person, read_verdicts, write_questions
 
 app = group()
-NOTES = """Answers and verdicts are kept in a file next to the town (DIR.evaluation.jsonl):
-after Ctrl-C, a model error or a limit, the same command resumes. The town itself
-is not changed.
+NOTES = """Answers and verdicts are stored in a file next to the town (DIR.evaluation.jsonl):
+after Ctrl-C, a model error or a spent limit, the same command resumes. The
+evaluation does not change the town.
 
 Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
@@ -38,9 +38,11 @@ class Compared:
     """The residents, conditions and questions to compare."""
 
     residents: Annotated[str, flag("A,B", "Only these residents [all].", "--residents")] = ""
-    conditions: Annotated[str, flag("A,B", "Which parts of the memory they may use.", "--conditions")] = CONDITIONS
+    conditions: Annotated[str, flag("A,B", "The parts of the memory that residents may use.", "--conditions")] = (
+        CONDITIONS
+    )
     questions: Annotated[int, flag("N", "Questions per resident, equally from all categories [all 25].", min=0)] = 0
-    pairs: Annotated[int, flag("N", "Number of pairs, drawn question by question [all].", min=0)] = 0
+    pairs: Annotated[int, flag("N", "Number of pairs of answers, drawn question by question [all].", min=0)] = 0
     control: Annotated[
         Literal["shuffled"] | None, flag("shuffled", "Add answers of other residents, which must lose.", "--control")
     ] = None
@@ -50,7 +52,7 @@ class Compared:
     questions_from: Annotated[
         Path | None, flag("FILE.toml", 'Your own questions: [category], id = "question".', "--questions-from")
     ] = None
-    seed: Annotated[int, flag("N", "Start of the random numbers that draw.", "--seed")] = 0
+    seed: Annotated[int, flag("N", "Seed of the random draws.", "--seed")] = 0
 
 
 @dataclass(frozen=True)
@@ -58,19 +60,19 @@ class Judging:
     """The judge, and the files to write."""
 
     judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
-    no_claims: Annotated[bool, switch("--no-claims", "Do not have checked what answers claim.")] = False
+    no_claims: Annotated[bool, switch("--no-claims", "Do not check the claims of the answers.")] = False
     pairs_out: Annotated[
-        Path | None, flag("FILE.html", "Let people judge: a page of pairs; no model does.", "--pairs-out")
+        Path | None, flag("FILE.html", "Write a page of pairs for people to judge, instead of a model.", "--pairs-out")
     ] = None
-    judged: Annotated[list[Path] | None, flag("FILE.csv", "What people saved on the page; repeatable.", "--judged")] = (
+    judged: Annotated[list[Path] | None, flag("FILE.csv", "Verdicts saved from that page; repeatable.", "--judged")] = (
         None
     )
-    answers: Annotated[Path | None, flag("FILE.csv", "Write all answers there.", "--answers")] = None
+    answers: Annotated[Path | None, flag("FILE.csv", "Write all answers to this file.", "--answers")] = None
     questions_out: Annotated[
-        Path | None, flag("FILE.csv", "Write the questions there for a person to answer, and stop.", "--questions-out")
+        Path | None, flag("FILE.csv", "Write the questions for a person to answer, and stop.", "--questions-out")
     ] = None
-    out: Annotated[Path | None, flag("FILE.jsonl", "Keep answers and verdicts there.", "--out")] = None
-    dry_run: Annotated[bool, switch("--dry-run", "Only say what it would cost.")] = False
+    out: Annotated[Path | None, flag("FILE.jsonl", "Store answers and verdicts in this file.", "--out")] = None
+    dry_run: Annotated[bool, switch("--dry-run", "Only show what it would cost.")] = False
 
 
 @command(
@@ -82,17 +84,17 @@ class Judging:
     "mindstream town evaluate --data ./ville --model ollama:qwen3 --pairs 40 --judged judged.csv",
     "mindstream town evaluate --data ./ville --questions-out mine.csv",
     notes=NOTES,
-    model="The model that answers for the residents [rules: they quote memories].",
-    roles="Who answers in one role: talker, judge; repeatable.",
+    model="The model that answers for the residents [rules, which quote memories].",
+    roles="The model for one role: talker, judge; repeatable.",
 )
 def evaluate(
     settings: Settings, compared: Compared, judging: Judging, at: At = "", yes: Yes = False, json: AsJson = False
 ) -> int:
     """Ask residents 25 questions in four conditions of their memory, and rate how believable the answers are.
 
-    After Park 2023 (section 6): a judge sees two answers and the facts about the resident, not the conditions. Results
-    are
-    TrueSkill ratings, the Kruskal-Wallis test, Dunn's test with Holm's correction, and claims without support.
+    As in Park 2023 (section 6), a judge sees two answers and the facts about the resident, but not the conditions.
+    The results are TrueSkill ratings, the Kruskal-Wallis test, Dunn's test with Holm's correction, and the number of
+    unsupported claims.
     """
     settings = service.with_judge(settings, judging.judge)
     wish = _wish(compared, judging, at)
@@ -140,7 +142,7 @@ async def _write_questions(settings: Settings, wish: Wish, file: Path) -> int:
     async with service.open_evaluation(settings, wish) as (evaluation, _):
         items = evaluation.items()
         write_questions(file, items)
-    say(f"{count_of(len(items), 'question')} in {file}: fill in the last column, and give it to --person")
+    say(f"{count_of(len(items), 'question')} in {file}: fill in the last column, and pass the file to --person")
     return 0
 
 
@@ -167,7 +169,7 @@ def _tell_estimate(counted: Counting, usd: float | None, json: bool) -> None:
     ]
     columns = ("prompt", "calls", "tokens in", "tokens out")
     print_table(columns, [*rows, ("all", f"{calls:,}", f"{tokens:,}", "in and out")])
-    say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; kept answers are not asked for again")
+    say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; stored answers are not requested again")
 
 
 def _in_words(counted: Counting, usd: float | None) -> str:
@@ -185,7 +187,7 @@ def _run(settings: Settings, wish: Wish, json: bool) -> int:
     def show(found: Evaluated) -> None:
         print_json(found.as_json()) if json else _show(found, wish)
 
-    kept = f"answers and verdicts are kept in {service.kept_in(settings, wish)}"
+    kept = f"answers and verdicts are stored in {service.kept_in(settings, wish)}"
     return run_kept("answering", work, kept, show)
 
 
@@ -196,8 +198,8 @@ def _show(found: Evaluated, wish: Wish) -> None:
     )
     if wish.pairs_out:
         say(
-            f"the pairs are in {wish.pairs_out}: open it in a browser, judge, save; then give the same command with"
-            " --judged judged.csv in the place of --pairs-out"
+            f"the pairs are in {wish.pairs_out}: open it in a browser, judge, save; then repeat the command with"
+            " --judged judged.csv instead of --pairs-out"
         )
     if not found.judged:
         if not wish.pairs_out:
@@ -217,7 +219,7 @@ def _show_standings(found: Evaluated) -> None:
     print_table(("condition", "TrueSkill", "95 %", "won", "drawn", "lost", "claims made up"), rows)
     say(f"{found.judged} pairs of {count_of(found.findings.items, 'question')} judged by {found.judged_by}")
     if all(each.claims is None for each in found.findings.standings):
-        say("made-up claims are not counted: that takes a model that judges, without --no-claims")
+        say("unsupported claims are not counted: this needs a model that judges, and no --no-claims")
 
 
 def _show_tests(found: Evaluated) -> None:
@@ -235,19 +237,21 @@ def _show_tests(found: Evaluated) -> None:
     if rows:
         print_table(("Dunn", "z", "p", "p by Holm"), rows)
     if tests.agreed is not None:
-        first = "" if tests.first is None else f"; what came first won {tests.first:.0%} of what was not equal"
-        say(f"turned round, {tests.agreed:.0%} of the pairs were judged the same{first}")
+        first = "" if tests.first is None else f"; the answer shown first won {tests.first:.0%} of the decided verdicts"
+        say(f"{tests.agreed:.0%} of the pairs got the same verdict in both orders{first}")
     if tests.control_lost is not None:
         words = (
-            "answers of others came last, as they must"
+            "the answers of other residents ranked last, as expected"
             if tests.control_lost
-            else ("answers of others did not come last: do not trust this judge, or judge more pairs")
+            else ("the answers of other residents did not rank last: do not trust this judge, or judge more pairs")
         )
         say(f"control: {words}")
     if found.unreadable:
-        say(f"what could not be read, even when it was asked for again, is left out: {found.unreadable}")
+        say(f"left out, because the reply could not be parsed even after a retry: {found.unreadable}")
     if found.others:
-        say(f"{count_of(found.others, 'verdict')} of other pairs are left out: were the flags the same?")
+        say(
+            f"{count_of(found.others, 'verdict')} of other pairs ignored: check that the flags are those of --pairs-out"
+        )
     if found.spent.calls:
         usd = "" if found.spent.usd is None else f", {found.spent.usd:,.4f} US dollars"
         say(f"{count_of(found.spent.calls, 'call')}, {found.spent.tokens:,} tokens{usd}")

@@ -1,6 +1,7 @@
-"""Promises of models (models/model): order of parts, early end of reading, one kind of error.
+"""Promises of models (models/model): order of parts, early end of reading, `ModelError` for each failure.
 
-A factory opens a model that answers the prompt `Greet` any number of times, in words; for `FAILING`, one that fails.
+A factory opens a model that answers the prompt `Greet` any number of times with text. For `FAILING` it opens a model
+whose calls fail.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def greet_by_name(asked: Greet) -> str:
 
 async def it_has_a_name(open_model: Factory[Model]) -> None:
     async with open_model() as model:
-        expect(isinstance(model.name, str) and bool(model.name.strip()), "a name for people and for the log")
+        expect(isinstance(model.name, str) and bool(model.name.strip()), "a non-empty name for users and for the log")
         before = model.name
         await _answer(model)
         expect(model.name == before, f"the same name after an answer, not {model.name!r}")
@@ -43,16 +44,20 @@ async def it_has_a_name(open_model: Factory[Model]) -> None:
 async def it_answers_in_parts_with_the_usage_last(open_model: Factory[Model]) -> None:
     async with open_model() as model:
         parts = await _answer(model)
-        expect(all(isinstance(part, Piece | Call | Usage) for part in parts), f"pieces, calls and usage, not {parts}")
+        expect(
+            all(isinstance(part, Piece | Call | Usage) for part in parts), f"only Piece, Call and Usage, not {parts}"
+        )
         places = [place for place, part in enumerate(parts) if isinstance(part, Usage)]
-        expect(places in ([], [len(parts) - 1]), f"one usage, at the end, not at {places} of {len(parts)}")
-        expect(bool(_text(parts).strip()), "words")
+        expect(
+            places in ([], [len(parts) - 1]), f"one Usage at most, as the last part, not at {places} of {len(parts)}"
+        )
+        expect(bool(_text(parts).strip()), "an answer with text")
 
 
 async def it_can_be_asked_by_several_at_once(open_model: Factory[Model]) -> None:
     async with open_model() as model:
         answers = await asyncio.gather(*(_answer(model) for _ in range(3)))
-        expect(all(_text(parts).strip() for parts in answers), "words for each of them")
+        expect(all(_text(parts).strip() for parts in answers), "text in each of three concurrent answers")
 
 
 async def it_ends_when_nobody_listens(open_model: Factory[Model]) -> None:
@@ -62,13 +67,13 @@ async def it_ends_when_nobody_listens(open_model: Factory[Model]) -> None:
         await anext(reply)
         async with asyncio.timeout(SOON_S):
             await reply.aclose()
-        expect([part async for part in reply] == [], "no part after the end")
-        for _ in range(100):  # a second one
+        expect([part async for part in reply] == [], "no part after `aclose`")
+        for _ in range(100):  # up to a second
             if not (left := asyncio.all_tasks() - before):
                 break
             await asyncio.sleep(0.01)
-        expect(not left, f"no task that goes on, not {left}")
-        expect(bool(_text(await _answer(model)).strip()), "an answer to whoever asks next")
+        expect(not left, f"no task that runs after `aclose`, not {left}")
+        expect(bool(_text(await _answer(model)).strip()), "text in an answer to the next request")
 
 
 async def it_lets_itself_be_cancelled(open_model: Factory[Model]) -> None:
@@ -81,8 +86,11 @@ async def it_lets_itself_be_cancelled(open_model: Factory[Model]) -> None:
             async with asyncio.timeout(SOON_S):
                 (came,) = await asyncio.gather(asking, return_exceptions=True)
             kind = type(came).__name__
-            expect(isinstance(came, asyncio.CancelledError | list), f"a cancellation that is passed on, not {kind}")
-        expect(bool(_text(await _answer(model)).strip()), "an answer to whoever asks next")
+            expect(
+                isinstance(came, asyncio.CancelledError | list),
+                f"CancelledError or an answer after a cancellation, not {kind}",
+            )
+        expect(bool(_text(await _answer(model)).strip()), "text in an answer to the next request")
 
 
 async def it_fails_with_a_model_error(open_model: Factory[Model]) -> None:
@@ -91,7 +99,7 @@ async def it_fails_with_a_model_error(open_model: Factory[Model]) -> None:
             try:
                 parts = await _answer(model)
             except ModelError as error:
-                expect(bool(str(error)), "an error that says what is wrong")
+                expect(bool(str(error)), "an error with a message")
             except Exception as error:
                 raise AssertionError(f"a ModelError, not {type(error).__name__}: {error}") from error
             else:

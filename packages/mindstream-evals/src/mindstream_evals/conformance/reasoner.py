@@ -40,7 +40,7 @@ class Trial:
 
 
 async def hear(trial: Trial) -> RunContext:
-    """Store the utterances and return the occasion."""
+    """Store the utterances and return the context of a run about them."""
     stream, rows = trial.memory, []
     for text in trial.said:
         (record,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="user", data={"by_user": True})])
@@ -55,17 +55,19 @@ async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(open_tri
         slot, trigger, timeout_s = reasoner.slot, reasoner.trigger, reasoner.timeout_s
         expect(isinstance(slot, str) and bool(slot.strip()), f"the name of a slot, not {slot!r}")
         expect(isinstance(trigger, Trigger), f"a trigger, not {trigger!r}")
-        expect(bool(trigger.every or trigger.idle_s or trigger.at is not None), "a trigger that wakes it at all")
-        expect(math.isfinite(timeout_s) and timeout_s > 0, f"a limit in seconds, not {timeout_s!r}")
+        expect(bool(trigger.every or trigger.idle_s or trigger.at is not None), "a trigger with at least one condition")
+        expect(
+            math.isfinite(timeout_s) and timeout_s > 0, f"a positive, finite time limit in seconds, not {timeout_s!r}"
+        )
         again = reasoner.slot, reasoner.trigger, reasoner.timeout_s
-        expect(again == (slot, trigger, timeout_s), "the same each time")
+        expect(again == (slot, trigger, timeout_s), "the same slot, trigger and time limit each time")
 
 
 async def it_comes_to_a_conclusion_within_its_time(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         context = await hear(trial)
         result = await _think(trial, context)
-        expect(isinstance(result, RunResult), f"a conclusion, not {type(result).__name__}")
+        expect(isinstance(result, RunResult), f"a RunResult, not {type(result).__name__}")
 
 
 async def thinking_alone_remembers_nothing(open_trial: Factory[Trial]) -> None:
@@ -73,7 +75,7 @@ async def thinking_alone_remembers_nothing(open_trial: Factory[Trial]) -> None:
         context = await hear(trial)
         before = await _memory(trial.memory)
         await _think(trial, context)
-        expect(await _memory(trial.memory) == before, "no record before the conclusion is written")
+        expect(await _memory(trial.memory) == before, "no new record before the result is written")
 
 
 async def a_conclusion_can_be_made_twice_and_written_once(open_trial: Factory[Trial]) -> None:
@@ -82,8 +84,8 @@ async def a_conclusion_can_be_made_twice_and_written_once(open_trial: Factory[Tr
         result = await _think(trial, context)
         before = await _memory(trial.memory)
         once, twice = [_texts(await make_writing(context, result)) for _ in range(2)]
-        expect(once == twice, f"the same to write each time, not {once} and {twice}")
-        expect(await _memory(trial.memory) == before, "that it is made, and not committed")
+        expect(once == twice, f"the same writing from the same result each time, not {once} and {twice}")
+        expect(await _memory(trial.memory) == before, "building the writing of a result does not commit it")
         entries, revisions = await make_writing(context, result)
         await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
 
@@ -92,11 +94,11 @@ async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]
     async with open_trial() as trial:
         context = await hear(trial)
         result = await _think(trial, context)
-        for _ in range(2):  # the first is another writer with the same result
+        for _ in range(2):  # the first pass is another writer with the same result
             entries, revisions = await make_writing(context, result)
             await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
         notes = [record.text for record in await trial.memory.latest("note", 99)]
-        expect(len(notes) == len(set(notes)), f"nothing twice, not {notes}")
+        expect(len(notes) == len(set(notes)), f"each note once, not {notes}")
 
 
 async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
@@ -112,9 +114,10 @@ async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
         await asyncio.gather(running, return_exceptions=True)
         kinds = [row.event.kind for row in await trial.memory.store.events(trial.memory.key)]
         expect(
-            bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds, f"failures in the log, not {kinds}"
+            bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds,
+            f"`set_aside` in the log, not {kinds}",
         )
-        expect(await _memory(trial.memory) == before, "no record of a run that raised")
+        expect(await _memory(trial.memory) == before, "no record of a run that raised an error")
 
 
 async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
@@ -127,7 +130,7 @@ async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
         async with asyncio.timeout(GRACE_S):
             (came,) = await asyncio.gather(thinking, return_exceptions=True)
         kind = type(came).__name__
-        expect(isinstance(came, asyncio.CancelledError | RunResult), f"a cancellation that is passed on, not {kind}")
+        expect(isinstance(came, asyncio.CancelledError | RunResult), f"CancelledError or a RunResult, not {kind}")
         expect(await _memory(trial.memory) == before, "no record of a run that was cancelled")
 
 
@@ -144,7 +147,7 @@ PROMISES: tuple[Promise[Trial], ...] = (
 
 @dataclass
 class _Failing:
-    """A reasoner that works like another and then fails."""
+    """A reasoner that runs another reasoner and then raises an error."""
 
     inner: Reasoner
     trigger: Trigger = field(default_factory=Trigger)
@@ -161,7 +164,7 @@ class _Failing:
     async def think(self, context: RunContext) -> RunResult:
         self.runs += 1
         await self.inner.think(context)
-        raise RuntimeError("at the very end")
+        raise RuntimeError("the reasoner fails on purpose, after its work")
 
 
 async def _think(trial: Trial, context: RunContext) -> RunResult:

@@ -17,12 +17,12 @@ from mindstream.memory.store.store import Commit, Entry
 T = TypeVar("T")
 
 Factory: TypeAlias = Callable[[], AbstractAsyncContextManager[T]]
-"""Opens a new object and closes it."""
+"""Opens a new object under test as an async context manager."""
 Promise: TypeAlias = Callable[[Factory[T]], Awaitable[None]]
 
 
 async def keep(promises: Sequence[Promise[T]], open_one: Factory[T]) -> list[str]:
-    """Check promises in order and return the names of those that hold.
+    """Check promises in order and return the names of those that the object keeps.
 
     Raises:
         AssertionError: a promise is broken; the message names it.
@@ -43,25 +43,26 @@ def expect(holds: bool, wanted: str) -> None:
     """Assert a condition, also under `python -O`.
 
     Raises:
-        AssertionError: it is false; with the expectation.
+        AssertionError: the condition is false; the message is the expectation.
     """
     if not holds:
         raise AssertionError(wanted)
 
 
 async def expect_error(kind: type[Exception], awaited: Awaitable[object], wanted: str) -> Exception:
-    """Return the expected error of an awaitable.
+    """Return the error that an awaitable raises, which must be of the expected kind.
 
     Raises:
-        AssertionError: it raises another error, or none.
+        AssertionError: the awaitable raises another error, or none.
     """
     try:
         await awaited
     except kind as error:
         return error
     except Exception as error:
-        raise AssertionError(f"{wanted}: {kind.__name__}, not {type(error).__name__}: {error}") from error
-    raise AssertionError(f"{wanted}: {kind.__name__}, and nothing was raised")
+        found = f"{type(error).__name__}: {error}"
+        raise AssertionError(f"{wanted}: expected {kind.__name__}, not {found}") from error
+    raise AssertionError(f"{wanted}: expected {kind.__name__}, and no error was raised")
 
 
 ANN, BOB = StreamName("user", "ann").key, StreamName("user", "bob").key

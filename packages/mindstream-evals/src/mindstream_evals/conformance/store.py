@@ -1,6 +1,6 @@
 """Promises of stores (memory/store/store): atomicity, snapshots, tenant isolation, conflicts, leases.
 
-A factory opens an empty store. Erasure from files is for the tests of a particular store.
+A factory opens an empty store. Each store's own tests check that erased data leave its files.
 """
 
 from __future__ import annotations
@@ -51,19 +51,21 @@ async def another_stream_never_sees_it(open_store: Factory[Store]) -> None:
         record = build_record("mine")
         await store.commit(build_writing(record))
         await store.commit(Commit(mind=BOB, at=THEN, revisions=(Revision(id=record.id, forgotten=THEN),)))
-        expect(await store.erase(BOB, [record.id]) == 0, "that no stream erases another stream's record")
+        expect(await store.erase(BOB, [record.id]) == 0, "no stream can erase the record of another stream")
         seen = [
             await store.records(BOB, [record.id]),
             await store.latest(BOB, n=9, now=NOW),
             (await store.changes(BOB, 0)).records,
         ]
-        expect(not any(seen) and not await store.events(BOB), f"nothing of ann's in bob's stream, not {seen}")
+        expect(not any(seen) and not await store.events(BOB), f"no data of stream ann in stream bob, not {seen}")
         expect(
             (await store.records(ANN, [record.id]))[0].forgotten is None,
-            "that no stream revises another stream's record",
+            "no stream can revise the record of another stream",
         )
         async with store.walk(BOB) as (count, records):
-            expect(count == 0 and not [each async for each in records], "an empty walk through bob's stream")
+            expect(
+                count == 0 and not [each async for each in records], "no record in a walk through the empty stream bob"
+            )
         alien = Commit(mind=BOB, at=THEN, entries=(Entry(build_event(), BOB, (build_record("alien"),)),))
         await expect_error(InputError, store.commit(alien), "a record of another stream is refused")
 
@@ -73,10 +75,10 @@ async def a_commit_is_all_or_nothing(open_store: Factory[Store]) -> None:
         await store.commit(build_writing(build_version(1)))
         beside, again = build_record("beside it"), build_version(1)
         await expect_error(
-            Conflict, store.commit(build_writing(beside, again)), "a version that is there is a conflict"
+            Conflict, store.commit(build_writing(beside, again)), "a version that exists already is a conflict"
         )
-        expect(await store.records(ANN, [beside.id, again.id]) == [], "nothing of a commit that was refused")
-        expect(len(await store.events(ANN)) == 1, "no row of the log of a commit that was refused")
+        expect(await store.records(ANN, [beside.id, again.id]) == [], "no record of a refused commit")
+        expect(len(await store.events(ANN)) == 1, "no log row of a refused commit")
 
 
 async def one_bad_commit_does_not_spoil_its_neighbours(open_store: Factory[Store]) -> None:
@@ -86,7 +88,7 @@ async def one_bad_commit_does_not_spoil_its_neighbours(open_store: Factory[Store
         results = await asyncio.gather(*map(store.commit, commits), return_exceptions=True)
         names = [type(result).__name__ for result in results]
         expect(names == ["list"] * 5 + ["Conflict"] + ["list"] * 4, f"one conflict among ten commits, not {names}")
-        expect(len(await store.latest(ANN, ["note"], n=20, now=NOW)) == 9, "the nine notes beside it")
+        expect(len(await store.latest(ANN, ["note"], n=20, now=NOW)) == 9, "the nine notes of the accepted commits")
 
 
 async def what_could_not_be_read_again_is_refused(open_store: Factory[Store]) -> None:
@@ -96,8 +98,10 @@ async def what_could_not_be_read_again_is_refused(open_store: Factory[Store]) ->
             replace(build_record("x"), created=float("nan")),
             build_record(""),
         ):
-            await expect_error(InputError, store.commit(build_writing(odd)), f"{odd.text[:20]!r} is refused")
-        expect(not await store.events(ANN), "no row of the log of what was refused")
+            await expect_error(
+                InputError, store.commit(build_writing(odd)), f"the invalid record {odd.text[:20]!r} is refused"
+            )
+        expect(not await store.events(ANN), "no log row of a refused commit")
 
 
 async def a_new_version_supersedes_the_one_before(open_store: Factory[Store]) -> None:
@@ -106,9 +110,9 @@ async def a_new_version_supersedes_the_one_before(open_store: Factory[Store]) ->
         await store.commit(build_writing(first))
         await store.commit(build_writing(second, at=LATER))
         newest = [record.id for record in await store.latest(ANN, n=9, now=NOW, slot="plan")]
-        expect(newest == [second.id], "the newest version alone")
+        expect(newest == [second.id], "only the newest version")
         expect(
-            (await store.records(ANN, [first.id]))[0].superseded_by == second.id, "that the old one names the new one"
+            (await store.records(ANN, [first.id]))[0].superseded_by == second.id, "the old version names the new one"
         )
 
 
@@ -126,18 +130,18 @@ async def a_checkpoint_follows_the_one_before(open_store: Factory[Store]) -> Non
             kept = Checkpoint("head", version, bytes([version]))
             return replace(build_writing(build_record(f"version {version}")), checkpoint=kept)
 
-        expect(await store.checkpoint(ANN, "head") is None, "none before the first")
+        expect(await store.checkpoint(ANN, "head") is None, "no checkpoint before the first one")
         both = await asyncio.gather(*(store.commit(keep(1)) for _ in range(3)), return_exceptions=True)
         names = sorted(type(each).__name__ for each in both)
         expect(names == ["Conflict"] * 2 + ["list"], f"one writer and two conflicts, not {names}")
-        await expect_error(Conflict, store.commit(keep(3)), "a version after one that is not there is refused")
+        await expect_error(Conflict, store.commit(keep(3)), "a version whose predecessor does not exist is a conflict")
         await store.commit(keep(2))
         found = await store.checkpoint(ANN, "head")
-        expect(found == Checkpoint("head", 2, b"\2"), f"the newest alone, as it was written, not {found}")
-        expect(await store.checkpoint(BOB, "head") is None, "nothing of ann's in bob's stream")
-        expect(len(await store.events(ANN)) == 2, "no row of the log of what was refused")
+        expect(found == Checkpoint("head", 2, b"\2"), f"only the newest checkpoint, as it was written, not {found}")
+        expect(await store.checkpoint(BOB, "head") is None, "no checkpoint of stream ann in stream bob")
+        expect(len(await store.events(ANN)) == 2, "no log row of a refused commit")
         await store.erase(ANN)
-        expect(await store.checkpoint(ANN, "head") is None, "nothing after the stream was erased")
+        expect(await store.checkpoint(ANN, "head") is None, "no checkpoint after the stream was erased")
 
 
 async def what_there_is_one_of_is_taken_once(open_store: Factory[Store]) -> None:
@@ -149,8 +153,8 @@ async def what_there_is_one_of_is_taken_once(open_store: Factory[Store]) -> None
 
         both = await asyncio.gather(*(store.commit(take()) for _ in range(5)), return_exceptions=True)
         names = sorted(type(each).__name__ for each in both)
-        expect(names == ["Conflict"] * 4 + ["list"], f"one who takes it and four conflicts, not {names}")
-        expect(len(await store.events(ANN)) == 1, "no row of the log of what was refused")
+        expect(names == ["Conflict"] * 4 + ["list"], f"one commit with this unique key and four conflicts, not {names}")
+        expect(len(await store.events(ANN)) == 1, "no log row of a refused commit")
         await store.commit(take(BOB))
         await store.commit(take(unique="another"))
         await store.erase(ANN)
@@ -167,13 +171,13 @@ async def distinct_holds_against_a_writer_at_the_same_moment(open_store: Factory
 
         commits = [store.commit(once(text)) for text in ("Tea", "tea", " TEA ", "tea.", "tea")]
         names = sorted(type(each).__name__ for each in await asyncio.gather(*commits, return_exceptions=True))
-        expect(names == ["Conflict"] * 4 + ["list"], f"the same words once, not {names}")
+        expect(names == ["Conflict"] * 4 + ["list"], f"one commit of the same text and four conflicts, not {names}")
         expect(
             list(await store.find_same(ANN, "note", ["TEA!"], now=NOW)) == ["tea"],
-            "that it is known by its normal form",
+            "`find_same` finds the record by the normal form of its text",
         )
         await store.commit(once("tea", "chat"))
-        await store.commit(once("tea", "chat"))  # a second "yes" is real
+        await store.commit(once("tea", "chat"))  # the same chat message may be sent twice, such as "yes"
         old = (await store.latest(ANN, ["note"], now=NOW))[0]
         ending = Revision(id=old.id, valid_until=LATER, superseded_by="x")
         entry = Entry(build_event(), ANN, (build_record("tea"),), distinct=True)
@@ -187,10 +191,10 @@ async def a_guarded_revision_is_refused_where_somebody_was_first(open_store: Fac
         first = Revision(id=record.id, level=1, accessed=LATER, was=StrengthState(0, False, THEN))
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(first,)))
         again = Commit(mind=ANN, at=LATER, revisions=(first,))
-        await expect_error(Conflict, store.commit(again), "a level that is another by now is a conflict")
+        await expect_error(Conflict, store.commit(again), "a revision of a level that has changed since is a conflict")
         end = Commit(mind=ANN, at=NOW, revisions=(Revision(id=record.id, valid_until=NOW, holds=True),))
         await store.commit(end)
-        await expect_error(Conflict, store.commit(end), "a belief that is no longer valid is a conflict")
+        await expect_error(Conflict, store.commit(end), "a revision of a record that is no longer valid is a conflict")
 
 
 async def what_had_ended_can_hold_again(open_store: Factory[Store]) -> None:
@@ -200,14 +204,16 @@ async def what_had_ended_can_hold_again(open_store: Factory[Store]) -> None:
         ended = Revision(id=one.id, valid_until=LATER, superseded_by=two.id)
         forgotten = Revision(id=two.id, level=-1, forgotten=LATER)
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(ended, forgotten)))
-        expect(await store.latest(ANN, ["note"], n=9, now=NOW) == [], "nothing that holds")
+        expect(await store.latest(ANN, ["note"], n=9, now=NOW) == [], "no record that is valid and not archived")
         again = (
             Revision(id=one.id, emptied=("valid_until", "superseded_by")),
             Revision(id=two.id, level=0, emptied=("forgotten",), was=StrengthState(-1, False, THEN)),
         )
         await store.commit(Commit(mind=ANN, at=NOW, revisions=again))
         found = await store.latest(ANN, ["note"], n=9, now=NOW)
-        expect([replace(each, seq=0) for each in found] == [one, two], f"both as they were, not {found}")
+        expect(
+            [replace(each, seq=0) for each in found] == [one, two], f"both records as before the revisions, not {found}"
+        )
 
 
 async def latest_leaves_out_what_does_not_hold(open_store: Factory[Store]) -> None:
@@ -218,7 +224,7 @@ async def latest_leaves_out_what_does_not_hold(open_store: Factory[Store]) -> No
         forgotten = Revision(id=records[1].id, forgotten=LATER)
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(ended, forgotten)))
         found = [record.text for record in await store.latest(ANN, ["note"], n=9, now=NOW)]
-        expect(found == ["note 0", "note 2"], f"what holds, oldest first, not {found}")
+        expect(found == ["note 0", "note 2"], f"the valid records that are not archived, oldest first, not {found}")
 
 
 async def candidates_are_the_newest_and_the_best_held_at_least(open_store: Factory[Store]) -> None:
@@ -229,14 +235,17 @@ async def candidates_are_the_newest_and_the_best_held_at_least(open_store: Facto
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(held,)))
         vector = np.array([0, 0, 0.6, 0.8], np.float16)
         found = [record.id for record in await store.candidates(ANN, vector, ["none", "such"], 2)]
-        expect([id_ for id_ in [each.id for each in records] if id_ in found] == found, "each once, in order")
         expect(
-            {records[1].id, records[6].id, records[7].id} <= set(found), f"the best held and the newest, not {found}"
+            [id_ for id_ in [each.id for each in records] if id_ in found] == found, "each record once, in stored order"
+        )
+        expect(
+            {records[1].id, records[6].id, records[7].id} <= set(found),
+            f"the strongest and the newest records, not {found}",
         )
         of_kind = await store.candidates(ANN, None, [], 2, kinds=KINDS[:1])
-        expect({each.kind for each in of_kind} == set(KINDS[:1]), f"of the kind alone, not {of_kind}")
-        expect({records[4].id, records[6].id} <= {each.id for each in of_kind}, f"the newest at least, not {of_kind}")
-        expect(not await store.candidates(BOB, vector, ["chat"], 2), "nothing of another stream")
+        expect({each.kind for each in of_kind} == set(KINDS[:1]), f"only records of the requested kind, not {of_kind}")
+        expect({records[4].id, records[6].id} <= {each.id for each in of_kind}, f"at least the newest, not {of_kind}")
+        expect(not await store.candidates(BOB, vector, ["chat"], 2), "no candidate of another stream")
 
 
 async def changes_tell_what_is_new_revised_and_gone(open_store: Factory[Store]) -> None:
@@ -247,12 +256,12 @@ async def changes_tell_what_is_new_revised_and_gone(open_store: Factory[Store]) 
         expect([record.text for record in first.records] == ["one", "two"], "new records in the order of writing")
         before = await store.version()
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(Revision(id=one.id, level=3, accessed=LATER),)))
-        expect(await store.version() != before, "another number after a commit")
+        expect(await store.version() != before, "another version number after a commit")
         second = await store.changes(ANN, first.upto)
         told = [(record.text, record.level) for record in second.records]
-        expect(told == [("one", 3)], f"what was revised, as it is now, not {told}")
+        expect(told == [("one", 3)], f"the revised record in its new state, not {told}")
         await store.erase(ANN, [two.id])
-        expect((await store.changes(ANN, second.upto)).gone == [two.id], "the id of what was erased")
+        expect((await store.changes(ANN, second.upto)).gone == [two.id], "the id of the erased record")
 
 
 async def portions_miss_nothing_that_is_written_between_them(open_store: Factory[Store]) -> None:
@@ -263,7 +272,7 @@ async def portions_miss_nothing_that_is_written_between_them(open_store: Factory
         first = portion = await store.changes(ANN, 0, most=2)
         while portion.records:
             texts |= {record.id: record.text for record in portion.records}
-            expect(len(portion.records) <= 2, "portions of two")
+            expect(len(portion.records) <= 2, "portions of at most two records")
             await store.commit(build_writing(build_record(f"meanwhile {len(texts)}")))
             if not portion.left:
                 break
@@ -271,7 +280,7 @@ async def portions_miss_nothing_that_is_written_between_them(open_store: Factory
         texts |= {record.id: record.text for record in (await store.changes(ANN, first.upto)).records}
         expect(
             set(texts) == {record.id for record in await store.latest(ANN, n=99, now=NOW)},
-            "all records, at one go or two",
+            "all records, each in one or two portions",
         )
 
 
@@ -282,7 +291,10 @@ async def a_walk_is_of_one_moment(open_store: Factory[Store]) -> None:
             first = await anext(records)
             await store.commit(build_writing(build_record("meanwhile")))
             rest = [record.text async for record in records]
-        expect(count == 5 and [first.text, *rest] == [f"note {n}" for n in range(5)], "what stood when it began")
+        expect(
+            count == 5 and [first.text, *rest] == [f"note {n}" for n in range(5)],
+            "the records at the start of the walk",
+        )
 
 
 async def rows_of_the_log_grow_and_can_be_read_from_any_point(open_store: Factory[Store]) -> None:
@@ -291,11 +303,12 @@ async def rows_of_the_log_grow_and_can_be_read_from_any_point(open_store: Factor
         for n in range(5):
             await store.commit(build_writing(build_record(str(n))))
         seqs = [row.seq for row in await store.events()]
-        expect(len(seqs) == 5 and seqs == sorted(set(seqs)), f"numbers that grow, not {seqs}")
-        expect([row.seq for row in await store.events(ANN, after=seqs[2])] == seqs[3:], "rows after a number")
+        expect(len(seqs) == 5 and seqs == sorted(set(seqs)), f"increasing row numbers, not {seqs}")
+        expect([row.seq for row in await store.events(ANN, after=seqs[2])] == seqs[3:], "only the rows after a number")
         last = await store.last(ANN, "remembered")
         expect(
-            last is not None and last.seq == seqs[-1] and await store.count(ANN, "remembered") == 5, "the last of five"
+            last is not None and last.seq == seqs[-1] and await store.count(ANN, "remembered") == 5,
+            "the last of five rows",
         )
         expect(
             not await store.events(kinds=["said"]) and await store.last(BOB, "remembered") is None,
@@ -310,9 +323,12 @@ async def erasing_a_stream_leaves_nothing_of_it(open_store: Factory[Store]) -> N
         await store.commit(build_writing(other))
         expect(await store.erase(ANN) == 1, "the number of erased records")
         await store.compact()
-        expect(await store.events(ANN) == [] and await store.streams() == [BOB], "no row and no record of it")
-        expect((await store.changes(ANN, 0)).gone == [record.id], "the id of what was erased")
-        expect(await store.owners([record.id, other.id]) == {other.id: BOB}, "an owner of what is there alone")
+        expect(
+            await store.events(ANN) == [] and await store.streams() == [BOB],
+            "no row and no record of the erased stream",
+        )
+        expect((await store.changes(ANN, 0)).gone == [record.id], "the id of the erased record")
+        expect(await store.owners([record.id, other.id]) == {other.id: BOB}, "owners of existing records only")
 
 
 async def an_erasure_takes_rows_and_rewrites_versions(open_store: Factory[Store]) -> None:
@@ -322,8 +338,8 @@ async def an_erasure_takes_rows_and_rewrites_versions(open_store: Factory[Store]
         rows = frozenset({await hear(store, "me", 100.0)})
         await store.erase(ANN, Erasure(ids=(), rows=rows, rewritten=(replace(kept, text="without"),)))
         (found,) = await store.records(ANN, [kept.id])
-        expect(found.text == "without", f"the version as it is to be, not {found}")
-        expect("hello" not in str(await store.events(ANN)), "a row without its words")
+        expect(found.text == "without", f"the rewritten version, not {found}")
+        expect("hello" not in str(await store.events(ANN)), "no text of the erased row in the log")
 
 
 async def what_was_erased_is_told_and_not_written_back(open_store: Factory[Store]) -> None:
@@ -333,15 +349,17 @@ async def what_was_erased_is_told_and_not_written_back(open_store: Factory[Store
         await store.commit(build_writing(record))
         await store.erase(ANN, [record.id])
         salt, (some,) = await store.erased_since(before)
-        expect(some.digest == digest_of(salt, ANN) and not some.whole, f"a part of ann's stream, not {some}")
+        expect(
+            some.digest == digest_of(salt, ANN) and not some.whole, f"an erasure of a part of stream ann, not {some}"
+        )
         anew = build_writing(build_record("of before"))
         await store.commit(replace(anew, since=before))
         await store.erase(ANN)
         _, (all_,) = await store.erased_since(some.number)
-        expect(all_.digest == some.digest and all_.whole, f"all of ann's stream, not {all_}")
+        expect(all_.digest == some.digest and all_.whole, f"an erasure of the whole stream ann, not {all_}")
         late = replace(build_writing(build_record("of before, again")), since=some.number)
-        await expect_error(ErasedMeanwhile, store.commit(late), "what is held of an erased stream")
-        expect(not await store.events(ANN), "nothing of what was refused")
+        await expect_error(ErasedMeanwhile, store.commit(late), "a commit based on a stream that was erased since")
+        expect(not await store.events(ANN), "no log row of a refused commit")
         await store.commit(replace(late, since=all_.number))
         expect(await store.last_erasure() == all_.number, "the number of the last erasure")
 
@@ -354,25 +372,25 @@ async def words_that_were_forgotten_are_not_written_back(open_store: Factory[Sto
         await store.commit(build_writing(other))
         late = replace(build_writing(build_record("drawn from it")), words_read=read)
         await store.erase(BOB, [other.id])
-        expect(await store.lost_since(ANN, read) is None, "that nothing of hers was erased")
+        expect(await store.lost_since(ANN, read) is None, "`lost_since` reports no erasure in stream ann")
         await store.keep(ANN, "result:1", NOW, lambda _: "mine", read)
         await store.erase(ANN, [record.id])
-        expect(not await store.kept(ANN, "result:"), "that results went with the words")
-        expect(await store.lost_since(ANN, read) is False, "that a part of hers was erased")
-        await expect_error(ErasedMeanwhile, store.commit(late), "what was drawn from what is forgotten")
+        expect(not await store.kept(ANN, "result:"), "no stored result that was based on erased records")
+        expect(await store.lost_since(ANN, read) is False, "`lost_since` reports an erasure of a part of stream ann")
+        await expect_error(ErasedMeanwhile, store.commit(late), "a commit derived from erased text")
         again = store.keep(ANN, "result:1", NOW, lambda _: "mine", read)
-        await expect_error(ErasedMeanwhile, again, "a result in which it stands")
-        expect(not await store.kept(ANN, "result:"), "nothing of what was refused")
+        await expect_error(ErasedMeanwhile, again, "a stored result that contains erased text")
+        expect(not await store.kept(ANN, "result:"), "no result that was refused")
         async with reading(store) as own:
             again_said = build_record("said again")
             await store.commit(build_writing(again_said))
             await store.erase(ANN, [again_said.id])
-            expect(own.upto == await store.last_erasure(), "that a task knows what it erases itself")
+            expect(own.upto == await store.last_erasure(), "a task's own erasures count as known to it")
         await store.commit(replace(late, words_read=own.upto))
         await store.erase(ANN)
-        expect(await store.lost_since(ANN, own.upto) is True, "that all of hers was erased")
+        expect(await store.lost_since(ANN, own.upto) is True, "`lost_since` reports an erasure of the whole stream ann")
         again = store.keep(ANN, "result:1", NOW, lambda _: "mine", own.upto)
-        await expect_error(ErasedMeanwhile, again, "anything of somebody who was erased")
+        await expect_error(ErasedMeanwhile, again, "a stored result of a stream that was erased")
 
 
 async def the_audit_outlives_an_erasure_and_names_nobody(open_store: Factory[Store]) -> None:
@@ -384,11 +402,11 @@ async def the_audit_outlives_an_erasure_and_names_nobody(open_store: Factory[Sto
         rows = await store.audit()
         told = [(each.did, each.door, each.who, each.counts) for each in rows]
         wanted: list[object] = [("erased", "command", "olga", {"records": 1}), ("exported", "rest", "8r1c", {})]
-        expect(told == wanted, f"both deeds, oldest first, not {told}")
-        expect(await store.audit(about=ANN) == rows[:1], "what was done to a person, by the name")
-        expect(await store.audit(tenant="acme") == rows[1:], "what was done behind a tenant's wall")
+        expect(told == wanted, f"both audited actions, oldest first, not {told}")
+        expect(await store.audit(about=ANN) == rows[:1], "the actions about a user, found by the user's name")
+        expect(await store.audit(tenant="acme") == rows[1:], "the actions of a tenant, found by the tenant's name")
         names = {ANN, BOB, "acme"} & {each for row in rows for each in (row.about, row.tenant)}
-        expect(not names, f"no name, and not {names}")
+        expect(not names, f"no name of a user or tenant in the audit, not {names}")
 
 
 PROMISES: tuple[Promise[Store], ...] = (

@@ -1,6 +1,6 @@
 """Promises of stores about tenants: a tenant's store can neither read nor write the data of another.
 
-A factory opens three stores in one place: of two tenants, and of data without a tenant.
+A factory opens three stores in the same place: two of different tenants, and one of data without a tenant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mindstream_evals.conformance.samples import (
 
 
 class Theirs(NamedTuple):
-    """The data of a tenant: stream, content, open work and its owner."""
+    """The data of one tenant that another tenant tries to reach: stream, record, open work and its owner."""
 
     key: StreamKey
     record: Record
@@ -43,7 +43,7 @@ USER = StreamName("user", "ann")
 
 
 async def _write(store: Store, words: str) -> Record:
-    """Write one of each kind of data, and claim the work."""
+    """Write one item of each kind of data, and claim the work."""
     key = store.key(USER)
     record = replace(build_record(words), stream=key)
     wake, kept = NewWork((SLOT,), words, 9e9), Checkpoint("head", 1, words.encode())
@@ -92,7 +92,7 @@ TRIED: dict[str, Call] = {
     "unembedded": lambda store, its: store.unembedded(its.key),
     "erase": lambda store, its: store.erase(its.key),
 }
-"""Methods that take the key of a stream."""
+"""Calls of the methods that take the key of a stream."""
 AT_LARGE: dict[str, Call] = {
     "events": lambda store, _: store.events(),
     "streams": lambda store, _: store.streams(),
@@ -106,15 +106,15 @@ AT_LARGE: dict[str, Call] = {
     "erased_since": lambda store, _: store.erased_since(0),
     "audit": lambda store, _: store.audit(),
 }
-"""Methods that take no stream, or a stream of one's own together with data of another tenant."""
+"""Calls that pass no stream, or pass the caller's own stream with ids of another tenant's data."""
 WITHOUT_STREAM = {"key", "version", "subscribe", "close", "last_erasure", "note"}
-"""Attributes without data of any stream, and methods that are tested separately."""
+"""Attributes that return no data of a stream, and methods that other tests check."""
 
 
 async def every_method_sees_one_tenant_alone(open_stores: Factory[Sequence[Store]]) -> None:
     tried = {*TRIED, *AT_LARGE, *WITHOUT_STREAM}
     methods = {name for each in Store.__mro__ for name in vars(each) if not name.startswith("_")}
-    expect(methods <= tried, f"that every method is tried, and not {sorted(methods - tried)}")
+    expect(methods <= tried, f"a test of each store method for tenant isolation; missing: {sorted(methods - tried)}")
     async with open_stores() as stores:
         records = [await _write(store, f"the secret of {number}") for number, store in enumerate(stores)]
         for number, theirs in enumerate(stores):
@@ -124,34 +124,39 @@ async def every_method_sees_one_tenant_alone(open_stores: Factory[Sequence[Store
             its = Theirs(key, records[number], work, f"the secret of {number}", cause)
             for mine in (each for each in stores if each is not theirs):
                 await _try_all(mine, its)
-            expect(await _all_of(theirs) == before, "that nothing of another tenant is changed")
+            expect(await _all_of(theirs) == before, "no change of another tenant's data")
 
 
 async def _try_all(mine: Store, its: Theirs) -> None:
-    """Call a tenant's store with the ids of another, in every way."""
+    """Call each method of a tenant's store with the ids of another tenant's data."""
     for name, call in TRIED.items():
         with contextlib.suppress(MindstreamError):
             told = repr(await call(mine, its))
-            expect(its.owner not in told and its.record.id not in told, f"that {name} tells nothing, not {told}")
+            expect(
+                its.owner not in told and its.record.id not in told,
+                f"no data of another tenant from {name}, not {told}",
+            )
     for name, call in AT_LARGE.items():
         told = repr(await call(mine, its))
-        expect(its.owner not in told and its.record.id not in told, f"that {name} tells nothing, not {told}")
-        expect(repr(its.key) not in told, f"that {name} names no other's stream, not {told}")
+        expect(
+            its.owner not in told and its.record.id not in told, f"no data of another tenant from {name}, not {told}"
+        )
+        expect(repr(its.key) not in told, f"no stream key of another tenant from {name}, not {told}")
     fence = Commit(mind=mine.key(USER), at=THEN, fence=Fence(its.work, its.owner))
-    await expect_error(LeaseLost, mine.commit(fence), "another tenant's work is no fence")
+    await expect_error(LeaseLost, mine.commit(fence), "a fence cannot name the work of another tenant")
 
 
 async def a_name_is_a_tenants_own(open_stores: Factory[Sequence[Store]]) -> None:
     async with open_stores() as stores:
         keys = {store.key(USER) for store in stores}
-        expect(len(keys) == len(stores), f"a key of each tenant's own, not {keys}")
+        expect(len(keys) == len(stores), f"different stream keys for the same user of each tenant, not {keys}")
         for store in stores:
             other = replace(USER, tenant="somebody-else")
             try:
                 store.key(other)
             except InputError:
                 continue
-            raise AssertionError("that no store gives the key of another tenant's stream")
+            raise AssertionError("`key` refuses a user of another tenant with InputError")
 
 
 async def _all_of(store: Store) -> object:

@@ -1,6 +1,6 @@
-"""Promises of tools (tools/tool): a schema for providers, text as result, errors for the caller.
+"""Promises of tools (tools/tool): a spec that providers accept, a text as result, `ToolError` for invalid arguments.
 
-A factory opens a `Trial`: the tool, valid arguments, and invalid ones.
+A factory opens a `Trial`: the tool, valid arguments, and invalid arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A tool, and arguments as JSON; `misfit` is "" if no arguments are invalid."""
+    """A tool, with valid (`fit`) and invalid (`misfit`) arguments as JSON; `misfit` "": all arguments are valid."""
 
     tool: Tool
     fit: str
@@ -33,10 +33,12 @@ class Trial:
 async def its_spec_can_be_sent(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         spec = trial.tool.spec
-        expect(bool(NAME.fullmatch(spec.name)), f"a name that endpoints take, not {spec.name!r}")
-        expect(bool(spec.description.strip()), "a description: it tells the model what the tool does")
-        expect(json.loads(json.dumps(spec.parameters)) == spec.parameters, "a schema that is JSON")
-        expect(spec.parameters.get("type") == "object", "a schema of an object: arguments have names")
+        expect(bool(NAME.fullmatch(spec.name)), f"a name that providers accept, not {spec.name!r}")
+        expect(bool(spec.description.strip()), "a description that explains to the model what the tool does")
+        expect(
+            json.loads(json.dumps(spec.parameters)) == spec.parameters, "a parameter schema that can be sent as JSON"
+        )
+        expect(spec.parameters.get("type") == "object", 'a parameter schema of type "object"')
         expect(trial.tool.spec == spec, "the same spec each time")
 
 
@@ -47,33 +49,36 @@ async def its_schema_is_a_json_schema(open_trial: Factory[Trial]) -> None:
         try:
             jsonschema_rs.validator_for(trial.tool.spec.parameters, offline=True)
         except ValueError as error:
-            raise AssertionError(f"a JSON Schema that needs nothing from elsewhere: {error}") from error
+            raise AssertionError(f"a valid JSON Schema without external references: {error}") from error
 
 
 async def it_takes_what_fits_and_gives_text(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         spec = trial.tool.spec
         faults = find_faults(json.loads(trial.fit), spec.parameters)
-        expect(not faults, f"a schema that takes what the tool takes, not {faults}")
+        expect(not faults, f"a parameter schema that accepts the valid arguments, not {faults}")
         result = await trial.tool(Call(spec.name, trial.fit))
-        expect(isinstance(result, str), f"text, not {type(result).__name__}")
+        expect(isinstance(result, str), f"a str as result, not {type(result).__name__}")
 
 
 async def what_does_not_fit_is_a_tool_error(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         for arguments in filter(None, ('{"a', "[1, 2]", trial.misfit)):
             calling = trial.tool(Call(trial.tool.spec.name, arguments))
-            error = await expect_error(ToolError, calling, f"{arguments} is told to the caller")
-            expect(0 < len(str(error)) < 4_000, "an error in words for a model")
+            error = await expect_error(ToolError, calling, f"the invalid arguments {arguments} are refused")
+            expect(0 < len(str(error)) < 4_000, "an error message of 1 to 3,999 characters")
         if trial.misfit:
-            expect(bool(find_faults(json.loads(trial.misfit), trial.tool.spec.parameters)), "a schema that refuses it")
+            expect(
+                bool(find_faults(json.loads(trial.misfit), trial.tool.spec.parameters)),
+                "a schema that refuses `misfit`",
+            )
 
 
 async def it_can_be_called_by_several_at_once(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         call = Call(trial.tool.spec.name, trial.fit)
         results = await asyncio.gather(*(call_tool(call, [trial.tool]) for _ in range(3)))
-        expect(not any(result.failed for result in results), f"three results, not {results}")
+        expect(not any(result.failed for result in results), f"three successful concurrent calls, not {results}")
 
 
 async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
@@ -88,7 +93,10 @@ async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
         async with asyncio.timeout(10):
             (came,) = await asyncio.gather(task, return_exceptions=True)
         kind = type(came).__name__
-        expect(isinstance(came, asyncio.CancelledError | str), f"a cancellation that is passed on, not {kind}")
+        expect(
+            isinstance(came, asyncio.CancelledError | str),
+            f"CancelledError or a result after a cancellation, not {kind}",
+        )
 
 
 PROMISES: tuple[Promise[Trial], ...] = (

@@ -31,7 +31,7 @@ class Judge(Prompt[Preference]):
 
 
 class Vote(BaseModel):
-    """A judge's verdict on a pair, by side. `first`: the side that was shown as A."""
+    """A judge's verdict on a pair, by side. `first`: the side that the prompt showed as A."""
 
     first: str
     preferred: str

@@ -1,4 +1,4 @@
-"""Plays scripted conversations: a line is sent once the previous one is answered and reasoned about, on its day."""
+"""Play scripted conversations: send each line on its day, once the previous line is answered and reasoned about."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ MOST_BYTES = 20_000_000
 
 
 class SaidLine(BaseModel):
-    """A line of the person; a session with a higher number is `days` after the one before.
+    """A scripted line of the user. A session with a higher number takes place `days` after the one before.
 
-    `key`: what a right answer contains, if there is one; no side sees it.
+    `key`: the content that a right answer must have, if the line is graded; neither side sees it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -48,7 +48,7 @@ class SaidLine(BaseModel):
 
 
 class Script(BaseModel):
-    """The person's side of a conversation; `who`: a description for judges."""
+    """The user's side of a conversation; `who`: a description of the user for judges."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -62,9 +62,9 @@ class Turn(BaseModel):
     """An utterance and its answer, follow-ups included.
 
     Attributes:
-        before: the time since the turn before, such as "the next day".
+        before: time since the previous turn, such as "the next day"; "" in the same session.
         first_s: seconds until the first part of the answer (without fillers).
-        tokens: of all calls of the turn, in and out; cached: those read from a cache.
+        tokens: input and output tokens of all calls of the turn; cached: those that a provider read from a cache.
     """
 
     before: str = ""
@@ -77,7 +77,7 @@ class Turn(BaseModel):
 
 
 class Played(BaseModel):
-    """A conversation as one side has answered it."""
+    """A conversation with the answers of one side."""
 
     id: str
     side: str
@@ -105,12 +105,12 @@ def read_talks(path: Path) -> list[Script]:
     try:
         found = TypeAdapter(list[Script]).validate_python(json.loads(text))
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}: no JSON ({error})") from None
+        raise InputError(f"{path} is not valid JSON: {error}") from None
     except ValidationError as error:
         form = '{"id": …, "lines": [{"text": …, "session": 1}]}'
-        raise InputError(f"{path}: talks are a list of {form}; {complaints(error)}") from None
+        raise InputError(f"{path}: expected a list of {form}; {complaints(error)}") from None
     if len({each.id for each in found}) < len(found):
-        raise InputError(f"{path}: two talks have the same id")
+        raise InputError(f"{path}: two talks have the same id; give each its own")
     return found
 
 
@@ -122,11 +122,11 @@ def passed(before: SaidLine, line: SaidLine) -> str:
 
 
 RECENT_TOKENS = 8_000
-"""Tokens of the conversation that an agent with a window is shown."""
+"""Tokens of the newest part of the conversation that the opponent `recent` is shown."""
 
 
 class PlainAgent(Prompt[str]):
-    """Answer the utterance, as a good agent without a memory, a belief or a plan would."""
+    """Answer the utterance, as a good agent without memory, beliefs and plans would."""
 
     constitution: str
     history: tuple[Line, ...]
@@ -146,10 +146,10 @@ class Summarise(Prompt[str]):
 
 
 class Agent:
-    """An agent without a memory.
+    """A plain agent, whose only memory is the text of the conversation.
 
     Args:
-        window: newest tokens of the conversation that it is shown; 0: all.
+        window: number of newest tokens of the conversation in the prompt; 0: all.
     """
 
     def __init__(self, model: Model, constitution: str, window: int = 0) -> None:
@@ -174,7 +174,7 @@ class Agent:
 
 
 class SummingUp(Agent):
-    """An agent with today's conversation and a summary of earlier ones, which it updates for each new one."""
+    """An agent with the current session and a summary of earlier ones, which it updates when a new session begins."""
 
     async def note(self, text: str) -> None:
         before = self._said[0].text if self._said and self._said[0].by == "summary" else ""
@@ -190,13 +190,13 @@ OPPONENTS: dict[str, Callable[[Model, str], Agent]] = {
     RECENT: lambda model, constitution: Agent(model, constitution, RECENT_TOKENS),
     SUMMARY: SummingUp,
 }
-"""Shown: the whole conversation, its newest tokens, or a summary of the days before."""
+"""Opponents: shown the whole conversation, its newest tokens, or the current session and a summary of earlier ones."""
 
 
 COACH = "coach"
 TALKS_AT_ONCE = 4
 PATIENCE_S = 3_600.0
-"""Maximum time of an answer, in seconds; generous, because speed is not measured."""
+"""Timeout of an answer in seconds; long, because the contest does not compare speed."""
 
 
 class DaysLater(SystemClock):
@@ -211,7 +211,7 @@ class DaysLater(SystemClock):
 
 @dataclass
 class Tally:
-    """Tokens of the model calls of a turn."""
+    """Tokens and cost of the model calls of one turn."""
 
     tokens: int = 0
     cached: int = 0
@@ -226,12 +226,12 @@ class Tally:
 
 @dataclass
 class Contest:
-    """Plays conversations with both sides and stores them: a resumed run plays only the missing ones.
+    """Plays conversations with all sides and stores each in a file; a repeated run plays only the missing ones.
 
     Args:
         folder: one file per conversation and side, `ID.SIDE.json`.
-        constitution: of the opponents. against: the names of the opponents.
-        told: is called after each conversation.
+        constitution: constitution of the opponents. against: names of the opponents.
+        told: called after each finished conversation.
     """
 
     models: Models
@@ -244,7 +244,7 @@ class Contest:
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TALKS_AT_ONCE))
 
     async def play(self, scripts: Sequence[Script]) -> list[Played]:
-        """Play all talks with all sides.
+        """Play all conversations with all sides.
 
         Raises:
             ModelError: a model is not available; finished conversations are stored.
@@ -306,7 +306,7 @@ class Contest:
 
 
 def _without_hours(pack: Pack) -> Pack:
-    """Return the pack without time zone fields: a scripted conversation has no hour."""
+    """Return the pack without time zone fields, because a scripted conversation has no real time of day."""
     fields = {name: field for name, field in pack.fields.items() if field.type != "zone"}
     return Pack(**{**{name: getattr(pack, name) for name in Pack.model_fields}, "fields": fields})
 
@@ -366,8 +366,8 @@ def _pair(script: Script, side: str, texts: dict[tuple[str, str], str]) -> str:
 
 
 def by_people(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """Read people's choices by opponent and conversation: files `people*.json` in the folder, as the page writes
-    them."""
+    """Read the choices that people saved from the page (files `people*.json` in the folder), by opponent and
+    conversation."""
     cast: dict[str, dict[str, list[str]]] = {}
     sides = {_hidden(side): side for side in OPPONENTS}
     for pair, chosen in _chosen(folder):
@@ -383,9 +383,11 @@ def _chosen(folder: Path) -> Iterator[tuple[str, str]]:
         try:
             found = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
-            raise InputError(f"{path} is not what the page gave: {error}") from None
+            raise InputError(f"{path} is not a result saved from judge.html: {error}") from None
         if not isinstance(found, dict):
-            raise InputError(f"{path} is not what the page gave: a mapping of talks to A, B or same")
+            raise InputError(
+                f"{path} is not a result saved from judge.html: expected a JSON object of talks with A, B or same"
+            )
         yield from ((str(id_), str(chosen)) for id_, chosen in found.items())
 
 
@@ -397,9 +399,9 @@ section{border-top:1px solid var(--line);padding:1.5rem 0}div{display:flex;gap:2
 article{flex:1 1 22rem;min-width:0}pre{white-space:pre-wrap;overflow-wrap:anywhere;font:inherit}
 label{margin-right:1.2rem;white-space:nowrap}textarea{width:100%;height:7rem}
 </style><h1>Which coach would this person rather go back to?</h1>
-<p>The same person, two coaches. Read both, choose one for each pair. When you are done, save the text at the end as
-people1.json next to this page.</p>
-{{pairs}}<section><h2>What you chose</h2><textarea readonly aria-label="What you chose"></textarea></section>
+<p>The same person talks to two coaches. Read both columns and choose one in each pair. When you are done, save the text
+at the end as people1.json next to this page.</p>
+{{pairs}}<section><h2>Your choices</h2><textarea readonly aria-label="Your choices"></textarea></section>
 <script>addEventListener("change",()=>{document.querySelector("textarea").value=JSON.stringify(
 Object.fromEntries([...document.querySelectorAll("input:checked")].map(e=>[e.name,e.value])),null,1)})</script></html>
 """

@@ -1,4 +1,4 @@
-"""A contest between coach and plain agents with blind judgement; all steps are stored, so it can be resumed."""
+"""Run a contest between the coach and plain agents, judged blind; all steps are stored, so a run can be resumed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DRAWS = 2_000
 
 
 def score(votes: Sequence[str]) -> float:
-    """Return how far the coach is preferred in a conversation, from its votes: from -1 to 1."""
+    """Return the preference for the coach in one conversation, the mean of its votes: from -1 to 1."""
     values = [0.0 if vote == "same" else 1.0 if vote == COACH else -1.0 for vote in votes]
     return sum(values) / max(1, len(values))
 
@@ -41,10 +41,10 @@ def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
 def summarise(
     played: Sequence[Played], votes: Mapping[str, Mapping[str, Sequence[str]]], points: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
-    """Return the figures by side: cost of a turn, preference for the coach, share of right answers.
+    """Return the results by side: cost per turn, preference for the coach, share of right answers.
 
     Args:
-        votes: by opponent and conversation. points: of answers to questions with a key, by side.
+        votes: preferred sides by opponent and conversation. points: grades of answers to lines with a key, by side.
     """
     found: dict[str, Any] = {}
     for side in dict.fromkeys(each.side for each in played):
@@ -83,18 +83,18 @@ def _cost(turns: Sequence[Turn]) -> dict[str, float]:
 
 
 COACH_TURN, PLAIN_TURN = 2_600, 500
-"""Tokens of a turn in addition to the conversation, for the estimate."""
+"""Tokens of the prompt of one turn in addition to the conversation, for the cost estimate."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The conversations, and the judge.
+    """The options of a contest.
 
     Attributes:
-        talks: the file of conversations. out: the folder of results; the same call resumes.
-        judge: the model that judges; "": people do, on a page.
-        against: names of opponents.
-        constitution: a file with theirs; None: the pack's `plain_agent.md`, else the pack's own.
+        talks: file of the conversations. out: folder of the results; the same call resumes.
+        judge: model that judges; "": people judge on a page.
+        against: names of the opponents.
+        constitution: file with the opponents' constitution; None: the pack's `plain_agent.md`, else the pack's own.
     """
 
     talks: Path
@@ -106,6 +106,7 @@ class Terms:
 
 def opponent(pack: Pack, terms: Terms) -> str:
     """Return the plain agent's constitution."""
+    # A pack may ship a constitution for the plain agent next to its own.
     beside = SHIPPED / pack.name / "plain_agent.md"
     path = terms.constitution or (beside if beside.is_file() else None)
     try:
@@ -115,7 +116,7 @@ def opponent(pack: Pack, terms: Terms) -> str:
 
 
 def estimate(scripts: Sequence[Script]) -> dict[str, int]:
-    """Estimate the tokens of the coach and of an agent that is shown the whole conversation."""
+    """Estimate the tokens of the coach and of a plain agent that is shown the whole conversation."""
     lengths = [(len(each.lines), sum(estimate_tokens(line.text) + 90 for line in each.lines)) for each in scripts]
     talk = sum(length * turns // 2 for turns, length in lengths)
     turns = sum(turns for turns, _ in lengths)
@@ -125,7 +126,7 @@ def estimate(scripts: Sequence[Script]) -> dict[str, int]:
 async def run_contest(
     models: Models, pack: Pack, terms: Terms, told: Callable[[str], None], gate: str = ""
 ) -> dict[str, Any]:
-    """Play and judge the missing talks, and return the figures.
+    """Play and judge the missing conversations, and return the results.
 
     Raises:
         InputError: the conversations or the folder cannot be used.
@@ -134,7 +135,7 @@ async def run_contest(
     """
     scripts = read_talks(terms.talks)
     if models.of("talker").name == Rules.name:
-        raise SettingsError("a contest needs a model that answers on both sides: name one with --model")
+        raise SettingsError("a contest needs a model for both sides: name one with --model")
 
     def say(played: Played) -> None:
         told(f"played {played.id} by {played.side}: {len(played.turns)} turns")
@@ -154,7 +155,7 @@ async def run_contest(
 async def _judged(
     model: Model, folder: Path, script: Script, side: str, played: Sequence[Played], told: Callable[[str], None]
 ) -> tuple[str, list[str]]:
-    """Return the side that the judge prefers in both orders; stored verdicts are reused."""
+    """Return a conversation's id and the side that the judge prefers in each order; stored verdicts are reused."""
     path = folder / f"{script.id}.{side}.votes.json"
     if not path.is_file():
         texts = {each.side: each.written() for each in played if each.id == script.id}
@@ -169,7 +170,7 @@ async def _judged(
 async def _graded(
     model: Model, folder: Path, scripts: Sequence[Script], played: Sequence[Played]
 ) -> dict[str, list[float]]:
-    """Return the grades of answers to questions with a key, by side; stored grades are reused."""
+    """Return the grades of answers to lines with a key, by side; stored grades are reused."""
     keys = {(each.id, line.text): line.key for each in scripts for line in each.lines if line.key}
     path = folder / "grades.json"
     kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.is_file() else {}

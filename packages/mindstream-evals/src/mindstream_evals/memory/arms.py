@@ -27,12 +27,12 @@ from mindstream_evals.memory.forms import AskedTalk, TalkMessage, TalkQuestion
 Arm = Literal["memory", "bm25", "whole"]
 ARMS: tuple[Arm, ...] = ("memory", "bm25", "whole")
 BEST = 100
-"""Maximum number of messages that are ranked; those that fit are shown."""
+"""Maximum number of messages that are ranked; the best that fit into the token limit are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownLines:
-    """The messages that a reader sees, in the order of the conversation; their tokens, and the number of messages left
+    """The messages that a reader sees, in the order of the conversation; `left`: the number of messages left
     out."""
 
     messages: tuple[TalkMessage, ...]

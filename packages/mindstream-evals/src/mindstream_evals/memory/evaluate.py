@@ -1,5 +1,4 @@
-"""Have questions answered from memory alone and under control conditions; answers are cached, so each is requested
-once."""
+"""Answer questions from recalled memories and under control conditions; each model reply is stored and reused."""
 
 from __future__ import annotations
 
@@ -28,8 +27,8 @@ class AnswerFromMemory(Prompt[str]):
     """What is the answer, by these lines alone?
 
     Attributes:
-        recalled: messages of the conversation, in order.
-        asked: the day on which it is asked.
+        recalled: the shown messages, in the order of the conversation.
+        asked: the day on which the question is asked.
     """
 
     role: ClassVar[str] = "reader"
@@ -42,14 +41,14 @@ class AnswerFromMemory(Prompt[str]):
 
 @rule(AnswerFromMemory)
 def answer_nothing(ask: AnswerFromMemory) -> str:
-    """Report that reading needs a model."""
+    """Report that answering needs a language model."""
     return f"No model reads here; {len(ask.recalled)} lines were recalled."
 
 
 AT_ONCE = 8
 R = TypeVar("R")
 STATIC, REPLY = 170, 40
-"""Approximate number of tokens of the prompt around the shown messages, and of a reply."""
+"""Approximate tokens of the prompt without the shown messages, and of a reply."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,10 @@ class GivenAnswer:
     """The answer to a question under one condition.
 
     Attributes:
-        tokens: of the shown messages; left: number of messages that were not shown.
-        evidence: share of the evidence that was shown; None: the data name none.
-        overlap: F1 of the words of answer and expected answer; None: no answer is expected.
-        right: the judge's verdict; None: there is no judge.
+        tokens: tokens of the shown messages; left: number of messages that were not shown.
+        evidence: share of the evidence that was shown; None: the data name no evidence.
+        overlap: F1 of the words of answer and expected answer; None: the data name no answer.
+        right: the judge's verdict; None: no judge is set.
     """
 
     talk: str
@@ -77,10 +76,10 @@ class GivenAnswer:
 
 @dataclass
 class MemoryEvaluation:
-    """An evaluation.
+    """An evaluation of answers from memory.
 
     Attributes:
-        judge: None: there is no accuracy, only word overlap.
+        judge: the model that judges; None: only word overlap is computed.
         open_arms: opens the conditions for a conversation.
         told: called with the number of finished answers, their total, and the current activity.
         unreadable: number of replies that could not be parsed, even after a retry.
@@ -98,7 +97,7 @@ class MemoryEvaluation:
     _asked: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     async def run(self) -> list[GivenAnswer]:
-        """Answer and judge everything, conversation by conversation.
+        """Answer and judge all questions, conversation by conversation.
 
         Raises:
             ModelError: a model is not available; earlier answers are cached.
@@ -211,7 +210,7 @@ def word_overlap(said: str, expected: str) -> float:
 
 
 def draw_questions(talks: Sequence[AskedTalk], n: int, seed: int, types: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """Return n questions, balanced over types, by keyed random numbers, as conversation and id; 0: all of them."""
+    """Draw n questions, balanced over types, by keyed random numbers; return (conversation, id); n = 0: all of them."""
     wanted = set(types)
     by_type: dict[str, list[tuple[str, str]]] = {}
     for talk in talks:
@@ -231,7 +230,7 @@ def _in_turns(rows: Sequence[Sequence[tuple[str, str]]]) -> Iterator[tuple[str, 
 
 @dataclass(frozen=True)
 class AtMost:
-    """Upper limits of the calls and tokens of an evaluation without cached answers."""
+    """Upper limits of the calls and tokens of an evaluation that has no stored answers."""
 
     calls: int
     tokens_in: int

@@ -1,4 +1,4 @@
-"""Read conversations with questions in their published formats, which are recognised by structure.
+"""Read conversations with questions in published formats, which are detected by structure.
 
 LoCoMo (Maharana 2024): samples with `conversation` and `qa`. LongMemEval (Wu 2024): questions, each with its own
 `haystack_sessions`. BEAM (Tavakoli 2025): rows with `chat` and `probing_questions`.
@@ -25,12 +25,12 @@ ADVERSARIAL = 5
 """LoCoMo's category of questions that the conversation does not answer."""
 LOCOMO_TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", ADVERSARIAL: "adversarial"}
 STEP_S = 1.0
-"""Interval between the messages of a session, in seconds, if the data have no times."""
+"""Seconds between the messages of a session whose data have no times."""
 
 
 @dataclass(frozen=True, slots=True)
 class TalkMessage:
-    """A message. `by_user`: whether the user wrote it in a conversation with an assistant; None: a conversation between
+    """A message. `by_user`: whether the user wrote it to an assistant; None: the conversation is between
     people."""
 
     id: str
@@ -46,10 +46,10 @@ class TalkQuestion:
     """A question about a conversation.
 
     Attributes:
-        expected: the answer; "" if the conversation has none.
-        points: what an answer must contain, if the data say so.
-        evidence: ids of the messages or sessions that answer it.
-        at: when it is asked; None: after the conversation.
+        expected: the expected answer; "" if the conversation does not contain it.
+        points: the points that an answer must contain, if the data list them.
+        evidence: ids of the messages or sessions that contain the answer.
+        at: time of the question; None: after the conversation.
     """
 
     id: str
@@ -63,7 +63,7 @@ class TalkQuestion:
 
 @dataclass(frozen=True, slots=True)
 class AskedTalk:
-    """A conversation in order, and questions about it."""
+    """A conversation in order, with questions about it."""
 
     id: str
     messages: tuple[TalkMessage, ...]
@@ -79,14 +79,14 @@ def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
     """Read a file; return the name of its format, and its conversations.
 
     Raises:
-        InputError: it cannot be read, or has none of the formats.
+        InputError: the file cannot be read, or has none of the formats.
     """
     try:
         found = json.loads(read_text(file, LARGEST))
     except InputError as error:
         raise InputError(f"{file} {error}") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file} is no JSON: {error}") from None
+        raise InputError(f"{file} is not valid JSON: {error}") from None
     rows = found.get("rows", [found]) if isinstance(found, dict) else found
     rows = [row.get("row", row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     for name, sign, read in (
@@ -98,9 +98,11 @@ def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
             try:
                 talks = [read(row, n) for n, row in enumerate(rows, 1)]
             except (LookupError, TypeError, ValueError, AttributeError) as error:
-                raise InputError(f"{file} looks like {name}, and is not: {error!r}") from None
+                raise InputError(
+                    f"{file} has the top level of {name}, but a part of it is invalid: {error!r}"
+                ) from None
             return name, [talk for talk in talks if talk.messages and talk.questions]
-    raise InputError(f"{file} has none of the forms of LoCoMo, LongMemEval and BEAM (described in docs/memory.md)")
+    raise InputError(f"{file} has none of the formats LoCoMo, LongMemEval and BEAM (described in docs/memory.md)")
 
 
 def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:
@@ -130,7 +132,7 @@ def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:
 
 
 def _turn_ids(named: Sequence[str]) -> Iterator[str]:
-    """Parse the turns that evidence names: D8:6, several in one text, leading zeros."""
+    """Parse the turn ids of evidence: D8:6, several in one text, leading zeros."""
     for word in " ".join(named).replace(";", " ").replace(",", " ").split():
         session, _, turn = word.removeprefix("D").strip(":").rpartition(":")
         if session.isdigit() and turn.isdigit():
@@ -222,7 +224,7 @@ def _said(id_: str, session: str, at: Moment, said: Mapping[str, Any]) -> TalkMe
 
 
 def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
-    """Parse a date; without one, return a minute after the last message."""
+    """Parse a date; without a known format, return a later time than the last message before (or 0 without one)."""
     for form in DATES:
         with suppress(ValueError):
             return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()
@@ -230,7 +232,7 @@ def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
 
 
 def draw(talks: Sequence[AskedTalk], wanted: Sequence[tuple[str, str]]) -> list[AskedTalk]:
-    """Return the conversations with only these questions, named by conversation and id; conversations without one are
+    """Return the conversations with only the wanted (conversation, question) ids; conversations without any are
     left out."""
     named = set(wanted)
     kept = (

@@ -13,12 +13,12 @@ from mindstream_evals.memory.evaluate import GivenAnswer
 
 @dataclass(frozen=True)
 class ArmStanding:
-    """The result of a condition, for all questions or those of one type.
+    """The result of one condition, for all questions or for those of one type.
 
     Attributes:
-        type: "": all.
-        right, judged: number of correct answers, and of judged ones.
-        low, high: Wilson's 95 % interval.
+        type: the type of the questions; "": all types.
+        right, judged: number of right answers, and of judged answers.
+        low, high: ends of Wilson's 95 % interval.
         overlap, evidence: means over the answers that have a value.
         left: share of the answers that were given without the whole conversation.
     """
@@ -38,7 +38,7 @@ class ArmStanding:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of correct answers; None: there is no judge."""
+        """Share of right answers; None: no answer was judged."""
         return self.right / self.judged if self.judged else None
 
 

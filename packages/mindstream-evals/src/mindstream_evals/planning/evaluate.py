@@ -1,4 +1,4 @@
-"""Questions solved by several strategies, with judged answers; results are stored, and a run can be resumed."""
+"""Have several strategies solve questions, and judge the answers; results are stored, so a run can be resumed."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class RunCalls:
     """The model calls of a run.
 
     Attributes:
-        usd: None once a price is unknown.
-        before_s: seconds of calls from before the run was killed.
-        halted: why the run has no result: a model is not available, or the budget is spent.
+        usd: cost in US dollars; None if a price is unknown.
+        before_s: seconds of the stored calls, made before the run was interrupted.
+        halted: the error that ended the run without a result: a model is not available, or the budget is spent.
     """
 
     ledger: EvaluationCache
@@ -64,7 +64,7 @@ class RunCalls:
         return f"{asked}.{self._asked[asked]}"
 
     def take(self, used: list[Usage]) -> None:
-        """Count a call with all its attempts."""
+        """Count a call: one call, with the tokens of all its attempts."""
         self.calls += 1
         for each in used:
             self.input_tokens += each.input_tokens
@@ -74,7 +74,7 @@ class RunCalls:
 
 
 class KeptModel:
-    """A model whose calls belong to a run; stored ones are answered from the store."""
+    """A model whose calls belong to one run; calls that are stored already are answered from the store."""
 
     def __init__(self, model: Model, calls: RunCalls) -> None:
         self.name = model.name
@@ -94,7 +94,7 @@ class KeptModel:
                 async for part in parts:
                     heard.append(part)
                     yield part
-        except HALTING as error:  # a tool may survive a failed model call, the run may not
+        except HALTING as error:  # a tool may hide a failed model call from its caller; the run must stop
             calls.halted = error
             raise
         finally:
@@ -127,7 +127,7 @@ def _into(metered: list[Usage]) -> Any:
 
 
 PROMPTS = (MakePlan, MendPlan, KnowInstead, AnswerFromEvidence, ActOnTask, AnswerAlone)
-"""Prompts that can change the result of a run."""
+"""Prompts whose text can change the result of a run."""
 JUDGED, EXPECTED, NAME = 4_000, 20, 80
 """Maximum characters of an answer and number of expected answers for a judge, and length of a document's name."""
 
@@ -137,7 +137,7 @@ class Way:
     """A strategy.
 
     Attributes:
-        exemplars: for its planner; None: the shipped ones, as far as the tools allow.
+        exemplars: exemplars for its planner; None: the shipped ones whose tools are available.
     """
 
     how: Strategy
@@ -145,7 +145,7 @@ class Way:
     exemplars: tuple[str, ...] | None = ()
 
     def shots(self, specs: Sequence[ToolSpec]) -> tuple[str, ...]:
-        """Return the exemplars for these tools; strategies without a plan have none."""
+        """Return the planner's exemplars for these tools; empty for a strategy without a plan."""
         if self.how in UNPLANNED:
             return ()
         return shipped_exemplars(specs) if self.exemplars is None else self.exemplars
@@ -156,8 +156,8 @@ class Outcome:
     """The result of a strategy for a question.
 
     Attributes:
-        tool_calls: their number; failed: those that failed by injection.
-        input_tokens: with cached ones.
+        tool_calls: number of calls of tools; failed: number of them that failed on purpose (see failing.py).
+        input_tokens: including those read from a cache.
     """
 
     question: str
@@ -190,10 +190,10 @@ class Evaluation:
     """A set of questions, strategies, and their tools.
 
     Attributes:
-        tools: for every question; documents of a question are added.
-        with_llm: the model is a tool, too. own_documents: the context of a question can be searched.
-        named: what else distinguishes evaluations: tools, folders, settings.
-        elsewhere: solves a question in another process; None: all are solved here.
+        tools: tools for every question; a question with documents gets a search tool in addition.
+        with_llm: whether the model is also a tool. own_documents: whether each question's documents can be searched.
+        named: other settings in the keys of stored runs: tools, folders, prompts.
+        elsewhere: solves a question in another process; None: this process solves all questions.
     """
 
     asked: CachedPrompts
@@ -226,7 +226,7 @@ class Evaluation:
         )
 
     async def solve(self, questions: Sequence[Question]) -> list[Outcome]:
-        """Solve each question by each strategy, except stored results.
+        """Solve each question by each strategy; stored results are reused.
 
         Raises:
             ModelError: a model is not available, or the budget is spent; results until then are stored.
@@ -248,16 +248,16 @@ class Evaluation:
         )
 
     def llm(self, calls: RunCalls | None = None) -> tuple[Tool, ...]:
-        """Return the model as a tool, if it is one."""
+        """Return the model as a tool, if `with_llm`; else an empty tuple."""
         calls = calls or RunCalls(self.asked.ledger, "")
         return (model_tool(self._model(calls, "worker")),) if self.with_llm else ()
 
     def specs(self, documents: Sequence[Tool] = ()) -> list[ToolSpec]:
-        """Return the tools for a question."""
+        """Return the specs of the shared tools and of a question's documents."""
         return [tool.spec for tool in (*self.tools, *documents)]
 
     async def solve_one(self, question: Question) -> list[Outcome]:
-        """Solve a question by each strategy, except stored results. Raises: see `solve`."""
+        """Solve a question by each strategy; stored results are reused. Raises: see `solve`."""
         own = self.own_documents and bool(question.context)
         specs = self.specs()
         found = {way.label: self.find(question, way, specs) for way in self.ways}
@@ -288,7 +288,7 @@ class Evaluation:
             solution = await planner.solve(question.text)
             answer, stopped, unanswered = solution.answer, solution.stopped, solution.unanswered
             tool_calls = solution.spent.tool_calls
-        except (ReplyInvalid, ModelRefused) as error:  # a wrong answer, whose cost counts
+        except (ReplyInvalid, ModelRefused) as error:  # counts as a wrong answer, with its cost
             stopped = str(error)
         if calls.halted:
             raise calls.halted
@@ -311,7 +311,7 @@ class Evaluation:
         return outcome
 
     def _roles(self, way: Way) -> tuple[str, ...]:
-        """Return the models of all roles except the judge."""
+        """Return the roles whose models affect a strategy's answer; the judge is not among them."""
         if way.how in UNPLANNED:
             return ("worker",)
         return ("planner", "solver", "replanner", *(["worker"] if self.with_llm else []))
@@ -324,11 +324,11 @@ class Evaluation:
 
     @asynccontextmanager
     async def documents(self, question: Question) -> AsyncIterator[tuple[Tool, ...]]:
-        """Open the documents of a question."""
+        """Open a question's documents as search tools."""
         with tempfile.TemporaryDirectory(prefix="mindstream-") as folder:
             _write_documents(Path(folder), question)
             async with open_documents(folder, embed=self.embed) as documents:
-                await documents.refresh()  # else it counts as time of the first strategy
+                await documents.refresh()  # index now, so that its time is not added to the first strategy
                 yield documents.tools()
 
     # Judging.
@@ -344,7 +344,7 @@ class Evaluation:
 
     async def _judge(self, question: Question, answer: str) -> bool | None:
         if not answer.strip() or score(question.kind, question.answers, answer).exact:
-            return bool(answer.strip())  # without a call of the judge
+            return bool(answer.strip())  # decided without a call of the judge
         prompt = judge_prompt(question, answer)
         kept = await self.asked.kept(prompt, {"row": "verdict", "question": question.id}, Judgement.model_dump)
         return None if kept is None else Judgement.model_validate(kept[1]).right
@@ -364,7 +364,7 @@ def judge_prompt(question: Question, answer: str) -> JudgeAnswer:
 
 
 def shuffled(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return the control: for each question the same strategy's answer to the next one."""
+    """Return the control: as answer to each question, the answer of the same strategy to the next question."""
     order = [each.id for each in questions]
     following = dict(zip(order, [*order[1:], *order[:1]], strict=True))
     said: dict[tuple[str, str], Any] = {(each.question, each.way): each.answer for each in outcomes}

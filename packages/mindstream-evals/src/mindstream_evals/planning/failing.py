@@ -1,4 +1,4 @@
-"""Tools that fail with a given frequency, by a seed: for a question the n-th call fails in every strategy alike."""
+"""Tools that fail at a given rate. The seed decides which calls fail: the n-th call of a question in every strategy."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mindstream.planning.formats.inputs import IN_THE_PAPER
 from mindstream.tools.tool import Tool, Traits, traits_of
 
 NOTHING = "No evidence found."
-"""The result of failing tools in the paper."""
+"""The message of a failed call, as in the paper."""
 NAMED = {"web": "web_search", "llm": "LLM", "docs": "search_documents", "documents": "search_documents", **IN_THE_PAPER}
 """Names of tools here, and in the paper."""
 
 
 def read_failures(given: Sequence[str]) -> dict[str, float]:
-    """Parse `web=0.3` as tool and frequency.
+    """Parse `web=0.3` as a tool and the probability that a call of it fails.
 
     Raises:
-        InputError: it is no tool with a share of 0 to 1.
+        InputError: a text is not a tool and a number from 0 to 1.
     """
     found = {}
     for each in given:
@@ -31,26 +31,26 @@ def read_failures(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             value = -1.0
         if not name.strip() or not 0 <= value <= 1:
-            raise InputError(f"expected a tool and how often it fails, as web=0.3, found {each[:80]!r}")
+            raise InputError(f"expected a tool and its failure rate, such as web=0.3, found {each[:80]!r}")
         found[NAMED.get(name.strip().casefold(), name.strip())] = value
     return found
 
 
 def check_failures(failures: Mapping[str, float], names: Sequence[str]) -> None:
-    """Refuse failures of tools that no strategy calls.
+    """Refuse a failure rate for a tool that no strategy calls.
 
     Raises:
-        InputError: there is such a tool.
+        InputError: a rate is given for such a tool.
     """
     for name in failures:
         if name not in names:
-            there = f"there are {', '.join(names)}" if names else "these ways call none"
-            raise InputError(f"there is no tool {name!r} that could fail; {there}")
+            there = f"use one of: {', '.join(names)}" if names else "the chosen strategies call no tools"
+            raise InputError(f"--fail: no strategy calls a tool {name!r}; {there}")
 
 
 @dataclass
 class Failing:
-    """A tool some of whose calls find nothing."""
+    """A tool whose calls fail with a given probability (`share`)."""
 
     tool: Tool
     share: float
@@ -65,7 +65,7 @@ class Failing:
 
     @property
     def traits(self) -> Traits:
-        return replace(traits_of(self.tool), batch=None)  # calls must pass through this wrapper
+        return replace(traits_of(self.tool), batch=None)  # no batches: each call must pass through this wrapper
 
     async def __call__(self, call: Call) -> str:
         self.calls += 1
@@ -78,7 +78,7 @@ class Failing:
 def with_failures(
     tools: Sequence[Tool], failures: Mapping[str, float], seed: int, question: str
 ) -> tuple[tuple[Tool, ...], list[Failing]]:
-    """Return the tools with their failures for a question, and the failing ones."""
+    """Return the tools for a question, with failing tools wrapped, and the wrappers."""
     failing = {
         name: Failing(tool, failures[name], seed, question) for tool in tools if (name := tool.spec.name) in failures
     }

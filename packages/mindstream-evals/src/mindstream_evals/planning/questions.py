@@ -1,6 +1,6 @@
 """Questions with answers, in the forms in which data sets are published.
 
-Only the last line of an answer is compared: models may reason in the lines before.
+Only the last line of an answer is compared, because models may reason in the lines before it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mindstream.models.prompt import complaints
 from mindstream.paths import read_bytes
 
 Kind: TypeAlias = Literal["words", "trivia", "number", "yes_no"]
-"""How to compare: as HotpotQA's scorer, as TriviaQA's, by number, by yes or no."""
+"""How answers are compared: by HotpotQA's scorer, by TriviaQA's scorer, as numbers, or as yes or no."""
 
 YES, NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 ARTICLES = frozenset({"a", "an", "the"})
@@ -38,8 +38,8 @@ class Score:
     """The score of an answer.
 
     Attributes:
-        exact: it equals an expected answer. contained: it contains one.
-        f1: harmonic mean of the shared words' shares in both.
+        exact: the answer equals an expected answer. contained: it contains one.
+        f1: harmonic mean of precision and recall of the words.
     """
 
     exact: bool = False
@@ -55,7 +55,7 @@ def score(kind: Kind, expected: Sequence[str], answer: str) -> Score:
 
 
 def last_line(answer: str) -> str:
-    """Return the last line of an answer with content."""
+    """Return the last non-empty line of an answer."""
     return next((line.strip() for line in reversed(answer.splitlines()) if line.strip()), "")
 
 
@@ -71,7 +71,7 @@ def _compared(kind: Kind, line: str, wanted: str) -> Score:
         contained = bool(decided) and (decided in YES) == positive
         exact = contained and len(said) == 1
         return Score(exact, contained, float(exact))
-    if not expected:  # an alias of punctuation only cannot be matched
+    if not expected:  # the expected answer has no words, such as "!"
         return Score()
     return Score(said == expected, _holds(said, expected), _f1(said, expected))
 
@@ -90,7 +90,7 @@ def find_numbers(text: str) -> list[Decimal]:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a text is a number only."""
+    """Return whether a text is a number and nothing else."""
     try:
         return Decimal(text.strip().replace(",", "")).is_finite()
     except InvalidOperation:
@@ -117,8 +117,8 @@ class Question:
     """A question with its answers.
 
     Attributes:
-        answers: each of them is right. kind: how to compare.
-        context: its documents: title, and lines.
+        answers: the accepted answers. kind: how they are compared.
+        context: the question's documents, each a title and lines.
     """
 
     id: str
@@ -135,7 +135,7 @@ class _Row(BaseModel):
     wanted: ClassVar[str]
 
     def to_question(self) -> Question:
-        """Return it as a question; a missing id is its row number."""
+        """Return the row as a question; `id` is "" if the row has none."""
         raise NotImplementedError
 
 
@@ -220,10 +220,10 @@ FORMS: Mapping[str, type[_Row]] = {
 
 
 def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:
-    """Read a set of questions and return it with its form; `form` "" is detected from the first row.
+    """Read a set of questions; return it with the name of its format. `form` "": detect it from the first row.
 
     Raises:
-        InputError: it cannot be read, has another form, or a row has no answer.
+        InputError: the file cannot be read, has another format, or a row has no answer.
     """
     try:
         text = decode_clear(read_bytes(file, LARGEST))
@@ -233,12 +233,12 @@ def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:
     named = form or next((name for name, kind in FORMS.items() if rows and _fits(kind, rows[0])), "")
     if not rows or not named:
         forms = "".join(f"\n  {name}: {kind.wanted}" for name, kind in FORMS.items())
-        raise InputError(f"{file} holds no questions in a form that is known:{forms}")
+        raise InputError(f"{file} has no questions in a known format:{forms}")
     return _unique(_read(file, rows, FORMS[named], named)), named
 
 
 def draw(questions: Sequence[Question], limit: int, seed: int) -> list[Question]:
-    """Draw some questions (0: all) in their order; for a seed, larger draws include smaller ones."""
+    """Draw `limit` questions (0: all) and keep their order; with the same seed a larger draw contains a smaller one."""
     if not 0 < limit < len(questions):
         return list(questions)
     order = sorted(range(len(questions)), key=lambda at: chance.fraction(seed, "question", questions[at].id))
@@ -282,7 +282,7 @@ def _read(file: Path, rows: Sequence[Any], kind: type[_Row], name: str) -> list[
 
 
 def _unique(questions: Iterable[Question]) -> list[Question]:
-    """Return unique names."""
+    """Return the questions with unique ids: a repeated id gets a number, such as `q1.2`."""
     found: dict[str, Question] = {}
     for each in questions:
         name, number = each.id, 1

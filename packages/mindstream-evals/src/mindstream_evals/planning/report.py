@@ -16,7 +16,7 @@ Judged = Mapping[tuple[str, str], bool]
 
 @dataclass(frozen=True)
 class Share:
-    """A share of a number, and its 95 % interval."""
+    """A number of hits among a total, and the 95 % interval of their share."""
 
     hits: int
     of: int
@@ -33,9 +33,9 @@ class WayFound:
     """The result of one strategy.
 
     Attributes:
-        judged: None without a judge.
-        tokens, tokens_at_a_tenth, calls, tool_calls, seconds: per question; usd: in total, None without a price.
-        no_answer: questions without an answer. failed: tool calls that failed by injection.
+        judged: share that the judge called right; None without a judge.
+        tokens, tokens_at_a_tenth, calls, tool_calls, seconds: means per question; usd: total, None without a price.
+        no_answer: number of questions without an answer. failed: number of tool calls that failed on purpose.
     """
 
     way: str
@@ -55,7 +55,7 @@ class WayFound:
 
 @dataclass(frozen=True)
 class PairFound:
-    """Two strategies on the same questions: numbers that only one has right; p by McNemar, corrected by Holm.
+    """A comparison of two strategies on the same questions: how many only one of them has right, and p (McNemar, Holm).
 
     Attributes:
         tokens: ratio of the first's tokens to the second's.
@@ -72,7 +72,7 @@ class PairFound:
 
 @dataclass(frozen=True)
 class Findings:
-    """The results. `by`: the measure of comparisons; `control`: scores of answers to other questions."""
+    """The results. `by`: the measure that pairs are compared by; `control`: scores of answers to other questions."""
 
     ways: tuple[WayFound, ...]
     pairs: tuple[PairFound, ...]
@@ -87,7 +87,7 @@ def report(
     judged: Judged | None = None,
     judged_control: Judged | None = None,
 ) -> Findings:
-    """Combine the answers of strategies, the verdicts, and those of the control."""
+    """Combine the strategies' answers, the verdicts on them, and the verdicts on the control."""
     by_id = {each.id: each for each in questions}
     ways = list(dict.fromkeys(each.way for each in outcomes))
     found = tuple(_way(way, by_id, outcomes, judged) for way in ways)

@@ -1,1 +1,1 @@
-"""Evaluations with a user's settings."""
+"""Run evaluations with a user's settings."""

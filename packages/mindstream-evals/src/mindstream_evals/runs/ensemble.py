@@ -1,4 +1,4 @@
-"""An ensemble in a folder: a town per run, a line per finished run, and their statistics."""
+"""Run an ensemble in a folder: a town per run, a stored line per finished run, and statistics over the runs."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Wish:
     """The options of an ensemble.
 
     Attributes:
-        town: a shipped one by name, or the path of a file. profile: constants, as `key=value`.
-        without: conditions in addition to the whole town, each a set of ablations.
+        town: name of a shipped town, or path of a town file. profile: changed constants, as `key=value`.
+        without: conditions to run in addition to the whole town, each a tuple of parts to switch off.
         last: returns the last step of a run.
-        facts: facts whose spread is measured; design: of the evaluation, None: none.
-        workers: parallel runs; 0: one per processor. ray: as Ray tasks.
+        facts: facts whose spread is measured; design: design of the evaluation; None: no evaluation.
+        workers: number of concurrent runs; 0: one per processor. ray: run as Ray tasks.
     """
 
     town: str
@@ -68,7 +68,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Job:
-    """A run as plain data for a worker, which needs no file except its folder."""
+    """One run as plain data for a worker process, which reads no file outside the run's folder."""
 
     run: Run
     source: str
@@ -87,7 +87,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """The key of its result: everything that it depends on."""
+        """A key that identifies the result: it contains everything that the result depends on."""
         rests = (self.source, self.profile.model_dump_json(), self.start, self.last, self.facts, self.design)
         return chance.keyed_token(32, "town run", self.run.seed, rests, sorted(self.settings.models.items()))
 
@@ -111,7 +111,7 @@ def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
     """Return the runs as jobs; the town is read once per condition.
 
     Raises:
-        InputError: there is no such town, constant or part of a resident.
+        InputError: there is no such town, profile constant or part to switch off.
     """
     towns = {
         without: find_setting(wish.town, 0, read_profile(wish.profile, without)) for without in {(), *wish.without}
@@ -138,9 +138,9 @@ def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
 
 
 async def run_ensemble(settings: Settings, wish: Wish, told: Progress = lambda *_: None) -> Ensemble:
-    """Run all unfinished runs and combine the results, which are also written to `into`.
+    """Run all unfinished runs, combine the results of all runs, and write them to `into`.
 
-    A failed run is reported, and the others continue.
+    A failed run is reported; the other runs continue.
 
     Raises:
         UserError: a town, a folder or an engine cannot be used.
@@ -149,7 +149,7 @@ async def run_ensemble(settings: Settings, wish: Wish, told: Progress = lambda *
     try:
         make_private_folder(wish.into)
     except OSError as error:
-        raise InputError(f"{wish.into} cannot be made: {error.strerror}") from None
+        raise InputError(f"the folder {wish.into} cannot be created: {error.strerror}") from None
     ledger = EvaluationCache(wish.kept)
     left = [job for job in jobs if ledger.find(job.key) is None]
     failed: dict[str, Failed] = {}
@@ -174,7 +174,7 @@ async def run_ensemble(settings: Settings, wish: Wish, told: Progress = lambda *
 
 @dataclass
 class _Running:
-    """The runs in progress."""
+    """Runs the unfinished jobs and reports progress."""
 
     engine: Engine
     ledger: EvaluationCache
@@ -184,7 +184,7 @@ class _Running:
     told: Progress
 
     async def each(self, jobs: Sequence[Job]) -> None:
-        """Run all jobs in their order, as many at a time as there are workers."""
+        """Run all jobs in their order, at most one per worker at a time."""
         self._began, self._done = CLOCK.elapsed(), 0
         self._tell()
         async with asyncio.TaskGroup() as group:
@@ -194,7 +194,7 @@ class _Running:
     async def _one(self, job: Job) -> None:
         try:
             lived = await self.engine.run(live_run, job)
-        except Exception as error:  # noqa: BLE001 (whatever ends a run ends that run alone)
+        except Exception as error:  # noqa: BLE001 (any error ends only its own run)
             self.failed[job.key] = Failed(job.run.condition, job.run.seed, str(error) or type(error).__name__)
         else:
             self.ledger.keep(job.key, asdict(lived))
@@ -217,11 +217,11 @@ def _lived(row: Mapping[str, Any]) -> Lived:
 
 
 async def live_run(job: Job) -> Lived:
-    """Run a job in a worker, from the beginning or from where another one stopped.
+    """Run a job in a worker, from the beginning or from the last step that an earlier worker finished.
 
     Raises:
-        InputError: another town is in its folder.
-        ModelError: a model failed; finished steps are kept.
+        InputError: the folder contains another town.
+        ModelError: a model failed; finished steps are stored.
     """
     began, setting = CLOCK.elapsed(), job.setting
     if not await holds_town(job.settings.data):
@@ -230,7 +230,7 @@ async def live_run(job: Job) -> Lived:
         there = town.setting
         same = (dump_source(there), there.profile, there.seed) == (job.source, job.profile, job.run.seed)
         if not same or town.step > job.last:
-            lived = "has lived longer" if same else "is another one"
+            lived = "has run beyond the last step of this run" if same else "is a different town"
             raise InputError(f"the town in {job.folder} {lived}: name another folder with --into")
         await town.run(max(town.step, job.last))
         digest = await town.digest()
@@ -241,7 +241,7 @@ async def live_run(job: Job) -> Lived:
 
 
 async def _believed(job: Job, design: Design) -> dict[str, float]:
-    """Return how believable residents answer with each part of their memory, and the share of unsupported claims."""
+    """Return the TrueSkill rating and the share of unsupported claims for each condition of the memory."""
     wish = EvaluationWish(replace(design, seed=job.run.seed))
     async with open_evaluation(job.settings, wish) as (evaluation, spent):
         found = await evaluate(evaluation, wish, spent)
@@ -255,7 +255,7 @@ async def _believed(job: Job, design: Design) -> dict[str, float]:
 
 
 def _table(lived: Sequence[Lived]) -> str:
-    """Write a line for each run."""
+    """Format the runs as CSV, one line per run."""
     names = list(dict.fromkeys(name for each in lived for name in each.measures))
     out = io.StringIO()
     table = csv.writer(out)

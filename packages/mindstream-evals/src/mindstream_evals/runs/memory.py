@@ -1,4 +1,4 @@
-"""The evaluation of answers from memory, with the models of a user's settings, and a file next to the questions."""
+"""Evaluate answers from memory with the models of a user's settings; answers are stored next to the question file."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from mindstream_evals.memory.report import ArmStanding, report
 
 @dataclass
 class Spent:
-    """Metered use of models."""
+    """Calls, tokens and cost of an evaluation. `usd` None: a price is unknown."""
 
     calls: int = 0
     tokens: int = 0
     usd: float | None = 0.0
 
     def add(self, other: Spent) -> None:
-        """Add the counts of others."""
+        """Add the use of another counter."""
         self.calls, self.tokens = self.calls + other.calls, self.tokens + other.tokens
         self.usd = None if self.usd is None or other.usd is None else self.usd + other.usd
 
     def rest(self, settings: Settings) -> Settings:
-        """Return settings with the remaining budget."""
+        """Return the settings with the budget that remains after this use."""
         calls, tokens, usd = settings.budget_calls, settings.budget_tokens, settings.budget_usd
         return settings.model_copy(
             update={
@@ -50,7 +50,7 @@ class Spent:
         )
 
     def take(self, call: Metered) -> None:
-        """Count a call."""
+        """Count one model call."""
         self.calls += 1
         if call.usage is not None:
             self.tokens += call.usage.input_tokens + call.usage.output_tokens
@@ -60,7 +60,7 @@ class Spent:
 
 READER, JUDGE = "reader", "judge"
 OWN = ("gguf", "local", "ollama")
-"""Vendors of local models, which are free of charge."""
+"""Providers of local models, which cost nothing."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class MemoryWish:
     """The options of an evaluation.
 
     Attributes:
-        file: conversations and questions. out: the file of answers; None: next to it.
-        tokens: limit for messages found by memory or BM25; whole_tokens: for the whole conversation.
-        questions: number, drawn equally of all types; 0: all. types: only these; empty: all.
+        file: conversations with questions. out: file of the answers; None: next to `file`.
+        tokens: token limit of messages found by memory or BM25; whole_tokens: token limit of the whole conversation.
+        questions: number of questions, drawn equally from all types; 0: all. types: only these types; empty: all.
     """
 
     file: Path
@@ -90,7 +90,7 @@ class MemoryWish:
 
 @dataclass(frozen=True)
 class MemoryEvaluated:
-    """The result; unreadable: replies that could not be used."""
+    """The result; unreadable: number of replies that could not be parsed."""
 
     form: str
     talks: int
@@ -103,27 +103,27 @@ class MemoryEvaluated:
 
 
 def with_reader(settings: Settings, reader: str, judge: str) -> Settings:
-    """Return settings with these models for reading and judging; "": as in the settings."""
+    """Return settings with these models for reader and judge; "": the model of the settings."""
     roles = {**settings.roles, **({READER: reader} if reader else {}), **({JUDGE: judge} if judge else {})}
     return settings.model_copy(update={"model": settings.model or reader or Rules.name, "roles": roles})
 
 
 def read_wish(wish: MemoryWish) -> tuple[str, list[AskedTalk]]:
-    """Return the form of the file, and its conversations with the drawn questions.
+    """Return the format of the file, and its conversations with the drawn questions.
 
     Raises:
-        InputError: the file cannot be used, or there is no such question.
+        InputError: the file cannot be read, or has no question of the wanted types.
     """
     form, talks = read_talks(wish.file)
     drawn = draw(talks, draw_questions(talks, wish.questions, wish.seed, wish.types))
     if not drawn:
         types = ", ".join(sorted({each.type for talk in talks for each in talk.questions}))
-        raise InputError(f"{wish.file} has no such questions; their types are {types}")
+        raise InputError(f"{wish.file} has no questions of these types; its types are: {types}")
     return form, drawn
 
 
 def estimate(settings: Settings, wish: MemoryWish, talks: Sequence[AskedTalk]) -> tuple[AtMost, float | None]:
-    """Return the maximum use of models, and its cost in US dollars; None if a price is not known."""
+    """Return the maximum calls and tokens, and their cost in US dollars; None if a price is unknown."""
     asked = count_at_most(talks, wish.arms, wish.tokens, wish.whole_tokens)
     named = [settings.models.get(READER, settings.model), settings.models.get(JUDGE)]
     bills = [(name, each) for name, each in zip(named, asked, strict=True) if name and name != Rules.name]
@@ -143,7 +143,7 @@ def _cost(name: str, asked: AtMost) -> float | None:
 async def evaluate(
     settings: Settings, wish: MemoryWish, told: Callable[[int, int, str], None] = lambda *_: None
 ) -> MemoryEvaluated:
-    """Answer, judge and report, except stored answers.
+    """Answer, judge and report; stored answers are reused.
 
     Raises:
         InputError: a file cannot be used.

@@ -1,4 +1,4 @@
-"""Strategies compared on a set of questions, with the models and tools of a user's settings."""
+"""Compare strategies on a set of questions, with the models and tools of a user's settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from mindstream_evals.planning.report import Findings, report
 from mindstream_evals.runs.memory import Spent
 
 JUDGE, VERDICT = "judge", 40
-"""The role of the judge; tokens of a verdict."""
+"""Role of the judge, and tokens of its reply."""
 LLM = "llm"
 
 
@@ -44,14 +44,15 @@ class Wish:
     """The options of an evaluation.
 
     Attributes:
-        data: the file of questions; form: its form, "": detected. limit: number, drawn by the seed; 0: all.
-        exemplars: each makes a variant of the strategies that plan.
-        tools: by name; None: the calculator and the model.
-        docs: a folder to search instead of the questions' documents.
-        failures: frequency of failures by tool.
-        control: answers to other questions are judged, too; they must be wrong.
-        out: the folder of results; None: next to the file.
-        ray: each question is a Ray task.
+        data: file of the questions; form: its format; "": detected.
+        limit: number of questions, drawn by the seed; 0: all.
+        exemplars: sources of exemplars; each adds a variant of the strategies that plan.
+        tools: names of the tools; None: the calculator and the model.
+        docs: folders to search instead of the documents of each question.
+        failures: probability that a call fails, by tool.
+        control: also judge the answers to other questions, which must be wrong.
+        out: folder of the results; None: next to the file.
+        ray: solve each question in a Ray task.
     """
 
     data: Path
@@ -85,7 +86,7 @@ class Wish:
 
 @dataclass
 class Opened:
-    """An open evaluation."""
+    """An open evaluation: its questions, models and counted use."""
 
     wish: Wish
     form: str
@@ -102,7 +103,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The result. `unreadable`: verdicts that could not be read, even when repeated."""
+    """The result. `unreadable`: number of verdicts that could not be parsed, even after a retry."""
 
     data: str
     form: str
@@ -119,7 +120,7 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Expected:
-    """The remaining use of models: calls, tokens, US dollars (None: a price is not known)."""
+    """Estimated remaining calls, tokens and US dollars (None: a price is unknown)."""
 
     calls: int
     tokens: int
@@ -134,11 +135,11 @@ async def open_evaluation(
     approve: Approve | None = None,
     part: str = "",
 ) -> AsyncIterator[Opened]:
-    """Open questions, models, tools and stored results. `part`: see `EvaluationCache`.
+    """Open the questions, models, tools and stored results. `part`: see `EvaluationCache`.
 
     Raises:
         UserError: a file, a model, a tool, a folder or a server cannot be used.
-        ToolError: no tool of the MCP servers may be called.
+        ToolError: the user's approval allows no tool of an MCP server.
     """
     questions, form = read_questions(wish.data, wish.form)
     questions = draw(questions, wish.limit, wish.seed)
@@ -150,7 +151,7 @@ async def open_evaluation(
             role for way in ways for role in (("worker",) if way.how in UNPLANNED else ("planner", "solver"))
         )
         if unable := [role for role in roles if models.of(role).name == Rules.name]:
-            raise SettingsError(f"an evaluation needs a model: name one with --model or --role {unable[0]}=NAME")
+            raise SettingsError(f"no model is set for {unable[0]}: add --model NAME or --role {unable[0]}=NAME")
         names = wish.tools if wish.tools is not None else ("calculator", LLM)
         means = Means(None, None, settings.data, embed=settings.embedder)
         tools, _ = await open_tools(
@@ -176,7 +177,7 @@ async def open_evaluation(
 
 
 def _ways(wish: Wish) -> list[Way]:
-    """Return the strategies: those that plan, once per kind of exemplars."""
+    """Return the strategies; one that plans occurs once per source of exemplars."""
     found = []
     for how in dict.fromkeys(wish.how):
         for named in wish.exemplars[: 1 if how in UNPLANNED else None]:
@@ -189,11 +190,11 @@ def _folder(wish: Wish) -> None:
     try:
         make_private_folder(wish.folder)
     except OSError as error:
-        raise InputError(f"{wish.folder} cannot be made: {error.strerror}; name another one with --out") from None
+        raise InputError(f"{wish.folder} cannot be created: {error.strerror}; name another folder with --out") from None
 
 
 async def _check_failures(evaluation: Evaluation, questions: Sequence[Question], wish: Wish) -> None:
-    """Refuse failures of a tool that no strategy calls."""
+    """Refuse a failure rate for a tool that no strategy calls."""
     if wish.failures:
         calling = [how for how in wish.how if how not in WITHOUT_TOOLS]
         names = [spec.name for spec in await _specs(evaluation, questions)] if calling else []
@@ -201,7 +202,7 @@ async def _check_failures(evaluation: Evaluation, questions: Sequence[Question],
 
 
 async def _specs(evaluation: Evaluation, questions: Sequence[Question]) -> list[Any]:
-    """Return the tools for the first question with documents."""
+    """Return the specs of the tools, with those for the documents of the first question that has documents."""
     llm = [each.spec for each in evaluation.llm()]
     first = next((each for each in questions if each.context and evaluation.own_documents), None)
     if first is None:
@@ -211,7 +212,7 @@ async def _specs(evaluation: Evaluation, questions: Sequence[Question]) -> list[
 
 
 async def expect(opened: Opened) -> Expected:
-    """Estimate the remaining use; placeholders stand for answers that do not exist yet."""
+    """Estimate the remaining use; placeholders stand for answers that are not stored yet."""
     evaluation, names = opened.evaluation, dict(opened.models.names)
     names |= {role: opened.models.of(role).name for role in ("planner", "worker", "solver") if _answers(opened, role)}
     specs = await _specs(evaluation, opened.questions)
@@ -246,18 +247,17 @@ def _answers(opened: Opened, role: str) -> bool:
 
 
 async def solve_question(settings: Settings, wish: Wish, number: int) -> tuple[list[Outcome], Spent]:
-    """Solve a question in a worker; results are stored next to the file."""
+    """Solve one question in a worker process; results are stored in a part file of the evaluation's file."""
     async with open_evaluation(settings, wish, part=str(number)) as opened:
         return await opened.evaluation.solve_one(opened.questions[number]), opened.spent
 
 
 @asynccontextmanager
 async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
-    """Have each question solved as a task during the block, if requested.
+    """Solve each question in a Ray task during the block, if the wish asks for Ray.
 
-    Each task gets the budget that remains when it begins, so running tasks may exceed it. Results are merged when all
-    tasks
-    have ended or were stopped.
+    Each task gets the budget that remains when the task begins, so concurrent tasks together may exceed the budget.
+    The results are merged when all tasks have ended or were stopped.
     """
     wish, evaluation = opened.wish, opened.evaluation
     if not wish.ray:
@@ -271,8 +271,10 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
                 left = opened.spent.rest(settings)
                 try:
                     outcomes, spent = await engine.run(solve_question, left, wish, number[question.id])
-                except BudgetSpent:  # a task counts from its remaining budget
-                    raise BudgetSpent("the budget is spent: raise it, or stop") from None
+                except BudgetSpent:  # the task's message names only the rest of the budget that it got
+                    raise BudgetSpent(
+                        "the budget of the evaluation is spent: raise it and repeat the command"
+                    ) from None
                 opened.spent.add(spent)
                 return outcomes
 
@@ -283,7 +285,7 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
 
 
 async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
-    """Solve, judge and report, except stored results.
+    """Solve, judge and report; stored results are reused.
 
     Raises:
         InputError: a file cannot be written.
@@ -312,7 +314,7 @@ async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
 
 
 def _answers_table(opened: Opened, outcomes: Sequence[Any], judged: Mapping[tuple[str, str], bool] | None) -> str:
-    """Write each answer next to the expected one."""
+    """Format the answers as CSV, each next to the expected answer."""
     by_id, out = {each.id: each for each in opened.questions}, io.StringIO()
     table = csv.writer(out)
     table.writerow(

@@ -1,4 +1,4 @@
-"""The experiment of memory sharing with a user's settings: models of the agents, and scores of their answers."""
+"""Run the experiment of memory sharing with a user's settings: assign models to the agents, score the answers."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from mindstream_evals.sharing.studies import (
 
 RULES = "rules"
 RUBRIC_TOKENS, GRADES_TOKENS = 600, 250
-"""Approximate tokens of a rubric in a prompt, and of its grades."""
-MEANING = "rules copy the nearest exemplar's answer: what recall alone is worth, and nothing without an exemplar"
+"""Approximate tokens of a rubric in a prompt, and of the grades in a reply."""
+MEANING = "rules copy the nearest exemplar's answer: the scores measure recall alone, and are low without exemplars"
 
 
 @dataclass(frozen=True)
 class ExperimentSettings:
-    """The participants, and the file of answers.
+    """The agents, their models, and the files of an experiment.
 
     Attributes:
-        data: a folder of the user's own agents, or the published pairs.
-        models: assigned to the agents in turn; scorer: grades offered pairs, "": the first of them.
-        ray: each pool is a Ray task, as many at a time as there are processors; needs `out`.
-        blind: a folder for answers with and without exemplars, for readers who do not know which is which.
-        bert_model: the model for BERTScore; "": none.
+        data: folder of the user's own agents, or of the published question sets; None: the nine included agents.
+        models: assigned to the agents in turn; scorer: model that grades offered pairs, "": the first of `models`.
+        ray: answer from each pool in a Ray task, one per processor at a time; needs `out`.
+        blind: folder for unlabelled answers with and without exemplars.
+        bert_model: model of BERTScore; "": no BERTScore.
     """
 
     design: Design
@@ -63,14 +63,14 @@ class ExperimentSettings:
 
 @dataclass(frozen=True)
 class Report:
-    """The result: the conditions, and the rows of the studies."""
+    """The result: the settings that the answers depend on (`how`), and the rows of the studies."""
 
     how: dict[str, Any]
     rows: tuple[dict[str, Any], ...]
 
 
 async def run_experiment(settings: Settings, wish: ExperimentSettings, answered: Callable[[int, int], None]) -> Report:
-    """Answer the missing tests, and score everything.
+    """Answer the missing tests, and score all answers.
 
     Raises:
         InputError: agents, a file or a folder cannot be used.
@@ -78,7 +78,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     """
     cast = load_cast(wish.agents, wish.data)
     if not any(each.tests for each in cast.agents):
-        raise InputError("no test is left: each question or answer is in a pool or in the stream")
+        raise InputError("no test is left: each question or answer also occurs in a pool or in the stream")
     table, scorer = _who(settings, wish, cast)
     how = {
         "agents": table,
@@ -90,9 +90,9 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     }
     how |= {"answers of the stream": "their own"} if wish.design.own_answers else {}
     if wish.ray and wish.out is None:
-        raise InputError("--ray needs a file next to which workers keep their answers: --out FILE.jsonl")
+        raise InputError("--ray needs --out FILE.jsonl: workers store their answers next to that file")
     ledger = Ledger(wish.out, how)
-    score_answers([], wish.bert_model)  # fail early if a package is missing
+    score_answers([], wish.bert_model)  # raises an error now if a package is missing
     async with _open(settings, wish, cast, ledger, answered) as experiment:
         with _pools_folder(wish) as folder:
             if wish.ray:
@@ -108,7 +108,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
 
 
 def _who(settings: Settings, wish: ExperimentSettings, cast: Cast) -> tuple[dict[str, str], str]:
-    """Return the model of each agent, and the scorer."""
+    """Return the name of each agent's model, and of the scorer."""
     names = wish.models or (settings.model or RULES,)
     return {each.name: names[at % len(names)] for at, each in enumerate(cast.agents)}, wish.scorer or names[0]
 
@@ -134,7 +134,7 @@ async def _open(
 async def answer_arm(
     settings: Settings, wish: ExperimentSettings, how: dict[str, Any], arm: Arm, folder: Path
 ) -> dict[str, int]:
-    """Answer from one pool in a worker, and return the verdicts on offered pairs."""
+    """Answer from one pool in a worker process; return the number of offered pairs by verdict."""
     ledger = Ledger(wish.out, how, "-".join(map(str, arm)))
     async with _open(settings, wish, load_cast(wish.agents, wish.data), ledger) as experiment:
         await experiment.answer(arm, folder)
@@ -144,10 +144,10 @@ async def answer_arm(
 async def _run_as_tasks(
     settings: Settings, wish: ExperimentSettings, how: dict[str, Any], experiment: Experiment, folder: Path
 ) -> None:
-    """Answer from each pool as a task; results are merged when all have ended or were stopped.
+    """Answer from each pool in a Ray task; merge the results when all tasks have ended or were stopped.
 
     Raises:
-        InputError: workers have another folder.
+        InputError: the workers do not share the folder of `out`.
         ModelError: a model is not available.
     """
     wanted, arms = len(cells(wish.design, experiment.cast.agents)), experiment.arms()
@@ -169,12 +169,12 @@ async def _run_as_tasks(
     if failed := next(filter(None, ended), None):
         raise failed
     if experiment.arms():
-        raise InputError(f"{wish.out} lacks what workers answered: every machine needs its folder")
+        raise InputError(f"{wish.out} lacks answers of workers: all machines of the cluster must share its folder")
 
 
 @contextlib.contextmanager
 def _pools_folder(wish: ExperimentSettings) -> Iterator[Path]:
-    """Give a folder for the pools of this design, next to the file of answers, so that nothing is scored twice."""
+    """Yield a folder for the pools of this design, next to the file of answers, so that a resumed run reuses them."""
     if wish.out is None:
         with tempfile.TemporaryDirectory() as scratch:
             yield Path(scratch)
@@ -185,7 +185,7 @@ def _pools_folder(wish: ExperimentSettings) -> Iterator[Path]:
 
 
 def experiment_estimate(settings: Settings, wish: ExperimentSettings) -> Estimate:
-    """Return the maximum use of models from the beginning: answers, and scores.
+    """Return the maximum use of models of a whole experiment: answers and grades.
 
     Raises:
         InputError: agents cannot be read.
@@ -221,7 +221,7 @@ def _score(cast: Cast, wish: ExperimentSettings, ledger: Ledger) -> dict[Cell, d
 
 
 def _own_share(cell: Cell, answer: CellAnswer) -> float:
-    """Return the share of exemplars that came from the agent itself."""
+    """Return the share of the shown exemplars that the agent itself wrote."""
     return answer.shown.count(cell.agent) / len(answer.shown) if answer.shown else 0.0
 
 
@@ -234,8 +234,8 @@ def _digest_of(told: Iterable[str]) -> str:
 
 
 def split_shots(text: str) -> tuple[int, ...]:
-    """Parse numbers of shots, such as 0,1,2,3."""
+    """Parse numbers of exemplars, such as 0,1,2,3."""
     parts: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isascii() and part.isdigit() and len(part) < 3 for part in parts):
-        raise InputError(f"shots are numbers with commas between, as 0,1,2,3, and not {text[:40]!r}")
+        raise InputError(f"--shots: expected numbers separated by commas, such as 0,1,2,3, found {text[:40]!r}")
     return tuple(dict.fromkeys(int(part) for part in parts))

@@ -1,4 +1,4 @@
-"""The evaluation of a town in a data folder, with the models of a user's settings, and files next to it."""
+"""Evaluate a town in a data folder with the models of a user's settings; results are stored next to the town."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mindstream_evals.town.questions import gather_facts, load_questions
 from mindstream_evals.town.report import Findings, build_page, report
 
 NOBODY_JUDGES = (
-    "there is no judge: name a model (--judge MODEL), or let people judge a page of pairs (--pairs-out"
+    "no model judges: name one (--judge MODEL), or let people judge a page of pairs (--pairs-out"
     " pairs.html) and read their saved verdicts (--judged judged.csv)"
 )
 PersonAnswers = Mapping[tuple[str, str], str]
@@ -42,11 +42,11 @@ class Wish:
     """The options of an evaluation.
 
     Attributes:
-        at: a time of the town as typed; "": now.
-        questions_from: a file of questions; None: the shipped ones.
-        read_person: returns a person's answers, for the town's names and the questions' ids.
+        at: time of the town as typed; "": its last step.
+        questions_from: file of questions; None: the shipped questions.
+        read_person: returns a person's answers; called with the residents' names and the questions' ids.
         verdicts: verdicts of people; empty: a model judges.
-        out: the file of answers and verdicts; None: next to the town.
+        out: file of the stored answers and verdicts; None: next to the town.
         pairs_out, answers_out: files to write.
     """
 
@@ -65,8 +65,8 @@ class Evaluated:
     """The result.
 
     Attributes:
-        judged_by: a model's name, `people`, or "" for none.
-        others: verdicts of people on other pairs. unreadable: replies that could not be used.
+        judged_by: name of the model that judged, `people`, or "" if nothing was judged.
+        others: number of people's verdicts on other pairs. unreadable: number of replies that could not be parsed.
     """
 
     town: str
@@ -121,13 +121,13 @@ class Evaluated:
 
 
 def with_judge(settings: Settings, judge: str) -> Settings:
-    """Return settings with these models for residents and judge; "": as in the settings."""
+    """Return settings with this judge ("": unchanged) and, if no model is set, rules for the residents."""
     named = {"model": settings.model or Rules.name}
     return settings.model_copy(update=named | ({"roles": {**settings.roles, JUDGE: judge}} if judge else {}))
 
 
 def kept_in(settings: Settings, wish: Wish) -> Path:
-    """Return the file of answers and verdicts."""
+    """Return the path of the stored answers and verdicts."""
     if wish.out:
         return wish.out
     if (folder := settings.data.folder) is None:
@@ -143,10 +143,10 @@ async def open_evaluation(
     told: Callable[[int, int, str], None] = lambda *_: None,
     models: Models | None = None,
 ) -> AsyncIterator[tuple[Evaluation, Spent]]:
-    """Open the town of the data folder for an evaluation, which writes only its calls to it.
+    """Open the town of the data folder for an evaluation, which adds nothing to the town but the log of its calls.
 
     Args:
-        models: models that the caller has opened; None: those of the settings.
+        models: models that the caller has opened; None: open those of the settings.
 
     Raises:
         InputError: there is no town, it has not reached this time, or a file cannot be used.
@@ -156,7 +156,7 @@ async def open_evaluation(
     questions = load_questions(wish.questions_from)
     async with look_in(settings) as look:
         if look.now < 0:
-            raise InputError(f"{look.setting.name} has not lived yet: mindstream town run --days 1")
+            raise InputError(f"{look.setting.name} has not run yet: run it with `mindstream town run --days 1`")
         step = find_past_step(look.setting, wish.at, look.now) if wish.at else None
         residents = tuple(find_resident(look.setting, each) for each in wish.design.residents)
         person = wish.read_person(sorted(look.setting.people), [each.id for each in questions])
@@ -175,13 +175,13 @@ async def open_evaluation(
 
 
 async def estimate(evaluation: Evaluation, settings: Settings) -> tuple[Counting, float | None]:
-    """Return the remaining use of models, and its cost in US dollars; None if a price is not known."""
+    """Return the remaining calls and tokens, and their cost in US dollars; None if a price is unknown."""
     counted = (await count_asked(evaluation, evaluation.comparisons())).without_rules(settings.models)
     return counted, cost_usd(counted, settings.models)
 
 
 async def evaluate(evaluation: Evaluation, wish: Wish, spent: Spent) -> Evaluated:
-    """Ask, judge, check and report, except stored results.
+    """Answer, judge, check claims and report; stored results are reused.
 
     Raises:
         InputError: a file cannot be written.
@@ -229,26 +229,26 @@ async def _write_page(evaluation: Evaluation, file: Path, pairs: Sequence[Pair])
 
 
 def require_use(evaluation: Evaluation, wish: Wish) -> None:
-    """Refuse an evaluation without a judge and without files to write.
+    """Refuse an evaluation that has no judge and writes no files.
 
     Raises:
-        InputError: it has neither.
+        InputError: neither a judge nor an output file is set.
     """
     if not (evaluation.has_judge or wish.verdicts or wish.pairs_out or wish.answers_out):
         raise InputError(NOBODY_JUDGES)
 
 
 def answers_of(rows: Sequence[tuple[str, str, str]]) -> Callable[[Sequence[str], Sequence[str]], PersonAnswers]:
-    """Return a reader of a person's answers from resident, question id and answer.
+    """Return a function that checks and returns a person's answers, given as (resident, question id, answer).
 
     Raises:
-        InputError: when called: there is no such resident or question.
+        InputError: when the function is called: a resident or question is unknown.
     """
 
     def read(names: Sequence[str], ids: Sequence[str]) -> PersonAnswers:
         for name, question, _ in rows:
             if name not in names or question not in ids:
-                raise InputError(f"there is no resident {name!r:.99}, or no question {question!r:.99}")
+                raise InputError(f"unknown resident {name!r:.99} or unknown question {question!r:.99}")
         return {(name, question): said for name, question, said in rows if said.strip()}
 
     return read

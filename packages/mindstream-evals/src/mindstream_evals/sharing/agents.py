@@ -1,6 +1,7 @@
 """Example agents: nine in three domains are included; user-defined agents have the same format.
 
-An agent is a TOML file: its name and description, the initial exemplars of its pool, streamed exchanges, and tests.
+An agent is a TOML file: its name and description, the initial exemplars of its pool, later question-answer pairs
+that are offered to the pool (the stream), and tests.
 The folder also contains a rubric for each domain. The published folders can be read, too.
 """
 
@@ -53,15 +54,15 @@ Pair = dict[str, str]
 
 
 def is_published(folder: Path) -> bool:
-    """Return whether a folder contains the published pairs."""
+    """Return whether a folder contains the published question sets."""
     return all((folder / where).is_dir() for where, *_ in DOMAINS.values())
 
 
 def read_published(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the nine agents as tables.
+    """Yield the nine published agents as dictionaries of the fields of `Agent`.
 
     Raises:
-        InputError: a file differs from its published form.
+        InputError: a file is not as published.
     """
     for domain, (where, pool, problems, genres) in DOMAINS.items():
         seeds = _pairs(folder / where / f"{pool}.jsonl")
@@ -91,7 +92,7 @@ def _pairs(path: Path) -> list[Pair]:
         told = [{each["role"]: each["content"] for each in messages} for messages in lines]
         return [{"query": each["user"], "answer": each["assistant"]} for each in told]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError(f"{path} is not as it was published: {error}") from None
+        raise InputError(f"{path} does not have the published format: {error}") from None
 
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -100,7 +101,7 @@ MOST_BYTES = 4_000_000
 
 
 class Exchange(BaseModel):
-    """A question with its reference answer."""
+    """A question and its reference answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
@@ -112,8 +113,8 @@ class Agent(BaseModel):
     """An agent and its exchanges.
 
     Attributes:
-        about: a description in one paragraph, which its model gets.
-        seeds: the initial exemplars of its pool; stream: later exchanges; tests: its test questions.
+        about: description in one paragraph, for the agent's prompt.
+        seeds: initial exemplars of its pool; stream: pairs offered later; tests: its test questions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
@@ -128,10 +129,10 @@ class Agent(BaseModel):
 
 @dataclass(frozen=True)
 class Cast:
-    """The participants: agents with clean tests, and the rubrics of their domains.
+    """The agents of an experiment without leaked tests, and the rubrics of their domains.
 
     Attributes:
-        left_out: number of removed tests, whose question or answer is in a pool or stream, or occurs twice.
+        left_out: number of removed tests: the question or answer is in a pool or stream, or the test occurs twice.
     """
 
     agents: tuple[Agent, ...]
@@ -156,7 +157,7 @@ def load_cast(names: Sequence[str] = (), folder: Path | None = None) -> Cast:
     found = _read_folder(folder or SHIPPED)
     known = {each.name: each for each in found}
     if unknown := [name for name in names if name not in known]:
-        raise InputError(f"there is no agent {unknown[0]!r}; there are {', '.join(known)}")
+        raise InputError(f"unknown agent {unknown[0]!r}; use one of: {', '.join(known)}")
     chosen = [known[name] for name in dict.fromkeys(names)] if names else found
     rubrics = _read_rubrics(folder if folder and not is_published(folder) else SHIPPED, chosen)
     agents = clean_tests(chosen)
@@ -165,7 +166,7 @@ def load_cast(names: Sequence[str] = (), folder: Path | None = None) -> Cast:
 
 
 def clean_tests(agents: Sequence[Agent]) -> tuple[Agent, ...]:
-    """Remove tests whose question or answer occurs in any pool or stream, and duplicate tests."""
+    """Remove tests whose question or answer occurs in any pool or stream, and repeated tests."""
     told = list(chain(*((*each.seeds, *each.stream) for each in agents)))
     asked, answered = {each.query for each in told}, {each.answer for each in told}
     return tuple(
@@ -187,7 +188,7 @@ def _read_folder(folder: Path) -> list[Agent]:
         return [Agent.model_validate(each) for each in read_published(folder)]
     files = sorted(path for path in folder.glob("*.toml") if not path.name.endswith(RUBRIC))
     if not files:
-        raise InputError(f"{folder} has no agents: neither NAME.toml files nor the published folders are there")
+        raise InputError(f"{folder} has no agents: expected NAME.toml files or the published folders")
     found = [_read_agent(path) for path in files]
     return [each for domain in _domains(found) for each in found if each.domain == domain]
 
@@ -196,7 +197,7 @@ def _read_agent(path: Path) -> Agent:
     try:
         return Agent.model_validate(tomllib.loads(_read(path)))
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is no TOML: {error}") from None
+        raise InputError(f"{path} is not valid TOML: {error}") from None
     except ValidationError as error:
         raise InputError(f"{path}: {complaints(error)}") from None
 
@@ -209,7 +210,7 @@ def _read_rubrics(folder: Path, agents: Iterable[Agent]) -> dict[str, Rubric]:
 def _read(path: Path) -> str:
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path} is over {MOST_BYTES:,} bytes long")
+            raise InputError(f"{path} is too large: the limit is {MOST_BYTES:,} bytes")
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
@@ -233,5 +234,5 @@ class AnswerByExample(Prompt[str]):
 
 @rule(AnswerByExample)
 def copy_nearest(ask: AnswerByExample) -> str:
-    """Copy the answer of the nearest exemplar, which shows what the retriever alone is worth."""
+    """Copy the answer of the nearest exemplar, to measure the effect of the retriever alone."""
     return ask.examples[-1].answer if ask.examples else "…"

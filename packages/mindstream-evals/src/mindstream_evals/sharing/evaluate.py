@@ -1,8 +1,9 @@
-"""What shared experience is worth: agents learn in a workplace from corrections, others work there with it.
+"""Measure the value of shared experience: agents learn from corrections in a workplace, others then work there.
 
-The training half runs once: agents with the lessons so far answer, a person corrects a wrong answer in a sentence, the
-agent tries again; the verdict changes lessons and keeps accepted work. The test half asks new questions, once, without
-corrections, with nothing, with exemplars of work, with lessons, or with both.
+Training runs once: an agent with the lessons so far answers; a simulated person corrects a wrong answer in a
+sentence, and the agent tries again. Then the verdict changes the lessons, and accepted work becomes an exemplar. In
+the test, agents answer new questions once, without corrections, in four conditions: with nothing, with exemplars of
+accepted work, with lessons, or with both.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ OWNER, AGENT = "owner", "agent"
 ENDING = "End with a line of its own: ANSWER: and the number, or ANSWER: unknown."
 ANSWER = re.compile(r"ANSWER:\D*?(-?[\d,]*\.?\d+)")
 TRIES_BEYOND = 2
-"""Number of tries after all conventions were told."""
+"""Number of further tries after all conventions were stated."""
 CLOSE = 0.002
 """Relative difference up to which an answer counts as right."""
 
@@ -47,8 +48,8 @@ class Trial:
     """One answer.
 
     Attributes:
-        first: in training, whether the first attempt was right; tries: attempts; told: conventions that a person told.
-        noted: what the verdict changed.
+        first: whether the first attempt was right; tries: number of attempts; told: conventions stated by the person.
+        noted: description of the changes that the verdict made to the pool.
     """
 
     question: str
@@ -66,7 +67,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Shows a member's lessons or exemplars alone; nothing is offered."""
+    """Shows only a member's lessons or only its exemplars, and offers nothing to the pool."""
 
     member: Member
     arm: Arm
@@ -84,13 +85,13 @@ class Chosen:
 
 
 def number_in(answer: str) -> float | None:
-    """Return the last number after ANSWER:; None if there is none."""
+    """Return the last number that follows `ANSWER:`; None if there is none."""
     found = ANSWER.findall(answer)
     return float(found[-1].replace(",", "")) if found else None
 
 
 def is_right(found: float | None, wanted: float) -> bool:
-    """Return whether an answer is close enough."""
+    """Return whether an answer is within the tolerance of the expected value."""
     return found is not None and math.isclose(found, wanted, rel_tol=CLOSE, abs_tol=0.01)
 
 
@@ -99,7 +100,7 @@ class Evaluation:
     """An evaluation in one workplace.
 
     Args:
-        models: role `worker` (or planner and solver) answers, `scorer` keeps the lessons.
+        models: role `worker` (or planner and solver) answers, `scorer` writes the lessons.
         mistaken: share of the corrections that state a convention wrongly.
     """
 
@@ -114,15 +115,15 @@ class Evaluation:
     at_once: int = 4
 
     async def run(self, arms: Sequence[Arm], told: Callable[[int, int], None]) -> dict[str, list[Trial]]:
-        """Return the answers of each arm, and those of the training.
+        """Return the answers of each condition, and those of the training.
 
         Raises:
-            InputError: there is no such workplace or arm.
-            ModelError: a model failed; what was answered is kept, and the same call continues.
+            InputError: a workplace or condition is unknown.
+            ModelError: a model failed; earlier answers are stored, and the same call resumes.
         """
         if self.place not in WORKPLACES or (unknown := set(arms) - set(ARMS)):
             wrong = self.place if self.place not in WORKPLACES else sorted(unknown)[0]
-            raise InputError(f"there is no {wrong!r}: workplaces are {', '.join(WORKPLACES)}; arms {', '.join(ARMS)}")
+            raise InputError(f"unknown {wrong!r}; workplaces: {', '.join(WORKPLACES)}; conditions: {', '.join(ARMS)}")
         place = WORKPLACES[self.place](self.seed, self.training, self.tests)
         self.work.mkdir(parents=True, exist_ok=True)
         names = ",".join(f"{role}={name}" for role, name in sorted(self.models.names.items()))
@@ -170,7 +171,7 @@ class Evaluation:
         return _trial(task, [solved], is_right(number_in(solved.answer), task.value))
 
     async def _train(self, pool: Pool, place: Workplace, task: Assignment, number: int) -> Trial:
-        """Let an agent try until it is right or everything was told; then let the pool learn from it."""
+        """Let an agent try until it is right or no tries are left; then let the pool learn from the verdict."""
         rng = random.Random(f"{self.seed} {number}")
         work, told, spent = [Line("user", task.question)], list[str](), list[Solution]()
         tries, first, shown = 0, False, tuple[str, ...]()
@@ -212,7 +213,7 @@ def _trial(
 
 
 def summary(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return the sums of some answers."""
+    """Return totals over some answers."""
     return {
         "tasks": len(trials),
         "right": sum(each.right for each in trials),

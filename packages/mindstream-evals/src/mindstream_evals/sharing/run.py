@@ -1,4 +1,4 @@
-"""Runs an experiment: pools are filled stage by stage, and agents answer with exemplars recalled from them."""
+"""Run an experiment: fill the pools stage by stage, and let agents answer with exemplars recalled from them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ OWNER = "experimenter"
 AT_ONCE = 3
 """Number of agents that answer concurrently."""
 Arm = tuple[str, Form, bool]
-"""A pool: its scope (a domain, `single`, or `none`), the embedded form, and whether answers are shuffled."""
+"""A pool: scope (a domain, `single`, or `none`), embedded form, and whether answers are exchanged at random."""
 Told = list[tuple[str, Exchange]]
-"""Names of agents, with their exchanges."""
+"""Pairs of an agent's name and an exchange."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Stock:
     """The content of a pool.
 
     Attributes:
-        scope: the domain, or `single`.
-        seeds: initial exemplars; stream: the agents' later offers, in this order.
+        scope: the domain, or `single` for all domains.
+        seeds: initial exemplars; stream: exchanges offered later, in this order.
     """
 
     scope: str
@@ -52,17 +52,17 @@ class Stock:
         return "-".join([self.scope, self.form, *(["shuffled"] if self.shuffled else [])])
 
     def portion(self, stage: int) -> Told:
-        """Return the offers of a stage."""
+        """Return the exchanges that are offered in a stage (1 to STAGES)."""
         ends = [round(len(self.stream) * at / STAGES) for at in (stage - 1, stage)]
         return self.stream[ends[0] : ends[1]]
 
 
 @dataclass
 class Experiment:
-    """Agents, their models, and the existing answers.
+    """Agents, their models, and the stored answers.
 
     Attributes:
-        answered: called with the number of answered cells, and of all cells.
+        answered: called with the number of answered cells and the number of all cells.
         verdicts: number of offered pairs by verdict in this run.
     """
 
@@ -80,7 +80,7 @@ class Experiment:
         self._all = len(cells(self.design, self.cast.agents))
 
     def arms(self) -> dict[Arm, list[Cell]]:
-        """Return the unanswered cells by pool."""
+        """Return the unanswered cells by the pool that they recall from."""
         found: dict[Arm, list[Cell]] = {}
         for cell in cells(self.design, self.cast.agents):
             if cell.key not in self.ledger.answers:
@@ -89,7 +89,7 @@ class Experiment:
         return found
 
     async def run(self, folder: Path) -> None:
-        """Answer all unanswered cells; pools are created in a folder, or continued if they exist.
+        """Answer all unanswered cells; pools are created in `folder`, or continued if they exist there.
 
         Raises:
             ModelError: a model is not available; earlier answers are stored.
@@ -107,8 +107,8 @@ class Experiment:
             await self._answer_from(self.stock(*arm), arms[arm], folder)
 
     def stock(self, scope: str, form: Form, shuffled: bool = False) -> Stock:
-        """Return the content of a pool; the single pool gets the first exchanges of each agent, so that it is no
-        larger."""
+        """Return the content of a pool. The single pool gets only the first exchanges of each agent, so that it is no
+        larger than a domain pool."""
         seeds, stream = list[tuple[str, Exchange]](), list[tuple[str, Exchange]]()
         for agent in self.cast.agents:
             if scope in (agent.domain, "single"):
@@ -121,7 +121,7 @@ class Experiment:
         return Stock(scope, form, shuffled, seeds, stream)
 
     def _shuffle(self, told: Told) -> Told:
-        """Give each question the answer of another one."""
+        """Exchange the answers at random: each question gets the answer of another one."""
         order = chance.sample(range(len(told)), len(told), self.design.seed, "answers")
         taken = dict(zip(order, [*order[1:], *order[:1]], strict=True))
         return [
@@ -153,7 +153,7 @@ class Experiment:
                 await self._answer_all([cell for cell in some if cell.stage == stage], pool, whose)
 
     async def _offer(self, pool: Pool, stock: Stock, agent: str, exchange: Exchange, whose: dict[str, str]) -> None:
-        """Offer a pair as its agent's answer after the exemplars that it recalls; or let the agent answer."""
+        """Offer an exchange to the pool for an agent; with `own_answers` the agent answers the question itself."""
         query, key = exchange.query, f"stream/{stock.name}/{agent}/{question_id(exchange.query)}"
         known = self.ledger.answers.get(key)
         if known is None:
@@ -164,7 +164,7 @@ class Experiment:
                 known = CellAnswer(await self._say(agent, query, recalled), self.answerers[agent].name, shown)
                 self.ledger.keep(key, known)
         if find_faults(query, known.text):
-            self.verdicts["rejected"] += 1  # an answer that cannot be kept
+            self.verdicts["rejected"] += 1  # the pool cannot store this answer
             return
         served = pool.served(await pool.member_state(agent), agent)
         pair = Pair(query, known.text, known.model, examples=tuple(each for each in known.shown if each in served))
@@ -191,7 +191,7 @@ class Experiment:
         self.answered(self._all - self._left, self._all)
 
     async def _say(self, agent: str, query: str, kept: Sequence[Exemplar]) -> str:
-        """Return an agent's answer after exemplars, the nearest last; "" if it gave none."""
+        """Return an agent's answer, after exemplars with the nearest last; "" if the reply is invalid."""
         nearest_last = tuple(Exchange(query=each.query, answer=each.answer) for each in reversed(kept))
         prompt = AnswerByExample(about=self._agents[agent].about, query=query, examples=nearest_last)
         try:
@@ -208,6 +208,6 @@ class Experiment:
 
 
 def _first(exchanges: Sequence[Exchange], share: float) -> list[Exchange]:
-    """Return the first exchanges of an agent that can be stored."""
+    """Return the first part (`share`) of an agent's exchanges, without those that a pool cannot store."""
     sound = [each for each in exchanges if not find_faults(each.query, each.answer)]
     return sound[: round(len(sound) * share)]

@@ -1,7 +1,7 @@
 """Define the answers that each study compares, and the means of their scores (Gao 2024, 4.2 to 4.4).
 
-`token_match` is not BERTScore: it matches greedily in the same way, but over the token vectors of the default
-embedder, which are independent of context. BERTScore itself (Zhang 2020) is used if a model is named.
+`token_match` resembles BERTScore: it matches tokens greedily, but by the token vectors of the default embedder, which
+do not depend on context. If a model is named, BERTScore itself (Zhang 2020) is computed, too.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from mindstream.sharing.events import Form
 from mindstream_evals.sharing.agents import Agent, Cast
 
 LONGEST = 4_000
-"""Maximum number of characters of an answer that are compared."""
+"""Maximum characters of an answer that are scored."""
 Pairs = Sequence[tuple[str, str]]
-"""Answers with their reference answers."""
+"""Pairs of an answer and its reference answer."""
 
 
 def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
-    """Score answers; each score is an F between 0 and 1 (BERTScore's may be negative).
+    """Score answers; each score is an F value from 0 to 1 (BERTScore's may be negative).
 
-    Words are those of Unicode (UAX 29); each Chinese character is one.
+    Words are split as in Unicode (UAX 29); each Chinese character is a word.
 
     Raises:
         SettingsError: a package is not installed, or the model cannot be loaded.
@@ -99,7 +99,7 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
 
 STAGES = 5
 HEADER = "experiment"
-"""Key of the first row of a file: the settings that its answers depend on."""
+"""Key of the first row of the file, which stores the settings that its answers depend on."""
 PoolKind = Literal["none", "domain", "single"]
 Control = Literal["", "random", "shuffled"]
 
@@ -109,10 +109,10 @@ class Cell:
     """A test, answered by one agent under one condition.
 
     Attributes:
-        pool: the pool to recall from: that of its domain, of all agents, or none (zero-shot).
-        form: the embedded form of its exemplars.
-        stage: number of fifths of the stream that have been offered.
-        control: exemplars are drawn at random, or have the answers of others.
+        pool: the pool to recall from: that of the agent's domain, that of all agents, or none (zero-shot).
+        form: the embedded form of the exemplars.
+        stage: number of fifths of the stream that were offered before.
+        control: "random": exemplars drawn at random; "shuffled": exemplars with answers of other questions; "": none.
     """
 
     agent: str
@@ -125,12 +125,12 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Its key in a file."""
+        """The key of the cell in the file of answers."""
         return "/".join(map(str, astuple(self)))
 
 
 def zero_shot(agent: str, test: int) -> Cell:
-    """Return the cell without exemplars: no pool, form or stage."""
+    """Return the cell without exemplars, for which pool, form and stage do not matter."""
     return Cell(agent, test, 0, "none", "bare", 0)
 
 
@@ -149,10 +149,10 @@ class CellAnswer:
 
 
 class Ledger:
-    """Answers by cell; with a file, each is written at once, as a line of JSON.
+    """Answers by cell; with a file, each answer is appended at once as a line of JSON.
 
     Args:
-        header: the settings that the answers depend on: the file of another experiment is refused.
+        header: settings that the answers depend on; a file with other settings is refused.
         part: see `mindstream.evaluation_cache.EvaluationCache`.
 
     Raises:
@@ -163,7 +163,7 @@ class Ledger:
         self._kept = evaluation_cache.EvaluationCache(file, part=part)
         header, there = json.loads(json.dumps(header)), self._kept.find(HEADER)
         if there is None and self._kept.rows:
-            raise InputError(f"{file} is no experiment's file; name another one with --out")
+            raise InputError(f"{file} is not a file of answers of an experiment; name another one with --out")
         if there is None:
             self._kept.keep(HEADER, dict(header))
         elif there != header:
@@ -177,7 +177,7 @@ class Ledger:
         self._kept.keep(key, asdict(answer))
 
     def take_in(self) -> None:
-        """Merge the files of workers, once these processes have ended."""
+        """Merge the files that workers wrote, after the workers have ended."""
         self._kept.merge_parts()
         self._read()
 
@@ -189,7 +189,7 @@ class Ledger:
 
 def _difference(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     name = next((name for name in wanted if there.get(name) != wanted[name]), "")
-    return f"its {name} is {there.get(name)!r}, and now it is {wanted.get(name)!r}"
+    return f"its setting `{name}` is {there.get(name)!r}, but this experiment has {wanted.get(name)!r}"
 
 
 Study = Literal["shots", "pools", "growth", "controls"]
@@ -203,9 +203,9 @@ class Design:
     """The comparisons of an experiment.
 
     Attributes:
-        shots: numbers of exemplars; all studies but the first use the maximum.
-        tests: maximum number of tests per agent; 0: all.
-        own_answers: agents answer streamed questions themselves, as in the paper; otherwise the given answers are used.
+        shots: numbers of exemplars; all studies but `shots` use the largest.
+        tests: maximum tests per agent; 0: all.
+        own_answers: agents answer streamed questions themselves, as in the paper; else the stream's answers are used.
     """
 
     studies: tuple[Study, ...] = STUDIES
@@ -217,23 +217,25 @@ class Design:
 
     def __post_init__(self) -> None:
         if not self.shots or not all(0 <= k <= MOST_SHOTS for k in self.shots):
-            raise InputError(f"shots go from 0 to {MOST_SHOTS}, as 0,1,2,3")
+            raise InputError(f"--shots: expected numbers from 0 to {MOST_SHOTS}, such as 0,1,2,3")
         if self.most == 0 and set(self.studies) - {"shots"}:
-            raise InputError("zero-shot is compared by the study `shots` alone: the others need --shots of 1 or more")
+            raise InputError(
+                "--shots 0 is possible only with --studies shots: the other studies need 1 or more exemplars"
+            )
 
     @property
     def most(self) -> int:
-        """The number of exemplars in all studies but the first."""
+        """The number of exemplars in all studies but `shots`."""
         return max(self.shots)
 
     def tests_of(self, agent: Agent) -> int:
-        """Return the number of tests of an agent."""
+        """Return the number of an agent's tests in this experiment."""
         return min(self.tests or len(agent.tests), len(agent.tests))
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One condition of a study: all agents' tests."""
+    """One condition of a study, which applies to all agents' tests."""
 
     study: Study
     shots: int
@@ -243,7 +245,7 @@ class Arm:
     control: Control = ""
 
     def cell(self, agent: str, test: int) -> Cell:
-        """Return the cell of a test; conditions of several studies share it."""
+        """Return the cell of a test in this condition; conditions of several studies may share a cell."""
         if not self.shots:
             return zero_shot(agent, test)
         return Cell(agent, test, self.shots, self.pool, self.form, self.stage, self.control)
@@ -253,16 +255,16 @@ def named_studies(names: Sequence[str]) -> tuple[Study, ...]:
     """Return the studies of these names.
 
     Raises:
-        InputError: a name is unknown, or there is none.
+        InputError: a name is unknown, or no name is given.
     """
     known = {str(study): study for study in STUDIES}
     if not names or (set(names) - set(known)):
-        raise InputError(f"the studies are {', '.join(STUDIES)}, and not {','.join(names)!r}")
+        raise InputError(f"--studies: expected one or more of {', '.join(STUDIES)}, found {','.join(names)!r}")
     return tuple(known[name] for name in names)
 
 
 def arms(design: Design) -> Iterator[Arm]:
-    """Yield the conditions of all selected studies."""
+    """Yield the conditions of the selected studies."""
     for study in (each for each in STUDIES if each in design.studies):
         for form in design.forms[:1] if study == "controls" else design.forms:
             whole = Arm(study, design.most, "domain", form, STAGES)
@@ -287,7 +289,7 @@ def cells(design: Design, agents: Sequence[Agent]) -> list[Cell]:
 def rows(
     design: Design, agents: Sequence[Agent], scored: Mapping[Cell, Mapping[str, float]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each condition and agent, and one for all agents: the mean of their means."""
+    """Yield a row per condition and agent, and a row per condition with the mean over all agents."""
     for arm in arms(design):
         head: dict[str, Any] = {
             "study": arm.study,
@@ -326,14 +328,14 @@ def write_blind(folder: Path, cast: Cast, design: Design, answers: Mapping[str, 
         with_them = Cell(agent.name, at, design.most, form=design.forms[0])
         found = [answers.get(each.key) for each in (with_them, zero_shot(agent.name, at))]
         if None in found:
-            raise InputError("--blind compares answers with exemplars and without: --studies shots --shots 0,3")
+            raise InputError("--blind needs answers with and without exemplars: add --studies shots --shots 0,3")
         first = chance.fraction(design.seed, "blind", with_them.key) < 0.5
         texts = [each.text for each in found if each]
         number = str(len(rows) + 1)
         rows.append({"n": number, "question": agent.tests[at].query, "a": texts[not first], "b": texts[first]})
         key[number] = "a" if first else "b"
     make_private_folder(folder)
-    for name in (PAIRS, KEY):  # from an earlier call with fewer answers
+    for name in (PAIRS, KEY):  # remove files of an earlier call
         (folder / name).unlink(missing_ok=True)
     write_private(folder / PAIRS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
     write_private(folder / KEY, json.dumps({"with exemplars": key}, indent=1).encode())

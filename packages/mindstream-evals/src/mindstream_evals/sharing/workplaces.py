@@ -1,7 +1,8 @@
 """Workplaces where only experience helps: a database, a tool with quirks, an archive with house rules.
 
-Each is made from a seed. Its conventions are drawn anew from the seed and written nowhere in it, so that
-no model can know them; a person's correction states one in a sentence. Every task needs two or more of them.
+Each is generated from a seed. The seed decides the conventions of the workplace, which are written nowhere in it, so
+that no model can know them. A simulated person states one convention in each correction. Every task needs two or more
+conventions.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MAX_ROWS, MAX_FOUND = 20, 30
 
 @dataclass(frozen=True)
 class Assignment:
-    """A question with its answer; `needs`: the names of the conventions without which the answer is wrong."""
+    """A question with its answer; `needs`: names of the conventions without which the answer is wrong."""
 
     question: str
     value: float
@@ -33,8 +34,8 @@ class Workplace:
     """A workplace.
 
     Attributes:
-        about: what an agent is told of it; tools: what it can use there.
-        says: each convention as a person states it; mistakes: the same, wrongly stated.
+        about: description for the agent's prompt; tools: the tools that an agent can use there.
+        says: each convention in a person's words; mistakes: wrong statements of conventions.
     """
 
     name: str
@@ -50,7 +51,7 @@ MONTHS = "January February March April May June July August September October No
 
 
 def _split(tasks: list[Assignment], rng: random.Random, training: int, tests: int) -> tuple[list[Assignment], ...]:
-    """Draw training and test tasks; each convention is needed in the training, early ones first."""
+    """Draw training and test tasks; each convention is needed in training, with new conventions first."""
     rng.shuffle(tasks)
     names = {name for each in tasks for name in each.needs}
     chosen, seen = list[Assignment](), set[str]()
@@ -79,7 +80,7 @@ class BikeRules:
 
 
 def bike_rules(seed: int) -> BikeRules:
-    """Draw the conventions."""
+    """Draw the conventions from the seed."""
     rng = random.Random(f"bikes {seed}")
     zones = rng.sample(["a1", "a2", "k4", "m7", "z9"], 2)
     return BikeRules(
@@ -94,7 +95,7 @@ def bike_rules(seed: int) -> BikeRules:
 
 
 class Bikes:
-    """The database: members, bicycles and rides, with short names of tables and columns."""
+    """The SQLite database: members, bicycles and rides; names of tables and columns are short on purpose."""
 
     def __init__(self, seed: int, rules: BikeRules) -> None:
         rng, self.rules = random.Random(f"rides {seed}"), rules
@@ -110,7 +111,7 @@ class Bikes:
             state = rng.choices([rules.closed, 1, 2, 9], [7, 1, 1, 1])[0]
             member, date = rng.randrange(160), str(datetime.date.fromordinal(day))
             share = (1 if state == rules.closed else 0.3) * (0.4 if members[member] == rules.staff else 1)
-            cost = int(minutes * (30 + (day - first) // 30) * share)  # so that each convention changes an average, too
+            cost = int(minutes * (30 + (day - first) // 30) * share)  # so that each convention also changes averages
             row = (n, member, date, minutes, cost, state, rng.choice("wps"))
             self.db.execute("INSERT INTO rd VALUES (?,?,?,?,?,?,?)", row)
         self.db.execute("PRAGMA query_only = ON")
@@ -155,7 +156,7 @@ class Bikes:
         return self._one(f"SELECT count(*) FROM ({grouped})")
 
     def tasks(self) -> list[Assignment]:
-        """Return all questions."""
+        """Return all questions about the database with their answers."""
         first, second = self.rules.old_town
         town = f"AND mb IN (SELECT id FROM mb WHERE zn IN ('{first}','{second}'))"
         common, money = ("closed", "staff", "season"), ("units", "tax")
@@ -191,7 +192,7 @@ class Bikes:
 
 
 def database(seed: int, training: int = 8, tests: int = 12) -> Workplace:
-    """Return a bicycle rental's database."""
+    """Return the workplace `database`: the database of a bicycle rental."""
     rules = bike_rules(seed)
     bikes, month = Bikes(seed, rules), MONTHS[rules.season - 1]
     chosen = _split(bikes.tasks(), random.Random(f"tasks {seed}"), training, tests)
@@ -223,7 +224,7 @@ def database(seed: int, training: int = 8, tests: int = 12) -> Workplace:
 
 @dataclass(frozen=True)
 class StoreRules:
-    """Conventions of the laboratory store's tools."""
+    """Conventions of the tools of the laboratory store."""
 
     prefix: str
     blocked: str
@@ -232,7 +233,7 @@ class StoreRules:
 
 
 def store_rules(seed: int) -> StoreRules:
-    """Draw the conventions."""
+    """Draw the conventions from the seed."""
     rng = random.Random(f"store {seed}")
     return StoreRules(rng.choice(["R-", "lab/", "@"]), rng.choice("KNX"), rng.randint(3, 11), rng.choice([2, 3, 5]))
 
@@ -241,7 +242,7 @@ GOODS = ["acetone", "ethanol", "toluene", "glycerol", "iodine", "sucrose", "bora
 
 
 def store(seed: int, training: int = 8, tests: int = 12) -> Workplace:
-    """Return a laboratory's store: two tools that answer by rules of their own."""
+    """Return the workplace `tool`: a laboratory's store with two tools that have undocumented conventions."""
     rules, rng = store_rules(seed), random.Random(f"goods {seed}")
     lots: dict[str, list[dict[str, Any]]] = {}
     weekly: dict[str, list[int]] = {}
@@ -331,7 +332,7 @@ OFFICES = ("library", "swimming pool", "museum", "theatre")
 
 
 def archive_rules(seed: int) -> ArchiveRules:
-    """Draw the conventions."""
+    """Draw the conventions from the seed."""
     rng = random.Random(f"archive {seed}")
     return ArchiveRules(
         codes=tuple(rng.sample("BDFHKLNPRT", len(OFFICES))),
@@ -343,12 +344,12 @@ def archive_rules(seed: int) -> ArchiveRules:
 
 
 def archive(seed: int, training: int = 8, tests: int = 12) -> Workplace:
-    """Return a town hall's archive of monthly sheets, revisions and slips."""
+    """Return the workplace `archive`: a town hall's archive of monthly sheets, revisions and slips."""
     rules, rng = archive_rules(seed), random.Random(f"sheets {seed}")
     sheets: dict[str, str] = {}
     true: dict[tuple[str, int], float] = {}
     for office, code in zip(OFFICES, rules.codes, strict=True):
-        for month in range(1, 13):  # the month that the figures are about
+        for month in range(1, 13):  # the month that the sheet's figures are about
             filed = (month + rules.late - 1) % 12 + 1
             name = f"{code}{filed:02}"
             letters = ["A", *rng.choice([["B"], ["B", "C"], []])]

@@ -1,2 +1,2 @@
-"""The evaluation of Park 2023 (section 6): how believable residents answer, and which part of the memory
+"""The evaluation of Park 2023 (section 6): how believably residents answer, and which part of the memory
 contributes."""

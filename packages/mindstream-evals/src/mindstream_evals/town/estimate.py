@@ -1,4 +1,4 @@
-"""The remaining use of models of an evaluation; placeholders stand for missing answers."""
+"""Count the remaining model calls of an evaluation; placeholders stand for answers that are not stored yet."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mindstream_evals.town.pairs import PERSON, SHUFFLED, Comparison, Pair
 from mindstream_evals.town.questions import Answer, Item
 
 REPLY = {"answer_interview": 60, "judge_pair": 50, "check_claims": 150}
-"""Tokens of replies, as measured in a hamlet."""
+"""Tokens per reply of each prompt, measured in a small town."""
 UNKNOWN = "I would have to think about that for a moment, and then I would tell you what I know of it. " * 3
-"""A placeholder of the usual length of an answer."""
+"""A placeholder with the length of an average answer."""
 
 
 async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison]) -> Counting:
-    """Count missing calls: answers, both orders of each pair, and the check of each answer's claims."""
+    """Count the calls that are not stored: answers, both orders of each pair, and the claim check of each answer."""
     counting, asked = Counting(), set[str]()
 
     def add(prompt: Prompt[Any], key: str) -> None:
@@ -51,7 +51,7 @@ async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison])
 async def _expected(
     evaluation: Evaluation, item: Item, condition: str, add: Callable[[Prompt[Any], str], None]
 ) -> Answer:
-    """Return the stored answer, or a placeholder, whose call is added."""
+    """Return the stored answer; without one, count its call and return a placeholder."""
     if condition == PERSON:
         return Answer(item, condition, evaluation.person[item.key], f"person {item.key}")
     if condition == SHUFFLED:

@@ -1,4 +1,4 @@
-"""Residents answer in each condition, a judge compares blind, and claims are checked; the run can be resumed."""
+"""Residents answer in each condition, a judge compares pairs blind, and claims are checked; a run can be resumed."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from mindstream_evals.town.questions import (
 
 JUDGE = "judge"
 MOST = "six"
-"""Maximum sentences of an answer."""
+"""Maximum sentences of a resident's answer."""
 FIRST = {"first": 1.0, "second": 0.0, "equal": 0.5}
-"""Value of a verdict for the answer that is shown first."""
+"""Points of the answer shown first, by verdict."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Design:
     """The design of an evaluation.
 
     Attributes:
-        residents: empty: all.
+        residents: names; empty: all.
         questions: number per resident, drawn equally from all categories; 0: all. pairs: number of comparisons; 0: all.
-        shuffled: a control with answers of other residents, which must lose.
-        claims: whether claims are checked.
+        shuffled: add a control condition with answers of other residents, which must lose.
+        claims: check the claims of answers.
     """
 
     residents: tuple[str, ...] = ()
@@ -67,8 +67,8 @@ class Judged:
     """A judged pair.
 
     Attributes:
-        won: 1 for the first, 0 for the second, 0.5 for neither.
-        verdicts: of a model, as values for the first answer: in this order, and reversed; empty: by a person.
+        won: 1 if the first answer won, 0 if the second, 0.5 for a draw.
+        verdicts: points that a model gave the first answer, in the shown order and reversed; empty: a person judged.
     """
 
     pair: Pair
@@ -78,7 +78,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Checked:
-    """An answer's claims with the number of the supporting fact, 0 for none."""
+    """An answer's claims, each with the number of the fact that supports it; 0: none."""
 
     answer: Answer
     claims: tuple[tuple[str, int], ...]
@@ -86,11 +86,11 @@ class Checked:
 
 @dataclass
 class Evaluation:
-    """An evaluation of a town at a step.
+    """An evaluation of a town as of one step.
 
     Attributes:
         person: a person's answers, by resident and question id.
-        asked: asks each question once.
+        asked: sends each prompt once and stores the reply.
     """
 
     interviewer: Interviewer
@@ -105,26 +105,26 @@ class Evaluation:
     def __post_init__(self) -> None:
         unknown = [each for each in self.design.conditions if each not in CONDITIONS]
         if unknown:
-            raise InputError(f"{unknown[0]!r} is no condition: known are {', '.join(CONDITIONS)}")
+            raise InputError(f"unknown condition {unknown[0]!r}; use one or more of: {', '.join(CONDITIONS)}")
         self.names = self.design.residents or self.history.names
         self._event = find_event(self.history)
         self.asked = CachedPrompts(self.models, self.ledger, self.told)
         if self.design.shuffled and len(self.history.names) < 2:
-            raise InputError("a town of one resident has no other answers to shuffle in")
+            raise InputError("the control needs answers of another resident, and the town has only one resident")
 
     @property
     def has_judge(self) -> bool:
-        """Whether a model judges; rules cannot."""
+        """Whether a language model judges; the `rules` model cannot."""
         return self.models.of(JUDGE).name != Rules.name
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """All conditions."""
+        """All conditions, including those of the person and of the control."""
         more = [PERSON] * bool(self.person) + [SHUFFLED] * self.design.shuffled
         return (*self.design.conditions, *more)
 
     def items(self) -> list[Item]:
-        """Return the questions to all residents."""
+        """Return the drawn questions to all selected residents."""
         return [
             self._item(name, question)
             for name in self.names
@@ -138,7 +138,7 @@ class Evaluation:
         return Item(name, question.fill(gaps_of(self.history, name, self._event)))
 
     async def answer(self, comparisons: Sequence[Comparison]) -> dict[tuple[str, str, str], Answer]:
-        """Return the compared answers by resident, question and condition; missing ones are requested."""
+        """Return the answers to compare, by resident, question and condition; those not stored are requested."""
         cells = list(dict.fromkeys((each.item, name) for each in comparisons for name in (each.first, each.second)))
         done = await self.asked.each("answering", cells, lambda cell: self._answer(*cell))
         return {(*each.item.key, each.condition): each for each in done if each is not None}
@@ -159,17 +159,17 @@ class Evaluation:
         return kept and Answer(item, condition, kept[1], kept[0])
 
     def shuffled_item(self, item: Item) -> Item:
-        """Return the same question for another resident, whose answer is used."""
+        """Return the same question to another resident, whose answer the control uses."""
         name = other_resident(self.history.names, item.resident, item.question.id, self.design.seed)
         return self._item(name, next(each for each in self.questions if each.id == item.question.id))
 
     async def prompt(self, item: Item, condition: str) -> Prompt[str]:
-        """Return the prompt of a resident's answer."""
+        """Return the prompt for a resident's answer in a condition."""
         prompt, _ = await self.interviewer.prepare(item.resident, item.question.text, condition)  # type: ignore[arg-type]
         return prompt.model_copy(update={"most": MOST})
 
     async def judge(self, pairs: Sequence[Pair]) -> list[Judged]:
-        """Have a model judge pairs, each in both orders; equal answers need no call."""
+        """Have a model judge pairs, each in both orders; pairs of equal answers are draws without a call."""
         done = await self.asked.each("judging", pairs, self._judge)
         return [each for each in done if each is not None]
 
@@ -189,7 +189,7 @@ class Evaluation:
         return Judged(pair, 0.5 if mean == 0.5 else float(mean > 0.5), tuple(verdicts))
 
     async def judge_prompts(self, pair: Pair) -> tuple[JudgePair, JudgePair]:
-        """Return the prompts for a pair in both orders; they do not name conditions."""
+        """Return the prompts for a pair in both orders; the prompts do not name the conditions."""
         texts = pair.first.text, pair.second.text
         facts = await gather_facts(self.interviewer, pair.item, sorted(texts))
         asked = {"who": pair.item.resident, "when": facts.when, "question": pair.item.question.text}
@@ -199,7 +199,7 @@ class Evaluation:
         return one, two
 
     async def check(self, answers: Iterable[Answer]) -> list[Checked]:
-        """Have a model find an answer's claims, and the fact that supports each."""
+        """Have a model list the claims of each answer, and the fact that supports each claim."""
         done = await self.asked.each("checking claims", list(answers), self._check)
         return [each for each in done if each is not None]
 
@@ -226,7 +226,7 @@ def _dumped(reply: Verdict | Claims) -> dict[str, Any]:
 
 
 def judged_by_people(pairs: Sequence[Pair], verdicts: Sequence[tuple[str, float]]) -> tuple[list[Judged], int]:
-    """Return people's verdicts from pages of pairs, and the number of rows about other pairs."""
+    """Return people's verdicts on these pairs, and the number of their verdicts on other pairs."""
     by_id = {each.id: each for each in pairs}
     found = [Judged(by_id[id_], won) for id_, won in verdicts if id_ in by_id]
     found += [Judged(each, 0.5) for each in pairs if each.is_same]

@@ -1,4 +1,4 @@
-"""Files of an evaluation for people: questions, answers, verdicts."""
+"""Read and write the files that people edit: questions, answers, verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mindstream.paths import read_bytes
 from mindstream_evals.town.questions import LARGEST, Answer, Item
 
 WORTH = {"1": 1.0, "2": 0.0, "=": 0.5}
-"""Values of typed verdicts for the answer that is shown first."""
+"""Points of the answer shown first, by typed verdict."""
 
 
 def read_person(file: Path, names: Iterable[str], ids: Iterable[str]) -> dict[tuple[str, str], str]:
@@ -26,7 +26,7 @@ def read_person(file: Path, names: Iterable[str], ids: Iterable[str]) -> dict[tu
     Empty answers are ignored.
 
     Raises:
-        InputError: it cannot be read, has an unknown resident or question, or no answer at all.
+        InputError: the file cannot be read, names an unknown resident or question, or has no answer.
     """
     people, questions = {each.casefold(): each for each in names}, set(ids)
     found: dict[tuple[str, str], str] = {}
@@ -34,22 +34,24 @@ def read_person(file: Path, names: Iterable[str], ids: Iterable[str]) -> dict[tu
         name, question = people.get(row["resident"].strip().casefold()), row["question"].strip()
         if name is None:
             raise InputError(
-                f"{file}, row {at}: nobody is called {row['resident']!r:.99}: {', '.join(people.values())}"
+                f"{file}, row {at}: unknown resident {row['resident']!r:.99}; use one of: {', '.join(people.values())}"
             )
         if question not in questions:
-            raise InputError(f"{file}, row {at}: there is no question {question!r:.99}: {', '.join(sorted(questions))}")
+            raise InputError(
+                f"{file}, row {at}: unknown question {question!r:.99}; use: {', '.join(sorted(questions))}"
+            )
         if row["answer"].strip():
             found[name, question] = row["answer"].strip()
     if not found:
-        raise InputError(f"{file}: nothing is answered in it")
+        raise InputError(f"{file}: all answers are empty; fill in the column `answer`")
     return found
 
 
 def read_verdicts(files: Iterable[Path]) -> list[tuple[str, float]]:
-    """Return people's verdicts: the id of each pair, and the value for its first answer.
+    """Return people's verdicts: the id of each pair, and the points of its first answer.
 
     Raises:
-        InputError: a file cannot be read, or a verdict is none of 1, 2, =.
+        InputError: a file cannot be read, or a verdict is not 1, 2 or =.
     """
     found = []
     for file in files:
@@ -62,13 +64,13 @@ def read_verdicts(files: Iterable[Path]) -> list[tuple[str, float]]:
 
 
 def write_questions(file: Path, items: Iterable[Item]) -> None:
-    """Write the questions with an empty column for a person's answers."""
+    """Write the questions as CSV, with an empty column for a person's answers."""
     rows = ((each.resident, each.question.id, each.question.text, "") for each in items)
     _write(file, ("resident", "question", "text", "answer"), rows)
 
 
 def write_answers(file: Path, answers: Iterable[Answer]) -> None:
-    """Write all answers with resident, question and condition."""
+    """Write all answers as CSV, with resident, question and condition."""
     rows = (
         (
             each.item.resident,
@@ -91,13 +93,13 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
     try:
         rows: Any = json.loads(text) if file.suffix.casefold() == ".json" else read_csv(text)
     except (ValueError, csv.Error) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+        raise InputError(f"{file} is not valid CSV or JSON: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{file}: a list of objects is expected")
+        raise InputError(f"{file}: expected a JSON list of objects")
     for at, row in enumerate(rows, 1):
         missing = [name for name in wanted if not isinstance(row.get(name), str)]
         if missing:
-            raise InputError(f"{file}, row {at}: {missing[0]} is missing; expected {', '.join(wanted)}")
+            raise InputError(f"{file}, row {at}: the field {missing[0]} is missing; expected {', '.join(wanted)}")
     return list(rows)
 
 

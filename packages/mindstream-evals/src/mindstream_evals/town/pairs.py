@@ -1,4 +1,4 @@
-"""Comparisons: drawn items, all conditions against each other, in random order."""
+"""Draw comparisons: for each drawn item all pairs of conditions, in random order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PERSON, SHUFFLED = "person", "shuffled"
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two conditions whose answers to an item are compared, in the shown order."""
+    """Two conditions whose answers to the same item are compared; `first` is shown first."""
 
     item: Item
     first: str
@@ -24,7 +24,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two answers to one item; `first` is shown first."""
+    """Two answers to the same item; `first` is shown first."""
 
     first: Answer
     second: Answer
@@ -36,33 +36,32 @@ class Pair:
 
     @property
     def id(self) -> str:
-        """An id of both answers in this order, which does not reveal the conditions."""
+        """An id derived from both answers in this order; it does not reveal the conditions."""
         return chance.keyed_token(
             16, "pair", *self.item.key, self.first.key, self.second.key, self.first.text, self.second.text
         )
 
     @property
     def is_same(self) -> bool:
-        """Whether both are equal word for word."""
+        """Whether both answers have the same words."""
         return self.first.text.split() == self.second.text.split()
 
 
 def draw_comparisons(
     items: Sequence[Item], conditions: Sequence[str], by_person: Collection[tuple[str, str]], most: int, seed: int
 ) -> list[Comparison]:
-    """Return comparisons of whole items; items that a person answered come first.
+    """Return all pairs of conditions for each drawn item; items that a person answered are drawn first.
 
-    All pairs of an item need one answer per condition, so few items with all pairs cost less than many with one, and
-    only
-    whole items can be ranked.
+    All pairs of an item need only one answer per condition. So few items with all pairs cost less than many items with
+    one pair each, and only an item with all pairs gives a ranking of the conditions.
 
     Args:
-        most: maximum comparisons; 0: all.
+        most: maximum number of comparisons; 0: all.
     """
     drawn = chance.sample(items, len(items), seed, "items")
     before = Counter[str]()
     place: dict[tuple[str, str], int] = {}
-    for each in drawn:  # each resident once before a second time
+    for each in drawn:  # each resident occurs once before any occurs twice
         place[each.key] = before[each.resident]
         before[each.resident] += 1
     drawn.sort(key=lambda each: (each.key not in by_person, place[each.key]))
@@ -77,7 +76,7 @@ def draw_comparisons(
 
 
 def other_resident(names: Sequence[str], name: str, question: str, seed: int) -> str:
-    """Return another resident for a shuffled answer: one to one for each question, never the same."""
+    """Return the resident whose answer the control uses: another resident, and a different one for each resident."""
     order = sorted(names)
     step = 1 + int(chance.fraction(seed, "shuffled", question) * (len(order) - 1))
     return order[(order.index(name) + step) % len(order)]

@@ -36,12 +36,12 @@ class CheckClaims(Prompt[Claims]):
     who: str
     when: str
     facts: tuple[str, ...]
-    """As in JudgePair, numbered from 1."""
+    """Facts as in `JudgePair`; `Claim.fact` counts them from 1."""
     question: str
     answer: str
 
     def ground(self, reply: Claims, turns: Sequence[Message]) -> tuple[Claims, str]:  # noqa: ARG002
-        """Replace numbers of unknown facts by 0, and report them."""
+        """Set the numbers of facts that do not exist to 0, and return a complaint about them for the model."""
         strange = [each.fact for each in reply.claims if each.fact > len(self.facts)]
         if not strange:
             return reply, ""
@@ -69,7 +69,7 @@ class JudgePair(Prompt[Verdict]):
     who: str
     when: str
     facts: tuple[str, ...]
-    """Identity, activity, plan and memories of the person, a line each."""
+    """Identity, activity, plan and memories of the resident, one line each."""
     question: str
     first: str
     second: str

@@ -1,4 +1,4 @@
-"""The interview: 25 questions in five categories, filled with names and events of the town."""
+"""The interview: 25 questions in five categories, filled in with names and events of the town."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ NO_EVENT = "anything that people here come together for"
 
 @dataclass(frozen=True)
 class Question:
-    """A question with gaps: {other}, {event}, {time}."""
+    """A question with the placeholders {other}, {event}, {time}."""
 
     id: str
     category: str
     text: str
 
     def fill(self, gaps: dict[str, str]) -> Question:
-        """Return the question with filled gaps.
+        """Return the question with its placeholders filled in.
 
         Raises:
-            InputError: it has another gap.
+            InputError: the question has an unknown placeholder.
         """
         try:
             return Question(self.id, self.category, self.text.format_map(gaps))
         except (LookupError, ValueError, AttributeError):
-            raise InputError(f"the question {self.id} has a gap that is none of {', '.join(gaps)}") from None
+            raise InputError(f"the question {self.id} has an unknown placeholder; use: {', '.join(gaps)}") from None
 
 
 def load_questions(file: Path | None = None) -> tuple[Question, ...]:
-    """Return the questions of a file, or the shipped ones: a table for each category, `id = "question"`.
+    """Return the questions of a file (None: the shipped ones). A category is a TOML table of `id = "question"`.
 
     Raises:
-        InputError: the file cannot be read or has another form.
+        InputError: the file cannot be read or has another format.
     """
     try:
         tables = tomllib.loads(read_text(file or FILE, LARGEST))
     except InputError as error:
         raise InputError(f"{file} {error}") from None
     except ValueError as error:
-        raise InputError(f"{file} is no TOML: {error}") from None
+        raise InputError(f"{file} is not valid TOML: {error}") from None
     found = [
         Question(id_, category, text)
         for category, table in tables.items()
@@ -65,7 +65,7 @@ def load_questions(file: Path | None = None) -> tuple[Question, ...]:
         if isinstance(text, str)
     ]
     if not found or len(found) != len({each.id for each in found}):
-        raise InputError(f'{file}: expected tables of questions, [category] and id = "question", each id once')
+        raise InputError(f'{file}: expected tables [category] with entries id = "question", and each id only once')
     return tuple(found)
 
 
@@ -83,7 +83,7 @@ def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) 
 
 
 def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
-    """Return the gaps for a resident: the last partner of a talk, or an acquaintance; an event; the time."""
+    """Return the placeholders' values for a resident: another resident it talked with or knows, an event, the time."""
     setting, step = history.setting, history.step
     when = setting.when(max(step, 0))
     return {"other": _other(history, name), "event": event, "time": f"{when:%A}, {when:%H:%M}"}
@@ -98,7 +98,7 @@ def _other(history: History, name: str) -> str:
 
 
 def find_event(history: History) -> str:
-    """Return the appointment that most residents know; of equals, the first."""
+    """Return the appointment that most residents know about; of several, the first found."""
     found: list[Appointment] = []
     known: Counter[int] = Counter()
     for name in history.names:
@@ -113,7 +113,7 @@ def find_event(history: History) -> str:
 
 
 def _place_in(found: list[Appointment], one: Appointment) -> int:
-    """Return the index of an appointment; a new one is added."""
+    """Return the index of an appointment in `found`; an appointment that is not there is added."""
     at = next((at for at, each in enumerate(found) if each.is_same(one)), len(found))
     if at == len(found):
         found.append(one)
@@ -121,19 +121,19 @@ def _place_in(found: list[Appointment], one: Appointment) -> int:
 
 
 OF_ANSWER = 8
-"""Maximum memories recalled by an answer, in addition to those recalled by the question."""
+"""Maximum memories that are recalled for an answer, in addition to those recalled for the question."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A question to a resident, filled."""
+    """A question to one resident, with its placeholders filled in."""
 
     resident: str
     question: Question
 
     @property
     def key(self) -> tuple[str, str]:
-        """Resident and question."""
+        """The resident's name and the question's id."""
         return self.resident, self.question.id
 
 
@@ -142,8 +142,8 @@ class Answer:
     """An answer to an item.
 
     Attributes:
-        condition: of the memory; `person`: by a person; `shuffled`: of another resident.
-        key: derived from the prompt.
+        condition: parts of the memory in use; `person`: a person answered; `shuffled`: another resident answered.
+        key: key of the stored answer, derived from the prompt.
     """
 
     item: Item
@@ -154,16 +154,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a resident at that time, a line each."""
+    """Facts about a resident at one time, one per line."""
 
     when: str
     lines: tuple[str, ...]
 
 
 async def gather_facts(interviewer: Interviewer, item: Item, answers: Iterable[str]) -> Facts:
-    """Return the facts for judging answers: what the whole memory recalls for the question and for the answers.
+    """Return the facts for judging answers: what the whole memory recalls for the question and for each answer.
 
-    They do not depend on the order of the answers.
+    The facts do not depend on the order of the answers.
     """
     prompt, found = await interviewer.prepare(item.resident, item.question.text)
     shown = {each.record.id for each in found}

@@ -1,7 +1,7 @@
 """Tests and ratings: Kruskal and Wallis 1952, Dunn 1964 with Holm's correction, and TrueSkill.
 
-Implemented here because scipy would be 100 MB for forty lines. The package trueskill had its last release in 2018, and
-others use other models; for two players without teams, TrueSkill needs only the normal distribution.
+Implemented here because scipy would add 100 MB for forty lines. The package trueskill had its last release in 2018,
+and other packages use other models. For two players without teams TrueSkill needs only the normal distribution.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mindstream.significance import holm
 
 @dataclass(frozen=True)
 class KruskalWallis:
-    """The test over all groups.
+    """The result of the Kruskal-Wallis test over all groups.
 
     Attributes:
         h: the statistic, corrected for ties; 0 if all values are equal.
@@ -35,7 +35,7 @@ class KruskalWallis:
 
 @dataclass(frozen=True)
 class Dunn:
-    """The test of two groups; `adjusted`: p after Holm's correction. z is positive if the first ranks higher."""
+    """Dunn's test of two groups; `adjusted`: p after Holm's correction. z > 0: the first group ranks higher."""
 
     first: str
     second: str
@@ -45,15 +45,15 @@ class Dunn:
 
 
 def kruskal_wallis(groups: Mapping[str, Sequence[float]]) -> KruskalWallis | None:
-    """Test whether the groups differ; None with fewer than two non-empty groups."""
+    """Test whether the groups differ; return None with fewer than two non-empty groups."""
     filled = {name: values for name, values in groups.items() if len(values)}
     if len(filled) < 2:
         return None
     ranks, ties = _ranked(filled)
     n = sum(map(len, filled.values()))
     summed = sum(each.sum() ** 2 / len(each) for each in ranks.values())
-    mend = 1 - ties / (n**3 - n)
-    h = (12 / (n * (n + 1)) * summed - 3 * (n + 1)) / mend if mend > 0 else 0.0
+    ties_correction = 1 - ties / (n**3 - n)
+    h = (12 / (n * (n + 1)) * summed - 3 * (n + 1)) / ties_correction if ties_correction > 0 else 0.0
     df = len(filled) - 1
     return KruskalWallis(float(h), df, chi2_above(float(h), df), n)
 
@@ -76,7 +76,7 @@ def dunn(groups: Mapping[str, Sequence[float]]) -> tuple[Dunn, ...]:
 
 
 def chi2_above(x: float, df: int) -> float:
-    """Return the upper tail of chi squared with whole degrees of freedom, by its finite sum."""
+    """Return P(X > x) of the chi-squared distribution with an integer number of degrees of freedom, by a finite sum."""
     if x <= 0:
         return 1.0
     half = x / 2
@@ -90,7 +90,7 @@ def chi2_above(x: float, df: int) -> float:
 
 
 def _ranked(groups: Mapping[str, Sequence[float]]) -> tuple[dict[str, np.ndarray], float]:
-    """Return the ranks of each group's values among all, with mean ranks for ties; and the sum of t³-t over ties."""
+    """Return each group's ranks among all values, with mean ranks for ties, and the sum of t³-t over ties."""
     values = np.concatenate([np.asarray(each, float) for each in groups.values()])
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
@@ -103,15 +103,15 @@ MU, SIGMA = 25.0, 25.0 / 3
 BETA = SIGMA / 2
 DRAW = 0.1
 SHUFFLES = 50
-"""Number of random orders whose ratings are averaged, because a rating depends on the order of games."""
+"""Number of random orders of the games; ratings are averaged over them, because they depend on the order."""
 WITHIN = 1.96
-"""Standard deviations on either side of a 95 % interval."""
+"""Half the width of a 95 % interval, in standard deviations."""
 NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
 class Rating:
-    """A skill: mean and standard deviation."""
+    """A TrueSkill rating: mean and standard deviation of a skill."""
 
     mu: float = MU
     sigma: float = SIGMA
@@ -124,7 +124,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class Game:
-    """The players of each game; `won`: 1 the first, 0 the second, 0.5 a draw."""
+    """One game between two players; `won`: 1 if the first won, 0 if the second, 0.5 for a draw."""
 
     first: str
     second: str
@@ -137,8 +137,8 @@ def rate_game(
     """Return both ratings after a game.
 
     Args:
-        draw: probability of a draw among equals.
-        tau: drift of a skill between games; 0: none.
+        draw: probability of a draw between equal players.
+        tau: growth of the deviation between games (drift of a skill); 0: none.
     """
     first, second = (math.hypot(each.sigma, tau) for each in (winner, loser))
     c = math.sqrt(2 * BETA**2 + first**2 + second**2)
@@ -151,7 +151,7 @@ def rate_game(
 
 
 def rate(games: Sequence[Game], seed: int = 0) -> dict[str, Rating]:
-    """Return the ratings after all games: means over many orders."""
+    """Return the ratings after all games, averaged over many random orders."""
     names = sorted({name for game in games for name in (game.first, game.second)})
     draws = sum(game.won == 0.5 for game in games) / max(1, len(games))
     draw = min(max(draws, 0.01), 0.8)
@@ -171,7 +171,7 @@ def _rate_in_order(games: Sequence[Game], draw: float) -> dict[str, Rating]:
 
 
 def _at_win(t: float, margin: float) -> tuple[float, float]:
-    """Return the factors for means and deviations after a win."""
+    """Return the factors that update mean and deviation after a win."""
     x = t - margin
     below = NORMAL.cdf(x)
     v = NORMAL.pdf(x) / below if below > 1e-12 else -x

@@ -25,8 +25,8 @@ class Standing:
     """The result of a condition.
 
     Attributes:
-        won, drawn, lost: numbers of comparisons; rating: None without verdicts.
-        claims: number of claims in its answers; None if they were not checked. unsupported: those without a fact.
+        won, drawn, lost: numbers of comparisons; rating: None if no comparison was judged.
+        claims: number of claims in its answers; None if claims were not checked. unsupported: claims without a fact.
     """
 
     condition: str
@@ -43,10 +43,10 @@ class Findings:
     """The results.
 
     Attributes:
-        standings: the most believable first.
-        items: number of judged items.
-        agreed: share of pairs that a model judged alike in both orders; None without such pairs.
-        first: share of decided verdicts for the answer that was shown first.
+        standings: results by condition, the most believable first.
+        items: number of judged items (questions to residents).
+        agreed: share of pairs with the same verdict in both orders; None if no model judged.
+        first: share of the verdicts other than draws that the answer shown first won; None without such verdicts.
     """
 
     standings: tuple[Standing, ...]
@@ -58,17 +58,16 @@ class Findings:
 
     @property
     def control_lost(self) -> bool | None:
-        """Whether the shuffled answers came last, as they must; None without them."""
+        """Whether the answers of other residents ranked last, as they must; None if that control was not run."""
         rated = [each.condition for each in self.standings if each.rating]
         return rated[-1] == SHUFFLED if SHUFFLED in rated else None
 
 
 def report(conditions: Sequence[str], judged: Sequence[Judged], checked: Sequence[Checked], seed: int) -> Findings:
-    """Combine verdicts and checks.
+    """Combine verdicts and claim checks.
 
-    The values of a condition in the tests are its shares of won comparisons, one per item (a draw counts half). With
-    all pairs
-    judged they rank the conditions like a person who orders the answers.
+    The tests compare, per condition, one value for each item: the share of comparisons that the condition won (a draw
+    counts half). If all pairs of an item are judged, the shares rank the conditions like a person who orders answers.
     """
     games = [Game(each.pair.first.condition, each.pair.second.condition, each.won) for each in judged]
     ratings = rate(games, seed) if games else {}
@@ -104,7 +103,7 @@ def _agreed(judged: Sequence[Judged]) -> float | None:
 
 
 def _first(judged: Sequence[Judged]) -> float | None:
-    """Return how often the answer that was shown first won; 0.5 if the order does not matter."""
+    """Return how often the answer shown first won; 0.5 means that the order does not matter."""
     shown = [worth for each in judged if each.verdicts for worth in (each.verdicts[0], 1 - each.verdicts[1])]
     clear = [worth for worth in shown if worth != 0.5]
     return fmean(clear) if clear else None
@@ -114,7 +113,7 @@ FOLDER = Path(__file__).parent
 
 
 def build_page(town: str, pairs: Iterable[tuple[Pair, Facts]]) -> str:
-    """Return the page for judging pairs; it names no condition, and texts of others are escaped."""
+    """Return the HTML page for judging pairs; it names no condition, and escapes the answers."""
     shown = [
         {
             "id": pair.id,

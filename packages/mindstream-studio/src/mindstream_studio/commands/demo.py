@@ -37,13 +37,13 @@ from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, PoolCreat
 from mindstream_studio.demos import Demo, load_demo
 
 MORNING = "Feb 13 10:00"
-"""Time in the shipped town at which the demo ends."""
+"""Time in the shipped town at which the simulation of `demo town` ends."""
 LONGEST_S = 2.0
-"""Maximum length of a pause, in seconds; pauses of the recording may be a minute long."""
+"""Maximum length of a pause in seconds; pauses in a recording may last a minute."""
 STEP_S = 10
-"""Length of a town's step, in seconds."""
+"""Length of a step in the recorded town, in seconds."""
 WORD_S, LINE_S, MOMENT_S = 0.03, 1.0, 0.25
-"""Pauses, in seconds, after a word, after a line of a conversation, and before a row without a recorded time."""
+"""Pauses in seconds: after a word, after a line of a conversation, and before a row without a recorded time."""
 Pause = Callable[[float], Awaitable[None]]
 
 app = typer.Typer(**PLAIN)
@@ -56,17 +56,17 @@ app = typer.Typer(**PLAIN)
     "mindstream demo town --speed 3",
     "mindstream demo coach --json",
     notes="Each recording is the log of a run with a language model, and names the model.",
-    model="With --talk: as for chat.",
-    pack="With --talk: as for chat.",
+    model="With --talk: the model, as for `chat`.",
+    pack="With --talk: the pack, as for `chat`.",
 )
 def demo(
     settings: Settings,
     name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "The recording.")] = "coach",
     speed: Annotated[
-        float | None, flag("X", "Speed factor [1; without a terminal no pauses].", min=0.01, max=1000)
+        float | None, flag("X", "Speed factor [1; if the output is not a terminal, no pauses].", min=0.01, max=1000)
     ] = None,
     json: AsJson = False,
-    talk: Annotated[bool, switch("--talk", "Hold a conversation afterwards.")] = False,
+    talk: Annotated[bool, switch("--talk", "Start a conversation after the recording.")] = False,
 ) -> int:
     """Play a recording of the coach, a plan, a life, a town or a pool.
 
@@ -94,7 +94,7 @@ def play_out(recording: Demo, speed: float | None) -> None:
     """Show a recording to its end, or until a key is pressed in a terminal.
 
     Args:
-        speed: speed factor; None: 1 in a terminal, and without pauses elsewhere.
+        speed: speed factor; None: 1 in a terminal, and no pauses elsewhere.
 
     Raises:
         KeyboardInterrupt: the user stopped it.
@@ -119,19 +119,19 @@ def play_out(recording: Demo, speed: float | None) -> None:
 
 
 def live_a_morning() -> None:
-    """Run the shipped town until ten, with rules, and write a page that plays it."""
+    """Run the shipped town by rules until MORNING, and write a page that replays it."""
     from mindstream_town.commands import run, saves
 
     folder = Path(tempfile.mkdtemp(prefix="mindstream-town-"))
     settings = Settings(data=folder / "ville")
-    say("Now the shipped town, simulated here by rules, which follow its daily plans and appointments:")
+    say("Now the shipped town is simulated here by rules, which follow its daily plans and appointments:")
     run.begin(settings, "smallville", 1)
     if run.live(settings, run.Span(until=MORNING), run.TownOptions()) == 0:
         saves.write_page(settings, folder / "ville.html")
 
 
 async def play(recording: Demo, pause: Pause) -> None:
-    """Show a recording, with a note before and after it that it is one."""
+    """Print a recording, with a line before and after it that says that it is a recording."""
     console = PlainConsole(highlight=False)
     head = recording.head
     source = f" ({head.source})" if head.source else ""
@@ -146,7 +146,7 @@ def _line(console: Console, text: str, style: str = "") -> None:
 
 
 class Replayed:
-    """Knows from the recorded rows whether a reasoner worked."""
+    """Tells from the recorded rows whether a reasoner was at work at a given row."""
 
     thinking = False
 
@@ -154,7 +154,7 @@ class Replayed:
         self._thoughts = [(row.seq, max(row.event.about, default=0)) for row in rows if isinstance(row.event, Thought)]
 
     def reach(self, seq: int) -> None:
-        """Set `thinking` as it was at a row."""
+        """Set `thinking` to its value at the row `seq`."""
         self.thinking = any(about < seq < thought for thought, about in self._thoughts)
 
 
@@ -200,7 +200,7 @@ async def show_plan(demo: Demo, console: Console, pause: Pause) -> None:
             case Solved() as event:
                 _line(console, f"answer: {event.answer}", "bold green")
                 if event.unanswered:
-                    _line(console, f"not found: {event.unanswered}", "yellow")
+                    _line(console, f"not answered: {event.unanswered}", "yellow")
 
 
 async def show_town(demo: Demo, console: Console, pause: Pause) -> None:
@@ -221,7 +221,7 @@ async def show_town(demo: Demo, console: Console, pause: Pause) -> None:
 
 
 async def show_pool(demo: Demo, console: Console, pause: Pause) -> None:
-    """Play offers to a pool and how they were graded."""
+    """Play offers of answers to a pool, and their grades."""
     asked, owner = dict[str, str](), ""
     async for row in _in_time(demo, pause):
         match row.event:
@@ -250,7 +250,7 @@ async def show_pool(demo: Demo, console: Console, pause: Pause) -> None:
 
 
 async def _in_time(demo: Demo, pause: Pause) -> AsyncIterator[Logged]:
-    """Yield the rows with their recorded pauses, or with equal ones if no times were recorded."""
+    """Yield the rows with their recorded pauses, or with equal pauses if no times were recorded."""
     before = demo.rows[0].at
     for row in demo.rows:
         await pause(row.at - before if demo.head.timed else MOMENT_S)
@@ -267,21 +267,21 @@ SCREENS: dict[str, Callable[[Demo, Console, Pause], Awaitable[None]]] = {
 }
 
 MEMORY = """
-Without a model, rules answer, and understand little; the memory works in full. Your file is in {data}.
+Without a model, rules answer and understand little; the memory works fully. Its file is in {data}.
   {command} memory retain "The spare key hangs behind the door."      retain
   {command} memory recall where is the key                            recall
   {command} memory correct ID "The spare key hangs in the shed now."  correct
   {command} memory forget ID                                          permanently forget
   {command} memory export                                             export
-A conversation with rules follows. Ctrl-D leaves."""
+A conversation with rules follows. Ctrl-D ends it."""
 GO_ON = """
-Continue in a terminal: `{command} chat`, or with one utterance a line: echo "I sleep badly" | {command} chat
+Continue in a terminal: `{command} chat`, or pipe one utterance per line: echo "I sleep badly" | {command} chat
 `{command} studio` opens pages that show these recordings, and your own data.
 `{command} demo plan`, life, town and pool play the other recordings; `{command} doctor` shows what is missing."""
 
 
 def play_then_talk(settings: Settings, name: str, speed: float | None) -> int:
-    """Play a recording, then hold a conversation; without a terminal print how to. Return the exit code."""
+    """Play a recording, then hold a conversation; without a terminal print how to start one. Return the exit code."""
     from mindstream.cli.chat import hold
     from mindstream.cli.conversation import TalkOptions
 
@@ -303,16 +303,16 @@ def play_then_talk(settings: Settings, name: str, speed: float | None) -> int:
 
 
 def _choose_model(found: list[Found]) -> str:
-    """Ask whether to use the best model that is found; return its name, or ""."""
+    """Ask whether to use the best model that was found; return its name, or "" for none."""
     from mindstream.cli.shell.keys import discard_typed
 
     ready = [each for each in found if not each.lacks]
     if not ready:
         _list_models(found)
-        complain("no model is found here: export OPENAI_API_KEY=…, ollama pull qwen3, or mindstream model get")
+        complain("no model was found: set OPENAI_API_KEY, or run `ollama pull qwen3` or `mindstream model get`")
         return ""
     best, *others = ready
-    reads = f"{best.reads} then reads what you say, and charges for it" if best.reads else "your data stays here"
+    reads = f"{best.reads} then reads your messages, and charges for them" if best.reads else "your data stays here"
     quality = "; it is small, and its answers are poor" if best.low_quality else ""
     say(f"{best.why}: {best.name} can answer you; {reads}{quality}.")
     _list_models(others)
@@ -321,7 +321,7 @@ def _choose_model(found: list[Found]) -> str:
 
 
 def _command() -> str:
-    """Return the command that runs this program, which may not be on the path."""
+    """Return the command that starts this program, which may not be on the PATH."""
     return "mindstream" if shutil.which("mindstream") else sys.argv[0]
 
 

@@ -1,4 +1,4 @@
-"""`mindstream studio`: the server with its pages, a browser that shows them, and pages saved to files."""
+"""`mindstream studio`: open the studio's pages in a browser, starting a server if needed; save pages as files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mindstream.errors import InputError
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
-NOTES = """A conversation is saved with its messages, thoughts, tool calls, beliefs and plans from its beginning on, and
-their reasons. It contains nothing from other conversations; --with-calls adds the prompts and answers of models, in
-full if the log holds them, and those may contain anything."""
+NOTES = """A saved conversation includes its messages, thoughts, tool calls, beliefs and plans from the beginning, with
+their reasons, and nothing from other conversations. --with-calls adds the prompts and replies of model calls, in full
+if the log stores them; these may contain text from other conversations."""
 
 
 @bare(
@@ -35,16 +35,16 @@ def studio(
     context: typer.Context,
     settings: Settings,
     port: Annotated[int, flag("N", "The server's port; 0: a free one.", min=0, max=65_535)] = 8377,
-    tools: Annotated[str, flag("A,B", "Tools of plans, as for solve.")] = "calculator,recall",
+    tools: Annotated[str, flag("A,B", "Tools for solving tasks, as for `solve`.")] = "calculator,recall",
     docs: Docs = None,
     mcp: Mcp = None,
-    town: Annotated[list[str] | None, flag("NAME=DIR", "A town to offer; repeatable.")] = None,
+    town: Annotated[list[str] | None, flag("NAME=DIR", "A town to show, by name and folder; repeatable.")] = None,
     no_open: Annotated[bool, switch("--no-open", "Only print the address of the page.")] = False,
 ) -> None:
-    """Open the studio in a browser; a server is started if none answers on that port.
+    """Open the studio in a browser; start a server if none answers on that port.
 
-    No other machine is contacted, except for the models that you name. Their prompts and answers are stored in full in
-    the log while it runs (keep_prompts), for the page Traces.
+    Contacts no other machine, except for the models that you name. While the server runs, prompts and replies of models
+    are stored in full in the log (keep_prompts), for the page Traces.
     """
     if context.invoked_subcommand is not None:
         return
@@ -87,7 +87,7 @@ def is_served(address: str) -> bool:
             return bool(answer.status == 200)
     except urllib.error.HTTPError:
         raise InputError(
-            f"the server at {address} has no studio: start it with --studio, or name another --port"
+            f"the server at {address} has no studio: start it with --studio, or name another port with --port"
         ) from None
     except (OSError, ValueError):
         return False
@@ -106,25 +106,25 @@ def is_served(address: str) -> bool:
 def export(
     settings: Settings,
     out: Annotated[Path, flag("FILE", "The page to write; an existing file is replaced.")],
-    talk: Annotated[str, flag("SESSION", "A conversation; `memory sessions` lists them.")] = "",
-    plan: Annotated[str, flag("RUN", "A run, with all others of its task; `solve --list` lists them.")] = "",
+    talk: Annotated[str, flag("SESSION", "Save this conversation; `memory sessions` lists them.")] = "",
+    plan: Annotated[str, flag("RUN", "Save this run and all others of its task; `solve --list` lists them.")] = "",
     with_calls: Annotated[bool, switch("--with-calls", "Include the model calls.")] = False,
-    recorded: Annotated[bool, switch("--recorded", "Read the recordings that ship with mindstream.")] = False,
-    town: Annotated[Path | None, flag("DIR", "The folder of a town.")] = None,
-    since: Annotated[str, flag("TIME", "Start of the time in a town.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "End of the time in a town.", "--to")] = "",
+    recorded: Annotated[bool, switch("--recorded", "Read the shipped recordings instead of your data.")] = False,
+    town: Annotated[Path | None, flag("DIR", "Save the town in this folder.")] = None,
+    since: Annotated[str, flag("TIME", "Start of the saved time, with --town.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "End of the saved time, with --town.", "--to")] = "",
     json: AsJson = False,
 ) -> None:
     """Save a conversation, a plan or a town as one HTML file that needs no network."""
     if sum(map(bool, (talk, plan, town))) != 1:
-        raise InputError("name one of --talk SESSION, --plan RUN and --town DIR")
+        raise InputError("give exactly one of --talk SESSION, --plan RUN and --town DIR")
     if town is None and (since or until):
-        raise InputError("--from and --to are for a town: a conversation and a task are saved in full")
+        raise InputError("--from and --to need --town: conversations and tasks are saved in full")
     if town is None:
         write_studio_page(settings, out, talk, plan, with_calls, recorded, json)
         return
     if with_calls or recorded:
-        raise InputError("--with-calls and --recorded are for a conversation or a plan")
+        raise InputError("--with-calls and --recorded need --talk or --plan")
     from mindstream_town.commands.saves import write_page
 
     from mindstream.settings import choose
@@ -135,7 +135,7 @@ def export(
 def write_studio_page(
     settings: Settings, out: Path, talk: str, plan: str, with_calls: bool, recorded: bool, json: bool
 ) -> None:
-    """Write a conversation or a plan to a file."""
+    """Save a conversation or a task's runs as an HTML file."""
     from mindstream.server.asgi import require_server
 
     require_server()
@@ -151,7 +151,7 @@ def write_studio_page(
     with progress(f"writing {out}"):
         calls = asyncio.run(run())
     if with_calls and not calls:
-        complain("its log holds no model call")
+        complain("the log has no model calls for it")
     size = out.stat().st_size
     told = f"{out}: open it in a browser ({size} bytes; it needs no network)"
     tell(json, {"out": str(out), "bytes": size}, told)

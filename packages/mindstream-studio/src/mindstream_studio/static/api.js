@@ -1,8 +1,8 @@
 /**
- * The public API, as pages ask it: `ask` once, `useQuery` while a component is there.
+ * The public API for pages: `ask` sends one request, `useQuery` keeps an answer current while a component is mounted.
  *
- * `base` is "" for the server itself, "/recorded" for the recordings that ship (the same API, only to be read). After a
- * lost connection or a restart of the server each open query is asked again.
+ * `base` is "" for the server's own data, "/recorded" for the shipped recordings (the same API, read-only). After a lost
+ * connection or a restart of the server, all open queries are repeated.
  */
 import { signal, useCallback, useEffect, useRef, useState } from "./html.js";
 import { connection, onRow } from "./events.js";
@@ -11,11 +11,11 @@ import { base, user } from "./state.js";
 
 /**
  * @typedef {{method?: "GET" | "POST" | "DELETE", path: string, query?: Record<string, string | number | boolean>,
- *   body?: Record<string, unknown>, key?: string}} Ask  `path` below /api/v1; `{user}` in it is who the link names;
- *   what is asked again under the same `key` is done once
+ *   body?: Record<string, unknown>, key?: string}} Ask  `path`: below /api/v1; `{user}` in it is replaced by the user of the link;
+ *   `key`: idempotency key: repeated requests with the same key have one effect
  */
 
-/** What the API says of a request that it refuses (RFC 9457); `status` 0: nobody answers. */
+/** An error response of the API (RFC 9457); `status` 0: the server is not reachable. */
 export class Problem extends Error {
   /** @param {number} status @param {string} type @param {string} detail */
   constructor(status, type, detail) {
@@ -33,7 +33,7 @@ export function addressOf({ path, query = {} }) {
 }
 
 /**
- * Ask once.
+ * Send one request and return the answer.
  * @template T
  * @param {Ask} one @param {AbortSignal} [until]
  * @returns {Promise<T>}
@@ -53,23 +53,23 @@ export async function ask(one, until) {
     answer = await request(addressOf(one), init);
   } catch (error) {
     if (until?.aborted) throw error;
-    throw new Problem(0, "lost", "The server does not answer. This page goes on as soon as it does.");
+    throw new Problem(0, "lost", "The server cannot be reached. This page continues when it answers again.");
   }
   if (answer.ok) return /** @type {Promise<T>} */ (answer.json());
   const told = await answer.json().catch(() => ({}));
   throw new Problem(answer.status, String(told.type ?? ""), String(told.detail ?? told.title ?? answer.statusText));
 }
 
-/** A key that nobody else makes; also on a page that was not fetched by https, where `crypto.randomUUID` is missing. */
+/** Make a unique key; also works on pages that were not loaded by https, where `crypto.randomUUID` is missing. */
 export function newKey() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (each) => each.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * Begin what takes its time, and wait until it has ended.
+ * Start a long operation, and wait until it has ended.
  * @param {Ask} one @param {(progress: string) => void} [tell]
- * @returns {Promise<any>} its result
- * @throws {Problem} it was refused, or failed
+ * @returns {Promise<any>} the result of the operation
+ * @throws {Problem} the operation was refused, or failed
  */
 export async function askAndWait(one, tell = () => {}) {
   /** @type {any} */
@@ -83,32 +83,32 @@ export async function askAndWait(one, tell = () => {}) {
   throw new Problem(500, operation.state, operation.problem?.detail ?? operation.problem ?? operation.state);
 }
 
-/** So long after a row a query is asked again: rows often come in company. */
+/** Milliseconds after a row until a query is repeated, because rows often arrive in groups. */
 const SOON_MS = 120;
 
 /** @type {Set<() => void>} */
 const open = new Set();
 
-/** Ask every open query again: something has changed, or the server is back. */
+/** Repeat all open queries, because data have changed or the server is back. */
 export function askAllAgain() {
-  setTimeout(() => { for (const each of [...open]) each(); }, 0); // what is no longer shown has gone by then
+  setTimeout(() => { for (const each of [...open]) each(); }, 0); // components that are no longer shown have unregistered by then
 }
 connection.subscribe((now) => { if (now === "back") askAllAgain(); });
 
-/** For who reads more than a query does: be called when every query is asked again. @param {() => void} act */
+/** Register a function that is called whenever all queries are repeated. @param {() => void} act */
 export function whenAskedAgain(act) {
   open.add(act);
   return () => { open.delete(act); };
 }
 
-/** How many queries wait for an answer; tests and the shell look at it. */
+/** The number of queries that wait for an answer; read by tests and by the shell. */
 export const waiting = signal(0);
 
 /**
- * Ask, and again when the question changes, when rows of these kinds are written, or when the server is back. What was
- * answered stays until the next answer is there.
+ * Send a request, and repeat it when it changes, when rows of these kinds are written, or when the server is back. The
+ * last answer stays until the next one arrives.
  * @template T
- * @param {Ask | null} one null: nothing is asked yet
+ * @param {Ask | null} one null: send no request
  * @param {{on?: string[]}} [when] kinds of rows that change the answer
  * @returns {{data: T | undefined, problem: Problem | undefined, asking: boolean, again: () => void}}
  */

@@ -1,4 +1,4 @@
-/** The shell: navigation, whose it is, the page that the link names (or the sign-in), the side sheet and the dialog. */
+/** The shell: navigation, choice of the user, the page named by the link (or the sign-in), side sheet and dialog. */
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { connection, listen, readNewest } from "./events.js";
 import { held, request, token, wanted } from "./network.js";
@@ -46,29 +46,29 @@ function App() {
   return html`
     <${Aside} />
     <main ref=${main} tabindex="-1" id="main">
-      ${connection.value === "lost" && html`<p class="notice lost" role="status">The server does not answer. This page goes on by itself as soon as it does.</p>`}
+      ${connection.value === "lost" && html`<p class="notice lost" role="status">The server cannot be reached. This page continues when it answers again.</p>`}
       ${asks ? html`<${SignIn} signedIn=${signedIn} />` : entry && html`<${Loaded} entry=${entry} />`}
     </main>
     <${Sheet} />
     <${ChangeDialog} />`;
 }
 
-/** Whose minds there are; the first page is then theirs. */
+/** Load the names of the users whose minds the server has; the first one is shown by default. */
 async function learnUsers() {
   const answer = await request("/api/v1/users");
   if (answer.ok) users.value = (await answer.json()).users;
 }
 
-/** What is recorded: known to the pages themselves, and to whoever opens them. */
+/** Load the list of the shipped recordings, for the pages and for the choice of a user. */
 async function learnRecordings() {
   const answer = await request("about.json");
   if (answer.ok) recordings.value = (await answer.json()).recordings;
 }
 
-/** Ask for both; what could not be learned is asked again when the server is back. */
+/** Load users and recordings; repeat a request that failed when the server is back. */
 const learn = () => Promise.all([learnUsers(), learnRecordings()].map((each) => each.catch(() => {})));
 
-/** Learn where the log ends, before anything is asked of it: what is written from then on is told. */
+/** Read the newest row of the log before any other request, so that the event stream misses no later row. */
 const learnNewest = async () => { if (!base.value) await readNewest("", user.value).catch(() => {}); };
 
 function signedIn() {

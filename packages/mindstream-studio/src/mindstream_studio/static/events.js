@@ -1,8 +1,8 @@
 /**
- * The log as it grows: one stream of events a page, that is opened again by itself where it breaks.
+ * The growing log: one stream of events per page, which is reopened when the connection breaks.
  *
- * `onRow` hears rows from now on (`listen` is called by the shell). While the page is hidden the stream is closed; when it
- * is seen again, or the server is back, `connection` is "back" for a moment, and every open query is asked again.
+ * `onRow` registers a listener for new rows (`listen` is called by the shell). The stream is closed while the page is hidden.
+ * When the page is visible again, or the server is back, `connection` is "back" for a moment, and all open queries are repeated.
  */
 import { signal } from "./html.js";
 import { request, wanted } from "./network.js";
@@ -11,20 +11,20 @@ import { request, wanted } from "./network.js";
 /** @typedef {"opening" | "live" | "back" | "lost" | "recorded"} Connection */
 
 const AGAIN_MS = 250;
-/** The server says at least every 15 s that it is there. */
+/** Maximum milliseconds between signs of life; the server sends one at least every 15 s. */
 const SILENT_MS = 40_000;
 
 export const connection = signal(/** @type {Connection} */ ("opening"));
-/** The newest row of the log that is known here. */
+/** The newest row of the log that this page knows. */
 export const newest = signal(0);
-/** Of which log that is; null: of none yet. */
+/** The log (base and user) that `newest` belongs to; null: none yet. */
 let newestOf = /** @type {string | null} */ (null);
 
 /** @type {Set<{kinds: Set<string>, hear: (row: Row) => void}>} */
 const hearers = new Set();
 
 /**
- * Hear rows of these kinds ([]: of all) until the returned function is called; pieces of answers and changes of operations too.
+ * Call `hear` for new rows of these kinds ([]: all kinds, also parts of answers and changes of operations), until the returned function is called.
  * @param {string[]} kinds @param {(row: Row) => void} hear
  */
 export function onRow(kinds, hear) {
@@ -41,7 +41,7 @@ export function listen(base, user) {
   const ended = new AbortController();
   if (base) {
     connection.value = "recorded";
-    readNewest(base, user, ended.signal).catch(() => {}); // it does not grow: once is enough
+    readNewest(base, user, ended.signal).catch(() => {}); // a recording does not grow, so one request is enough
   } else {
     connection.value = "opening";
     follow(user, newestOf === base ? String(newest.value) : "", ended.signal);
@@ -50,7 +50,7 @@ export function listen(base, user) {
 }
 
 /**
- * Learn the newest row of a log. What is asked after that and what the stream tells from there leave nothing out.
+ * Read the number of the newest row of a log. Queries sent after this, together with the stream from that row on, miss nothing.
  * @param {string} base @param {string} user @param {AbortSignal} [until]
  */
 export async function readNewest(base, user, until) {
@@ -62,7 +62,7 @@ export async function readNewest(base, user, until) {
   newestOf = base;
 }
 
-/** @param {string} user @param {string} last the row after which it is told of; "": from now on @param {AbortSignal} until */
+/** @param {string} user @param {string} last the row after which the stream starts; "": at the newest row @param {AbortSignal} until */
 async function follow(user, last, until) {
   while (!until.aborted) {
     await seen(until);
@@ -74,17 +74,17 @@ async function follow(user, last, until) {
     try {
       last = await readStream(user, last, stop);
     } catch {
-      // the server is away, or the page is hidden
+      // the server is not reachable, or the page is hidden
     }
     document.removeEventListener("visibilitychange", hide);
     until.removeEventListener("abort", halt);
-    if (until.aborted || wanted.value) return; // who signs in listens anew
+    if (until.aborted || wanted.value) return; // after a sign-in the shell calls `listen` again
     if (!document.hidden) connection.value = "lost";
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }
 }
 
-/** Wait until the page is seen. @param {AbortSignal} until */
+/** Wait until the page is visible. @param {AbortSignal} until */
 function seen(until) {
   return new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
     if (!document.hidden || until.aborted) return resolve();
@@ -94,7 +94,7 @@ function seen(until) {
 }
 
 /**
- * Read one stream to its end; returns the id to go on after.
+ * Read one stream to its end; return the id after which the next stream continues.
  * @param {string} user @param {string} last @param {AbortController} stop
  */
 async function readStream(user, last, stop) {
@@ -127,7 +127,7 @@ async function readStream(user, last, stop) {
   }
 }
 
-/** Take one event of the stream; returns its id. @param {string} text */
+/** Handle one event of the stream; return its id. @param {string} text */
 function take(text) {
   let [id, data] = ["", ""];
   for (const line of text.split(/\r?\n/)) {

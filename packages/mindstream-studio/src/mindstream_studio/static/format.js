@@ -16,7 +16,7 @@ export const whole = (value) => WHOLE.format(value);
 /** @param {number} value 0 to 1 */
 export const percent = (value) => `${WHOLE.format(value * 100)} %`;
 
-/** A score or a part of one. @param {number} value */
+/** Format a score, or a part of a score. @param {number} value */
 export function number(value) {
   if (Number.isInteger(value)) return WHOLE.format(value);
   return Math.abs(value) >= 100 ? WHOLE.format(value) : value.toPrecision(3);
@@ -25,7 +25,7 @@ export function number(value) {
 /** @type {[number, string][]} */
 const UNITS = [[86_400, "day"], [3_600, "hour"], [60, "minute"], [1, "second"]];
 
-/** How long something took or is ago: `3 days`, `0.4 seconds`. @param {number} seconds */
+/** Format a duration or an age: `3 days`, `0.4 seconds`. @param {number} seconds */
 export function lasting(seconds) {
   const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, "second"];
   const many = seconds < 10 && size === 1 ? Math.round(seconds * 10) / 10 : Math.round(seconds / size);

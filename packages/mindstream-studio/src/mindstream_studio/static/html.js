@@ -1,4 +1,4 @@
-/** What components are written with: `html` makes nodes, its texts are only ever text. */
+/** The template function of components: `html` creates nodes; interpolated text never becomes markup. */
 import { h } from "./vendor/preact.js";
 import htm from "./vendor/htm.js";
 

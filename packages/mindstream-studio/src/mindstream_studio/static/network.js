@@ -1,20 +1,20 @@
 /**
- * How a page asks: `request`, for everything. Where the server wants a token, it goes along in a header, and never in a link;
- * it is kept as long as the tab is open. A page that was saved to a file has its answers in it (`saved/packed.js`).
+ * Send requests: every page uses `request`. A token that the server requires is sent in a header, never in a link, and is kept
+ * until the tab is closed. A page that was saved to a file contains its answers (`saved/packed.js`).
  */
 import { signal } from "./html.js";
 
 const KEPT = "mindstream.token";
 
-/** The pages that a file holds; null: this is the live studio. */
+/** The names of the pages in a saved file; null: this is the live studio. */
 export const held = document.getElementById("app")?.dataset.pages?.split(" ") ?? null;
 export const token = signal((!held && window.sessionStorage.getItem(KEPT)) || "");
-/** Why a token is asked for: the shell then shows the sign-in in place of a page. */
+/** Why the server requires a token; if it is not "", the shell shows the sign-in instead of a page. */
 export const wanted = signal(/** @type {"" | "none" | "refused" | "another"} */ (""));
 
 let send = (/** @type {string} */ address, /** @type {RequestInit} */ init) => fetch(address, init);
 
-/** Have what is packed in a file answer from now on. @param {typeof send} answer */
+/** Let a saved file's data answer all requests from now on. @param {typeof send} answer */
 export function answerBy(answer) {
   send = answer;
 }
@@ -28,7 +28,7 @@ export async function request(address, init = {}) {
   return answer;
 }
 
-/** Use a token from now on; "": none. @param {string} text */
+/** Use a token from now on; "": send none. @param {string} text */
 export function useToken(text) {
   token.value = text;
   if (text) window.sessionStorage.setItem(KEPT, text);

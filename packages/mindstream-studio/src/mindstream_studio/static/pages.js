@@ -1,7 +1,7 @@
-/** The pages, in the order of the navigation; a page, and how it looks, is loaded when it is first opened. */
+/** The pages, in the order of the navigation; the module and style sheet of a page are loaded when it is first opened. */
 import { held } from "./network.js";
 
-/** Fetch how a page looks; a file has it in it. @param {string} path @returns {Promise<unknown>} */
+/** Load a style sheet; a saved file contains it already. @param {string} path @returns {Promise<unknown>} */
 export function styled(path) {
   if (held) return Promise.resolve();
   const link = document.createElement("link");
@@ -30,8 +30,8 @@ const ALL = [
   { name: "traces", title: "Traces", icon: "traces", load: dressed(["pages/traces/traces.css"], () => import("./pages/traces.js")) },
 ];
 
-/** A saved page holds some of them. */
+/** A saved file contains some of the pages. */
 export const PAGES = ALL.filter(({ name }) => !held || held.includes(name));
 
-/** Tell whether there is such a page: links to it are shown only then. @param {string} name */
+/** Return whether a page exists here; links are shown only to existing pages. @param {string} name */
 export const isPage = (name) => PAGES.some((each) => each.name === name);

@@ -1,8 +1,8 @@
 /**
- * What a page is about, as its link says it: `#/memory?user=ann&seq=120`.
+ * The state of a page, which is stored in its link: `#/memory?user=ann&seq=120`.
  *
- * A link holds the page, whose it is (`user`), the moment (`seq`, a row of the log; without it the newest), `from=recorded`
- * for what ships, and what a page adds of its own. Everything is read from the link, so reload and Back are right.
+ * A link contains the page, the user, the moment (`seq`, a row of the log; without it the newest), `from=recorded` for shipped
+ * recordings, and parameters of the page. All state is read from the link, so that reload and Back work.
  */
 import { computed, effect, signal } from "./html.js";
 import { held } from "./network.js";
@@ -10,7 +10,7 @@ import { held } from "./network.js";
 /** @typedef {Record<string, string>} Params */
 /** @typedef {"newest" | number} Seq */
 
-/** What goes along from page to page. */
+/** Parameters that are kept when another page is opened. */
 const KEPT = ["user", "seq", "from"];
 
 const hash = signal(window.location.hash);
@@ -32,26 +32,26 @@ export function writeLink(page, params) {
 export const link = computed(() => readLink(hash.value));
 export const page = computed(() => link.value.page);
 export const params = computed(() => link.value.params);
-/** Users that the server knows, newest first; filled by the shell. */
+/** Names of the users that the server knows, newest first; set by the shell. */
 export const users = signal(/** @type {string[]} */ ([]));
 /**
- * What ships to be looked at before anything is begun; filled by the shell.
+ * The shipped recordings; set by the shell.
  * @typedef {{page: string, title: string, who: string, user: string, town: string, pool: string, timed: boolean}} Recording
  */
 export const recordings = signal(/** @type {Recording[]} */ ([]));
 export const base = computed(() => (held || params.value.from === "recorded" ? "/recorded" : ""));
 const theFirst = computed(() => (base.value ? recordings.value.find((each) => each.user)?.user : users.value[0]));
 export const user = computed(() => params.value.user || theFirst.value || "you");
-/** The moment that is shown. */
+/** The moment that the page shows: a row of the log, or the newest. */
 export const seq = computed(() => {
   const given = Number(params.value.seq);
   return /** @type {Seq} */ (Number.isSafeInteger(given) && given > 0 ? given : "newest");
 });
 
 /**
- * Make a link to a page: whose and which moment stay as they are unless they are named.
+ * Make a link to a page; the user and the moment are kept unless `more` sets them.
  * @param {string} to
- * @param {Record<string, string | number>} [more] an empty string takes away
+ * @param {Record<string, string | number>} [more] parameters; an empty string removes one
  */
 export function linkTo(to, more = {}) {
   const here = params.value;
@@ -63,14 +63,14 @@ export function linkTo(to, more = {}) {
 /** The link to a recording. @param {Recording} one */
 export const linkToRecording = ({ page: to, user: of, town, pool }) => writeLink(to, { from: "recorded", user: of, town, pool });
 
-/** The link to a page of the navigation; from a recording that has nothing to show there, to one that has. @param {string} to */
+/** The link to a page of the navigation. From a recording without that page, it leads to a recording with it. @param {string} to */
 export function linkToPage(to) {
   const there = base.value ? recordings.value.filter((each) => each.page === to) : [];
   const [first] = there;
   return first && !there.some((each) => each.user === user.value) ? linkToRecording(first) : linkTo(to);
 }
 
-/** Remember the link: what took its time changes it only where it is still the same, told by what is returned. */
+/** Return a function that changes the link only if it is still the same as now; for use after long operations. */
 export function keepLink() {
   const here = window.location.hash;
   return () => window.location.hash === here;
@@ -82,11 +82,11 @@ export function go(to, more = {}) {
 }
 
 /**
- * Change what this page's link says; without a step for Back where `quietly` (a slider that is drawn).
+ * Change parameters of this page's link; with `quietly` without an entry in the browser's history (for sliders).
  * @param {Record<string, string | number>} changes @param {{quietly?: boolean}} [how]
  */
 export function change(changes, { quietly = false } = {}) {
-  if (quietly && window.location.hash !== hash.value) return; // another link was followed meanwhile: it decides
+  if (quietly && window.location.hash !== hash.value) return; // the user has opened another link in the meantime
   const given = Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, String(value)]));
   const next = writeLink(page.value, { ...params.value, ...given });
   if (quietly) window.history.replaceState(null, "", next);
@@ -94,7 +94,7 @@ export function change(changes, { quietly = false } = {}) {
   hash.value = window.location.hash;
 }
 
-/** Do something with what the browser keeps; a page of a file may have nothing of it. @template T @param {(storage: Storage) => T} act */
+/** Use the browser's storage, if it is available; pages in a file may have none. @template T @param {(storage: Storage) => T} act */
 function inStorage(act) {
   try {
     return act(window.localStorage);

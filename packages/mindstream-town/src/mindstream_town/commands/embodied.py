@@ -1,4 +1,4 @@
-"""The surroundings of a controlled resident as lines of text."""
+"""Format the surroundings of a controlled resident as lines of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_THINGS = 12
 
 
 def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
-    """Yield events as lines."""
+    """Yield one line per event, in the words shown to the user (`own`: the name of the controlled resident)."""
     for each in happened:
         text = short(each.text, 600)
         said = {
@@ -20,18 +20,18 @@ def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
             "heard": f"{each.who}: {text}",
             "said": f"you: {text}",
             "did": f"you: {text}",
-            "agreed": f"in your plan now: {text}",
+            "agreed": f"added to your plan: {text}",
             "left": "you leave",
-            "talked": f"{f'{each.who} waits no longer: ' if each.waited else ''}the talk with {each.who} is over",
+            "talked": f"the talk with {each.who} is over{f': {each.who} has stopped waiting' if each.waited else ''}",
             "unanswered": f"{'you do' if each.who == own else f'{each.who} does'} not answer"
-            f"{f', and {each.text} waits no longer' if each.waited else ''}",
+            f"{f', and {each.text} has stopped waiting' if each.waited else ''}",
         }[each.kind]
         if said:
             yield f"{each.time[11:16]}  {said}"
 
 
 def look_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield position, activity, people and things."""
+    """Yield the resident's position, activity, people in sight and things in sight."""
     until = f", until {seen.until}" if seen.until else ""
     yield f"{seen.time[11:16]}  {seen.name}, {seen.where}: {seen.doing}{until}"
     yield from who_lines(seen)
@@ -42,9 +42,9 @@ def look_lines(seen: Surroundings) -> Iterator[str]:
 
 
 def waiting_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield who waits for an answer, and how long."""
+    """Yield a line with the resident who waits for the user's answer, if any, and until when."""
     if seen.talks_with:
-        yield f"       {seen.talks_with} waits for what you say, until {seen.answer_by}"
+        yield f"       {seen.talks_with} waits for your answer until {seen.answer_by}"
 
 
 def _thing(name: str, condition: str, used_by: tuple[str, ...]) -> str:
@@ -58,7 +58,7 @@ def who_lines(seen: Surroundings) -> Iterator[str]:
         known = f" ({each.known_as})" if each.known_as else ""
         yield f"       {each.name}{known}: {'asleep' if each.asleep else each.doing}, {each.place}"
     if not seen.people:
-        yield "       nobody is in sight"
+        yield "       no one is in sight"
 
 
 def place_lines(seen: Surroundings) -> Iterator[str]:

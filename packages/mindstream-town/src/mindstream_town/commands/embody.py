@@ -28,7 +28,7 @@ from mindstream_town.town import Town
 
 app = group()
 PACE = 20.0
-"""Seconds of the town's time per second by default: an hour in three minutes."""
+"""Default pace: seconds of the town's time per second of real time; an hour takes three minutes."""
 TICK_S = 1.0
 LARGEST = 1 << 20
 MISTAKE, SPOKEN_TO = 2, 3
@@ -36,7 +36,7 @@ MISTAKE, SPOKEN_TO = 2, 3
 
 @dataclass(frozen=True)
 class Living:
-    """The options of the command."""
+    """The options of the command (see `embody`)."""
 
     name: str
     as_visitor: bool = False
@@ -57,46 +57,46 @@ class Living:
     "mindstream town embody isabella --wait < commands.txt",
     notes="Commands, typed or piped, a line each:\n\n\b\n" + HELP + "\n\n"
     "HH:MM before a command waits until then (08:30 go cafe).\n"
-    "go, do and wait end early if a resident speaks to you. Lines of a script, and piped ones that\n"
-    "were there already, are then left undone; likewise after a line that cannot be done.\n"
-    "At the end of the input, and after Ctrl-C, you have not left: the same command continues, and\n"
-    "`mindstream town run` runs the town without you.\n\n"
+    "go, do and wait end early if a resident speaks to you. The remaining lines of a script, and piped lines\n"
+    "that were written before, are then not run; the same applies after a line with an error.\n"
+    "The end of the input or Ctrl-C does not give up control: the same command continues, and\n"
+    "`mindstream town run` lets the town run without you.\n\n"
     "Exit code: 0; 1 after a model error; 2 after a mistake; 3 if a resident has spoken to you and lines\n"
-    "are left undone; 130 after Ctrl-C.",
+    "were not run; 130 after Ctrl-C.",
     model=MODEL,
     roles=ROLE,
 )
 def embody(
     settings: Settings,
-    name: Annotated[str, word("NAME", "The resident to control; with --as-visitor, a name that no resident has.")],
+    name: Annotated[str, word("NAME", "The resident to control; with --as-visitor, your name, which no resident has.")],
     as_visitor: Annotated[bool, switch("--as-visitor", "Enter the town as a visitor.")] = False,
-    at: Annotated[str, flag("PLACE", "Where a visitor enters [a public place].", "--at")] = "",
-    when: Annotated[str, flag("TIME", "When a visitor enters; the town runs up to then [now].", "--when")] = "",
-    by: Annotated[str, flag("NAME", "Your name, if you control a resident.", "--by")] = "a person",
+    at: Annotated[str, flag("PLACE", "Where the visitor enters [a public place].", "--at")] = "",
+    when: Annotated[str, flag("TIME", "When the visitor enters; the town first runs until then [now].", "--when")] = "",
+    by: Annotated[str, flag("NAME", "Your name in the log, if you control a resident.", "--by")] = "a person",
     pace: Annotated[
         float | None, flag("X", f"Seconds of the town's time per second [{PACE:g}].", min=0.1, max=3_600)
     ] = None,
-    wait: Annotated[bool, switch("--wait", "Time passes only with your acts [if the input is no terminal].")] = False,
+    wait: Annotated[bool, switch("--wait", "Time passes only during your commands [if input is piped].")] = False,
     script: Annotated[Path | None, flag("FILE", "Commands, one per line; # begins a comment. Implies --wait.")] = None,
     json: AsJson = False,
 ) -> int:
-    """Live in a town, as a resident or a visitor, while it goes on.
+    """Control a resident, or enter as a visitor, while the town continues.
 
-    Residents see and remember your acts like those of anyone else, and may speak to you.
+    Residents see and remember your acts like those of any resident, and may speak to you.
     """
     if wait and pace is not None:
-        raise InputError("give --wait or --pace, not both")
+        raise InputError("--wait and --pace exclude each other: give one of them")
     if script is not None and pace is not None:
-        raise InputError("a --script waits: omit --pace")
+        raise InputError("--script implies --wait: omit --pace")
     if when and not as_visitor:
-        raise InputError("--when is for a visitor: it is the time of arrival")
+        raise InputError("--when is the arrival time of a visitor: add --as-visitor, or omit --when")
     if as_visitor and by != "a person":
-        raise InputError("a visitor is its own user: omit --by")
+        raise InputError("--by is for controlling a resident: omit it with --as-visitor")
     waits = wait or script is not None or (pace is None and not sys.stdin.isatty())
     living = Living(name, as_visitor, at, when, by, 0.0 if waits else pace or PACE, script, json)
     again = f"mindstream town embody {shlex.quote(name)}{' --as-visitor' if as_visitor else ''}"
     again += f" --by {shlex.quote(by)}" if by != "a person" else ""
-    kept = f"you have not left: `{again}` goes on, and `mindstream town run` goes on without you"
+    kept = f"you still control the resident: `{again}` continues, and `mindstream town run` runs the town without you"
     try:
         left = [False]
         code = run_until_stopped(_live(settings, living, left), lambda: f"stopped; {kept}")
@@ -104,7 +104,7 @@ def embody(
             complain(kept)
         return code
     except ModelError as error:
-        complain(f"{error}; what was done before is kept; {kept}")
+        complain(f"{error}; earlier acts are stored; {kept}")
         return RESTED
 
 
@@ -125,18 +125,18 @@ async def _live(settings: Settings, living: Living, left: list[bool]) -> int:
 
 
 async def _come_when_said(town: Town, living: Living) -> None:
-    """Run the town up to the time at which a visitor enters, if it is not there already.
+    """Run the town up to the time at which a visitor enters, unless the visitor is in the town already.
 
     Raises:
-        InputError: the text is no time, or the time is over.
+        InputError: the text is not a time, or the time is in the past.
     """
     here = town.residents.get(living.name)
     if not living.when or (here is not None and here.state.embodied):
         return
     step = find_step(town.setting, living.when, town.step)
     if step <= town.step:
-        raise InputError(f"{living.when} is over: omit --when, or name the day")
-    with progress_lines(f"living up to {living.when}"):
+        raise InputError(f"--when {living.when} is in the past: omit it, or name the day")
+    with progress_lines(f"running the town up to {living.when}"):
         await town.run(step - 1)
 
 
@@ -144,7 +144,7 @@ async def _follow(screen: Screen, script: Path) -> int:
     """Run the commands of a file and return the exit code.
 
     Raises:
-        InputError: a line cannot be done; the lines before it have been.
+        InputError: a line cannot be run; the lines before it have been run.
     """
     rows = enumerate(read_text(script, LARGEST).splitlines(), 1)
     lines = [(number, line) for number, line in rows if line.strip() and not line.lstrip().startswith("#")]
@@ -162,15 +162,14 @@ async def _follow(screen: Screen, script: Path) -> int:
 
 
 def _undone(lines: int) -> str:
-    return f"; {count_of(lines, 'line')} left undone" if lines else ""
+    return f"; {count_of(lines, 'line')} not run" if lines else ""
 
 
 async def _obey(screen: Screen) -> int:
-    """Run typed or piped commands while time waits, and return the exit code.
+    """Run typed or piped commands, with time passing only during commands, and return the exit code.
 
-    A user who types, and a program that waits for the output, see the result before the next line. Lines that are in
-    the pipe
-    already were written without knowing it, so they are left undone after an interruption or a mistake.
+    A user who types, or a program that reads the output, sees each result before it sends the next line. Lines that are
+    in the pipe already were written without that knowledge, so they are not run after an interruption or a mistake.
     """
     lines, code, typed = Lines(), 0, sys.stdin.isatty()
     while not screen.left:
@@ -189,16 +188,16 @@ async def _obey(screen: Screen) -> int:
         if cut and (undone or not cut.begun):
             why, code = f"{cut.who} has spoken to you", SPOKEN_TO
         if why:
-            complain(f"line {line.number}: {why}{'; the lines after it are left undone' if undone else ''}")
+            complain(f"line {line.number}: {why}{'; the lines after it were not run' if undone else ''}")
         if undone:
             break
     return code
 
 
 async def _keep_pace(screen: Screen, pace: float) -> int:
-    """Run typed commands while time passes; during a talk one second is one second. Return the exit code."""
+    """Run typed commands while time passes at the given pace (during a talk in real time). Return the exit code."""
     me, lines, owed, elapsed = screen.me, Lines(), 0.0, SystemClock().elapsed
-    complain("time goes by; help lists the commands, leave ends it")
+    complain("time passes while you type; help lists the commands, leave ends the control")
     reading = asyncio.ensure_future(lines.next())
     while not screen.left:
         since = elapsed()

@@ -1,4 +1,4 @@
-"""The terminal screen of a controlled resident: runs typed commands and shows the results."""
+"""The terminal screen of a controlled resident: it runs typed commands and prints the results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mindstream_town.inspect.lookup import find_object, find_resident, find_step
 
 @dataclass(frozen=True)
 class Cut:
-    """A resident has spoken to the user: the command was interrupted, or (`begun` false) not begun."""
+    """A resident has spoken to the user. The command was interrupted, or (`begun` false) was not started."""
 
     who: str
     begun: bool = True
 
 
 class Screen:
-    """Runs typed commands and shows the results; `left`: the user has left."""
+    """Runs typed commands and prints the results; `left`: the user has given up control."""
 
     def __init__(self, me: Embodied, json: bool) -> None:
         self.me, self.json, self.left = me, json, False
@@ -37,7 +37,7 @@ class Screen:
             print(f"{when:%H:%M} > ", end="", file=sys.stderr, flush=True)
 
     async def try_to(self, line: str) -> Cut | None:
-        """Run a command, and show a mistake in it."""
+        """Run a command; print the message if the command is invalid."""
         try:
             return await self.obey(line)
         except InputError as error:
@@ -45,17 +45,17 @@ class Screen:
             return None
 
     async def obey(self, line: str) -> Cut | None:
-        """Run a command and show the result.
+        """Run a command and print its result.
 
         Returns:
-            The interruption, if there was one.
+            The interruption by a resident; None: there was none.
 
         Raises:
-            InputError: it is no command, or cannot be done.
+            InputError: the command is unknown, or cannot be run.
         """
         typed = read_typed(line)
         if typed.at and (who := await self._wait_until(typed.at)):
-            await self.tell("wait", f"{who} has spoken to you: {short(line)!r} is not done", who)
+            await self.tell("wait", f"{who} has spoken to you: {short(line)!r} was not run", who)
             return Cut(who, begun=False)
         if typed.verb == "help":
             say_lines(HELP.splitlines())
@@ -66,16 +66,16 @@ class Screen:
         return None
 
     async def look(self, what: str = "look") -> None:
-        """Show the surroundings."""
+        """Print the surroundings, or one part of them (`who`, `places`, `plan`)."""
         seen = await self.me.look()
         lines = {"look": look_lines, "who": who_lines, "places": place_lines, "plan": plan_lines}[what](seen)
         self._show(seen.model_dump(mode="json") | {"command": what}, list(lines))
 
     async def tell(self, verb: str = "", more: str = "", cut_by: str = "") -> None:
-        """Show the events since the last time, and after a command its result.
+        """Print the events since the last output and, after a command, its result.
 
         Args:
-            more: a line to add. cut_by: who has interrupted the command; "": no one.
+            more: a line to add. cut_by: name of the resident who interrupted the command; "": none did.
         """
         seen = await self.me.look(self._told)
         self._told = self.me.town.step
@@ -89,7 +89,7 @@ class Screen:
             self._show(row, lines)
 
     async def let_pass(self, steps: int) -> None:
-        """Let some steps pass and show the events."""
+        """Let some steps pass and print the events."""
         with self._shown_to_go_on():
             await self.me.wait(until=self.me.town.step + steps)
         await self.tell()
@@ -102,17 +102,17 @@ class Screen:
 
     @contextmanager
     def _shown_to_go_on(self) -> Iterator[None]:
-        """Show the progress of long steps."""
+        """Show the progress of long waits in the block."""
         setting = self.me.town.setting
         with progress_lines(f"{setting.when(max(self.me.town.step, 0)):%H:%M} in {setting.name}") as told:
             self.me.on_step = lambda step: told(step, doing=f"{setting.when(step):%H:%M} in {setting.name}")
             yield
 
     async def _wait_until(self, time: str) -> str:
-        """Wait until a time of the day; return who has interrupted this, else ""."""
+        """Wait until a time of the day; return the name of the resident who interrupted the wait, else ""."""
         until = find_step(self.me.town.setting, time, self.me.town.step)
         if until < self.me.town.step:
-            raise InputError(f"{time} is over")
+            raise InputError(f"{time} is in the past; it is later in the town")
         with self._shown_to_go_on():
             return await self.me.wait(until=until) if until > self.me.town.step else ""
 
@@ -121,11 +121,11 @@ class Screen:
             say_lines(waiting_lines(await self.me.look()))
         with self._shown_to_go_on():
             who = await self._act(typed)
-        await self.tell(typed.verb, f"{who} has spoken to you: {short(line)!r} is cut short" if who else "", who)
+        await self.tell(typed.verb, f"{who} has spoken to you: {short(line)!r} was interrupted" if who else "", who)
         return Cut(who) if who else None
 
     async def _act(self, typed: Typed) -> str:
-        """Run a command; return who has interrupted it, else ""."""
+        """Run a command; return the name of the resident who interrupted it, else ""."""
         me, town, words = self.me, self.me.town, typed.words
         match typed.verb:
             case "go":

@@ -1,4 +1,4 @@
-"""`mindstream town`: read a town, at any step."""
+"""Commands of `mindstream town` that show a town as of any step."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from mindstream_town.world.tree import ARENA, SECTOR
 
 app = group()
 LEAST_WIDTH = 60
-"""Minimum characters of an act in the table."""
+"""Minimum width of the column with a resident's act, in characters."""
 
 
-From = Annotated[str, flag("TIME", "Only since then.", "--from")]
-To = Annotated[str, flag("TIME", "Only until then.", "--to")]
+From = Annotated[str, flag("TIME", "Start of the shown time.", "--from")]
+To = Annotated[str, flag("TIME", "End of the shown time.", "--to")]
 
 
 @command(
@@ -47,16 +47,15 @@ To = Annotated[str, flag("TIME", "Only until then.", "--to")]
 )
 async def status(
     settings: Settings,
-    resident: Annotated[str, flag("NAME", "One resident's mind: plan, newest memories.")] = "",
+    resident: Annotated[str, flag("NAME", "Show one resident's plan and newest memories instead.")] = "",
     at: At = "",
-    limit: Annotated[int, flag("N", "How many memories are shown.", "-n", min=0, max=1_000)] = 10,
+    limit: Annotated[int, flag("N", "Number of newest memories to show.", "-n", min=0, max=1_000)] = 10,
     json: AsJson = False,
 ) -> None:
-    """Show the time, and where each resident is and what it does.
+    """Show the time in the town, and the place and activity of each resident.
 
-    The summary counts residents at home, out, on the way to another room, talking and asleep. Objects that are not as
-    they
-    should be are listed, too.
+    The summary counts the residents who are at home, out, on the way to another room, talking and asleep. Objects that
+    are not in order, such as broken ones, are listed, too.
     """
     async with towns.look_in(settings) as look:
         name = find_resident(look.setting, resident) if resident else ""
@@ -71,7 +70,7 @@ async def status(
 
 def _print_status(look: Look, state: TownState, step: int) -> None:
     setting = look.setting
-    lived = "it has not lived yet" if step < 0 else f"day {setting.day(step) + 1}, step {step:,}"
+    lived = "it has not run yet" if step < 0 else f"day {setting.day(step) + 1}, step {step:,}"
     say(f"{setting.name}: {format_time(setting, step)} ({lived})")
     rows = []
     for name, each in sorted(state.states.items()):
@@ -86,7 +85,7 @@ def _print_status(look: Look, state: TownState, step: int) -> None:
 
 
 def _act_width() -> int:
-    """Return the maximum length of an act; unlimited in practice if the output is no terminal."""
+    """Return the maximum characters of an act: half the terminal, or 500 if the output is not a terminal."""
     return max(LEAST_WIDTH, shutil.get_terminal_size().columns // 2) if sys.stdout.isatty() else 500
 
 
@@ -154,7 +153,7 @@ def _mood(setting: Setting, state: ResidentState, step: int) -> str:
 
 
 async def _show_mind(look: Look, name: str, state: ResidentState, step: int, limit: int, json: bool) -> None:
-    """Print a resident's plan and newest memories."""
+    """Print one resident's plan and newest memories."""
     newest = await look.newest(name, step, limit)
     if json:
         records = [
@@ -184,9 +183,9 @@ async def _show_mind(look: Look, name: str, state: ResidentState, step: int, lim
 
 @command(app, "town", 'mindstream town why "John Lin" --at "Feb 13 08:10" --data ./ville')
 def why(settings: Settings, name: Name, at: At = "", json: AsJson = False) -> None:
-    """Show why a resident does what it does.
+    """Explain why a resident does what it does.
 
-    Lists perceptions, recalled memories, decisions and plans.
+    Lists the perceptions, recalled memories, decisions and plans behind the current act.
     """
     name, history = _read_of(settings, name)
     step = towns.find_past_step(history.setting, at, history.step) if at else history.step
@@ -200,24 +199,24 @@ def timeline(
     name: Name,
     since: From = "",
     until: To = "",
-    about: Annotated[str, flag("WORDS", "Only what names this.")] = "",
-    full: Annotated[bool, switch("--full", "Each act by itself, and every word.")] = False,
+    about: Annotated[str, flag("WORDS", "Only entries that contain these words.")] = "",
+    full: Annotated[bool, switch("--full", "Show each act separately, and all lines of talks.")] = False,
     json: AsJson = False,
 ) -> None:
     """Show what a resident did, said and thought, day by day.
 
-    Related acts are one line. A --to without a day refers to the day of --from.
+    Related acts are combined into one line. A --to without a day is on the day of --from.
     """
     name, history = _read_of(settings, name)
     setting = history.setting
     start, end = find_span(setting, since, until, history.step)
     if start > history.step:
-        towns.find_past_step(setting, since, history.step)  # raises the error
+        towns.find_past_step(setting, since, history.step)  # raises InputError for a future time
     end = min(end, history.step)
     if about and not any(
         about.casefold() in each.text.casefold() for records in history.records.values() for each in records
     ):
-        complain(f"nobody has a memory that names {about!r:.99}; is it spelled so?")
+        complain(f"no memory contains {about!r:.99}: check the spelling")
     moments = read_timeline(history, name, start, end, about, full=full)
     if json:
         for each in moments:
@@ -228,12 +227,12 @@ def timeline(
     say(f"{name}, {format_time(setting, start)} to {format_time(setting, end)}")
     say_lines(lines_of(history, moments, full=full))
     if not moments:
-        named = f" that names {about!r:.99}" if about else ""
-        complain(f"{name} did, said and thought nothing{named} in that time")
+        named = f" that contains {about!r:.99}" if about else ""
+        complain(f"{name} has no act, talk or thought{named} in this time")
 
 
 def _read_of(settings: Settings, typed: str) -> tuple[str, History]:
-    """Resolve a resident's name, then read the history, which takes longer."""
+    """Find a resident by name first, which is fast, then read the town's whole history."""
 
     async def find() -> str:
         async with towns.look_in(settings) as look:
@@ -253,17 +252,17 @@ def _read_of(settings: Settings, typed: str) -> tuple[str, History]:
 async def interview(
     settings: Settings,
     name: Name,
-    question: Annotated[str, word("QUESTION", "What is asked.")],
+    question: Annotated[str, word("QUESTION", "The question to the resident.")],
     at: At = "",
     condition: Annotated[
         Condition,
         typer.Option(
-            help="Which memory the resident may use: all, no thoughts, no plans either, or only the description."
+            help="The memories that the resident may use: all, without thoughts, also without plans, or none."
         ),
     ] = "full",
     json: AsJson = False,
 ) -> None:
-    """Ask a resident a question, at any time of its life.
+    """Ask a resident a question, as of any time of its life.
 
     The resident does not remember the interview.
     """
@@ -280,7 +279,7 @@ async def interview(
     recalled = [{"id": each.record.id, "score": round(each.score, 4)} for each in found.memories]
     row = {"resident": found.name, "question": question, "answer": found.answer, "condition": condition}
     told = [f"{found.name} ({format_time(setting, found.step)}): {found.answer}"]
-    told += [f"  from: {short(each.text)}" for each in found.rests_on[:5]]
+    told += [f"  based on: {short(each.text)}" for each in found.rests_on[:5]]
     tell(json, {**row, "step": found.step, "rests_on": rests_on, "recalled": recalled}, *told)
 
 
@@ -290,7 +289,7 @@ def read(settings: Settings, upto: int | None = None) -> History:
     async def run() -> History:
         async with towns.look_in(settings) as look:
             if look.now < 0:
-                raise InputError(f"{look.setting.name} has not lived yet: mindstream town run --days 1")
+                raise InputError(f"{look.setting.name} has not run yet: run it with `mindstream town run --days 1`")
             return await read_history(look.store, upto)
 
     with progress("reading what happened"):
@@ -300,11 +299,11 @@ def read(settings: Settings, upto: int | None = None) -> History:
 @command(app, "town", "mindstream town places --data ./ville", "mindstream town places cafe --data ./ville --json")
 async def places(
     settings: Settings,
-    place: Annotated[str, word("PLACE", "Only this place; the end of its address.")] = "",
+    place: Annotated[str, word("PLACE", "Only this place; the end of its address is enough.")] = "",
     at: At = "",
     json: AsJson = False,
 ) -> None:
-    """List places, their objects, and who is there."""
+    """List places, the objects in them, and the residents there."""
     async with towns.look_in(settings) as look:
         setting = look.setting
         state, step = await look.at(at)

@@ -1,4 +1,4 @@
-"""`mindstream town metrics`: measures of a town as tables, CSV and curves."""
+"""`mindstream town metrics`: measures of a town as tables, CSV files and charts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Measured:
 
     @property
     def density(self) -> tuple[float, float]:
-        """The share of pairs who know each other, at the beginning and now."""
+        """The share of pairs of residents who know each other, at the beginning and now."""
         return self.acquaintance.density(0), self.acquaintance.density(self.history.step)
 
 
@@ -69,23 +69,23 @@ class Measured:
 def metrics(
     settings: Settings,
     fact: Annotated[
-        list[str] | None, flag("WORDS", "Show who knows this, since when, from which speaker; repeatable.")
+        list[str] | None, flag("WORDS", "Show which residents know this fact, since when and from whom; repeatable.")
     ] = None,
     event: Annotated[
         str,
-        flag("PLACE", "A place: its guests between --from and --to, and which of them knew the first --fact."),
+        flag("PLACE", "List the guests at PLACE between --from and --to, and which of them knew the first --fact."),
     ] = "",
     since: Annotated[str, flag("TIME", "When the event begins.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "When it ends.", "--to")] = "",
+    until: Annotated[str, flag("TIME", "When the event ends.", "--to")] = "",
     at: At = "",
-    odd: Annotated[bool, switch("--odd", "Also list acts at closed or private places.")] = False,
-    csv: Annotated[Path | None, flag("DIR", "Also as tables, into this folder.")] = None,
-    plot: Annotated[Path | None, flag("DIR", "Also as curves (SVG), into this folder.")] = None,
+    odd: Annotated[bool, switch("--odd", "Also list acts at places that are closed or private.")] = False,
+    csv: Annotated[Path | None, flag("DIR", "Also write tables as CSV into this folder.")] = None,
+    plot: Annotated[Path | None, flag("DIR", "Also write charts as SVG into this folder.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Show measures: talks, reflections, spread of facts.
+    """Show measures of a town: talks, reflections, the spread of facts.
 
-    Also acquaintance, adherence to plans, and acts at closed or private places.
+    Also shows acquaintance, adherence to plans, and acts at closed or private places.
     """
     history = read(settings)
     if at:
@@ -117,19 +117,19 @@ def metrics(
 def _attend(
     history: History, event: str, since: str, until: str, diffusions: Sequence[Diffusion]
 ) -> tuple[Attendance, Mark]:
-    """Return the attendance of an event, and its mark in the chart."""
+    """Return the attendance of an event, and the event's mark in the chart."""
     if not (diffusions and since and until):
         raise InputError("an event needs --event PLACE, --from TIME, --to TIME and --fact WORDS")
     address = history.setting.addresses[find_place(history.setting, event)]
     start, end = find_span(history.setting, since, until, history.step)
     if end == start:
-        raise InputError(f"--to {until!r:.99} is not after --from {since!r:.99}")
+        raise InputError(f"--to {until!r:.99} must be later than --from {since!r:.99}")
     mark = Mark(start, end, f"{event}, {format_time(history.setting, start)}")
     return trace_attendance(history, Event(address, start, end), diffusions[0]), mark
 
 
 def _files(measured: Measured, ending: str) -> dict[str, str]:
-    """Return tables or charts by their file names."""
+    """Return tables ("csv") or charts ("svg") by file name."""
     history, steps = measured.history, hours(measured.history)
     curves = _curves(measured, steps)
     shares = {name: values for name, (values, _) in curves.items()}
@@ -142,7 +142,8 @@ def _files(measured: Measured, ending: str) -> dict[str, str]:
 
 
 def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[float], str]]:
-    """Return curves, and the meaning of their last values: facts, pairs, kept plans, talks, reflections."""
+    """Return each curve's name, values and the label of its last value: facts, pairs, kept plans, talks,
+    reflections."""
     history, people = measured.history, len(measured.history.names)
     known, kept = measured.acquaintance.curve(steps), trace_adherence(history, steps)
     talks = sorted(talk.step for _, talk in history.talks())
@@ -159,7 +160,7 @@ def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[fl
 
 
 def _so_far(happened: Sequence[int], steps: Sequence[int]) -> list[float]:
-    """Return the share of events before each step."""
+    """Return the share of all events that happened up to each step."""
     return [bisect_right(happened, step) / max(1, len(happened)) for step in steps]
 
 
@@ -208,8 +209,8 @@ def _print(measured: Measured) -> None:
             ("reflections a day and resident", f"{counts.reflections_a_day:.2f}"),
             ("pairs that know each other, at first", f"{begun:.3f}"),
             ("pairs that know each other, now", f"{now:.3f}"),
-            ("planned minutes that were kept", f"{conduct.adherence:.1%}"),
-            ("acts where and when one may", f"{conduct.believable_share:.1%}"),
+            ("planned minutes spent as planned", f"{conduct.adherence:.1%}"),
+            ("acts at open and permitted places", f"{conduct.believable_share:.1%}"),
             ("steps in walls", f"{conduct.in_walls}"),
             ("sleeps away from home", f"{conduct.asleep_elsewhere}"),
             ("talks asleep", f"{conduct.talking_asleep}"),
@@ -222,8 +223,8 @@ def _print(measured: Measured) -> None:
             chain = f" ({' > '.join(knower.chain)})" if len(knower.chain) > 1 else ""
             say(f"  {knower.time}  {knower.name}, {knower.how}{by}{chain}")
     if (attended := measured.attendance) is not None:
-        say(f"there: {_names(f'{name} ({n} min)' for name, n in attended.minutes.items())}")
-        say(f"invited: {_names(attended.invited)}; of them came: {_names(attended.came_invited)}")
+        say(f"present: {_names(f'{name} ({n} min)' for name, n in attended.minutes.items())}")
+        say(f"invited: {_names(attended.invited)}; of these came: {_names(attended.came_invited)}")
 
 
 def _names(names: Any) -> str:

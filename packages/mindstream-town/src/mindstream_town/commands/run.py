@@ -1,4 +1,4 @@
-"""`mindstream town`: begin a town, prepare its file, run it, estimate the cost."""
+"""Commands of `mindstream town` that begin a town, prepare its file, run it, and estimate the cost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RESTED = 1
 
 @dataclass(frozen=True)
 class Span:
-    """How long to run: one of the values; without one a day, or with `to_midnight` the rest of a day."""
+    """How long to run: one of the values is set. If none is set: a day, or with `to_midnight` the rest of the day."""
 
     days: float | None = None
     hours: float | None = None
@@ -54,7 +54,7 @@ class Span:
         """Return the last step to run, after the step `now`.
 
         Raises:
-            InputError: two values are given, or the time is over.
+            InputError: two values are set, or the time is in the past.
         """
         if [self.days, self.hours, self.steps].count(None) + (not self.until) < 3:
             raise InputError("give one of --days, --hours, --until and --steps")
@@ -63,7 +63,9 @@ class Span:
             step = find_step(setting, self.until, now)
             if step <= now:
                 time = format_time(setting, now)
-                raise InputError(f"--until {self.until!r:.99}: this time is in the past; it is {time} in the town")
+                raise InputError(
+                    f"--until {self.until!r:.99} is in the past: it is {time} in the town; name a later time"
+                )
             return step
         if self.steps is not None:
             return now + self.steps
@@ -76,7 +78,7 @@ class Span:
 
 @dataclass(frozen=True)
 class TownOptions:
-    """Options of a run: without a question about the cost, with events, as JSON, on Ray."""
+    """Options of a run: `yes`: skip the question about the cost; `verbose`: print events; `ray`: use Ray."""
 
     yes: bool = False
     verbose: bool = False
@@ -84,18 +86,18 @@ class TownOptions:
     ray: bool = False
 
 
-LIMITS = """With a model, the cost is estimated first and needs your approval (--yes:
-approved). After Ctrl-C, a model error or a limit, all finished steps are kept;
-an interrupted step runs again next time.
+LIMITS = """With a model, the cost is estimated first, and you are asked to approve it (--yes
+approves). After Ctrl-C, a model error or a spent limit all finished steps are
+stored; the next run repeats the interrupted step.
 
 Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
 Days = Annotated[float | None, flag("D", "Run D days of the town's time.", min=0, max=36_500)]
 Hours = Annotated[float | None, flag("H", "Run H hours.", min=0, max=876_000)]
-Until = Annotated[str, flag("TIME", 'Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
+Until = Annotated[str, flag("TIME", 'Run up to a time in the town: "Feb 14 19:00", "tomorrow noon".')]
 STEPS = "Run N steps (10 seconds each by default)."
 Steps = Annotated[int | None, flag("N", STEPS, min=0, max=2**40)]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show events, one per line.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print events, one per line.")]
 MODELS = "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder"
 
 
@@ -112,11 +114,11 @@ def new(
     seed: Seed = 0,
     profile: ProfileOf = None,
     without: Annotated[
-        list[str] | None, flag("A,B", "Switch off: observation, reflection, planning, recall, talk.")
+        list[str] | None, flag("A,B", "Parts to switch off: observation, reflection, planning, recall, talk.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Begin a town in a data folder."""
+    """Create a town in a data folder."""
     begin(settings, source, seed, profile or (), split_names(without) or (), json=json)
 
 
@@ -129,7 +131,7 @@ def begin(
     *,
     json: bool = False,
 ) -> None:
-    """Begin a town."""
+    """Create a town, and print how to run it."""
     setting = towns.find_setting(source, seed, towns.read_profile(profile, without))
     asyncio.run(towns.begin(settings, setting))
     if not json:
@@ -139,22 +141,22 @@ def begin(
     tell(
         json,
         {**row, "lacks": list(missing_keys(setting))},
-        f"{setting.name} lives in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects",
-        f"it is {format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}",
+        f"{setting.name} is stored in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects",
+        f"it is {format_time(setting, -1)} there; run it with:\n  {_command('run', settings, '--days', '1')}",
     )
 
 
 def _complain_of_keys(setting: Setting) -> None:
-    """Show which keys a town without a model lacks."""
+    """Warn about missing keys of the town file, without which rules cannot simulate its residents well."""
     if lacks := missing_keys(setting):
         complain(
-            f"without a model, residents ignore descriptions in prose; missing keys: {'; '.join(lacks)}"
-            " (mindstream town prepare FILE lets a model write them)"
+            f"rules do not read descriptions in prose; missing keys: {'; '.join(lacks)}"
+            " (`mindstream town prepare FILE` lets a model write them)"
         )
 
 
 class Watcher:
-    """Shows the progress of a run, and with -v its events."""
+    """Shows the progress of a run, and its events with --verbose."""
 
     def __init__(self, options: TownOptions, told: Progress, setting: Setting, first: int, last: int) -> None:
         self.options, self._told, self._setting = options, told, setting
@@ -185,7 +187,7 @@ class Watcher:
     'mindstream town run --data ./ville --until "Feb 14 19:00" -v',
     "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --max-usd 2",
     name="run",
-    summary="Run the town for a day, or as long as you say.",
+    summary="Run the town for a day, or as long as the flags say.",
     notes=LIMITS,
     model=MODEL,
     roles=ROLE,
@@ -195,7 +197,7 @@ class Watcher:
     MODELS,
     "mindstream town resume --data ./ville",
     name="resume",
-    summary="Continue to the end of the day, or as long as you say.",
+    summary="Continue the town to the end of its day, or as long as the flags say.",
     notes=LIMITS,
     model=MODEL,
     roles=ROLE,
@@ -210,26 +212,26 @@ def let_live(
     yes: Yes = False,
     verbose: Verbose = False,
     ray: Annotated[
-        bool, switch("--ray", "Residents think as Ray tasks in parallel to the town's clock (docs/ray.md).")
+        bool, switch("--ray", "Run the residents' turns as Ray tasks, beside the town's clock (docs/ray.md).")
     ] = False,
     json: AsJson = False,
 ) -> int:
-    """Run the town from its last step."""
+    """Run the town, starting after its last finished step."""
     span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
     return live(settings, span, TownOptions(yes, verbose, json, ray))
 
 
 def live(settings: Settings, span: Span, options: TownOptions) -> int:
-    """Run the town and return the exit code.
+    """Run the town in a data folder and return the exit code.
 
     Raises:
-        InputError: there is no town, or the time is over; nothing has changed.
+        InputError: there is no town, or the time is in the past; nothing was changed.
     """
     setting, now, last = asyncio.run(_plan(settings, span))
     if towns.is_free(settings) and not any(person.day for person in setting.people.values()):
         _complain_of_keys(setting)
     for fault in towns.describe_bedless(setting):
-        complain(f"{fault}; until then they sleep at home, wherever they stand")
+        complain(f"{fault}; until then these residents sleep at home, at any position there")
     if not towns.is_free(settings) and not options.yes and not _has_leave(settings, setting, last - now):
         return 0
     with progress(setting.name, max(1, last - now)) as told:
@@ -241,7 +243,7 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
 
         def goes_on(why: str) -> str:
             again = _command("resume", settings, "--steps", str(last - watcher.step), *["--ray"] * options.ray)
-            return f"{why}; finished steps are saved; resume with:\n  {again}"
+            return f"{why}; finished steps are stored; resume with:\n  {again}"
 
         try:
             code = run_until_stopped(living(), lambda: goes_on("stopped"))
@@ -253,14 +255,16 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
         row = {"step": reached, "steps": steps, "time": setting.when(reached).isoformat(), "talks": watcher.talks}
         lived = f"{count_of(steps, 'step')}, {count_of(watcher.talks, 'talk')}"
         told_at_end = f"it is {format_time(setting, reached)} in {setting.name}: {lived}"
-        tell(options.json, {"event": "ended", **row}, told_at_end, f"look in:\n  {_command('status', settings)}")
+        tell(
+            options.json, {"event": "ended", **row}, told_at_end, f"inspect it with:\n  {_command('status', settings)}"
+        )
     return code
 
 
 async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
     async with towns.look_in(settings) as look:
         if not towns.is_free(settings):
-            async with answering(settings):  # report an unusable model now
+            async with answering(settings):  # raises an error now if a model cannot be used
                 pass
             if settings.budget_usd is not None and (why := unpriced(settings)):
                 complain(why)
@@ -270,13 +274,13 @@ async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
 def _has_leave(settings: Settings, setting: Setting, steps: int) -> bool:
     """Show the estimated cost and ask for approval."""
     if not output.is_answerable():
-        raise InputError("the models need approval, and the input is no terminal: add --yes")
+        raise InputError("model calls need approval, and standard input is not a terminal: add --yes")
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     usd = "its price is not known" if found.usd is None else f"about {found.usd:,.2f} US dollars"
-    most = "" if settings.budget_usd is None else f", never more than {settings.budget_usd:g}"
+    most = "" if settings.budget_usd is None else f", at most {settings.budget_usd:g} (--max-usd)"
     say(f"{count_of(steps, 'step')}: about {calls:,} calls and {tokens:,} tokens; {usd}{most}", sys.stderr)
-    return output.confirm("Let it live?")
+    return output.confirm("Run the town?")
 
 
 def _estimate(settings: Settings, setting: Setting, steps: int) -> towns.Estimate:
@@ -302,8 +306,8 @@ def _totals(found: towns.Estimate) -> tuple[int, int]:
 def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
     """Estimate what a model would cost: calls, tokens, US dollars.
 
-    A day (or less, if you ask for less) is simulated without a model and not kept. The calls that a model would get are
-    counted, with replies of average length.
+    Simulates a day (or less, if you ask for less) without a model and discards it. Counts the calls that a model would
+    get, with replies of average length.
     """
 
     async def read() -> Setting:
@@ -315,7 +319,7 @@ def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: A
     whole = {"steps": steps, "residents": len(setting.people)}
     if towns.is_free(settings):
         row = {"prompt": "all", "calls": 0, "tokens": 0, "usd": 0.0, **whole}
-        free = "rules answer everything, and cost nothing; what a model would cost:"
+        free = "rules answer everything, and cost nothing; to estimate the cost of a model:"
         tell(json, row, free, "  mindstream town estimate --model openai:gpt-5-mini")
         return
     found = _estimate(settings, setting, steps)
@@ -342,7 +346,7 @@ def _command(name: str, settings: Settings, *more: str) -> str:
 
 
 def _models(settings: Settings, name: str) -> list[str]:
-    """Return the flags for the same models."""
+    """Return the command-line flags that select the same models."""
     if name not in ("run", "resume") or towns.is_free(settings):
         return []
     roles = [word for role, model in settings.roles.items() for word in ("--role", f"{role}={model}")]
@@ -358,26 +362,25 @@ LARGEST = 16 << 20
     "model roles",
     "mindstream town prepare ./mine.toml --model openai:gpt-5-mini",
     "mindstream town prepare ./mine.toml --model openai:gpt-5-mini --out ./prepared.toml",
-    notes="Exit code: 0; 1 after a model error, with nothing changed; 2 after a mistake.",
+    notes="Exit code: 0; 1 after a model error, with the file unchanged; 2 after a mistake.",
     model=MODEL,
     roles=ROLE,
 )
 def prepare(
     settings: Settings,
     file: Annotated[Path, word("FILE.toml", "A town file.")],
-    out: Annotated[Path | None, flag("NEW.toml", "Write the result there instead of FILE.")] = None,
+    out: Annotated[Path | None, flag("NEW.toml", "Write the result to this new file instead of FILE.")] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Let a model write the keys of a town file from its descriptions.
+    """Let a model add missing keys to a town file, from the descriptions in it.
 
-    Days, beds, appointments and acquaintances of residents, purposes of places, dangers: the model is asked once for
-    each
-    resident and once for the places. The difference is shown and then written to the file. Comments and existing keys
-    stay.
+    The keys are days, beds, appointments and acquaintances of residents, purposes of places, and dangers. The model is
+    asked once for each resident and once for the places. The difference is shown and then written to the file; comments
+    and existing keys stay.
     """
     if out is not None and out.exists():
-        raise InputError(f"{out} is there already: name a new file, or omit --out")
+        raise InputError(f"{out} exists already: name a new file, or omit --out")
     text = read_text(file, LARGEST)
     try:
         preparing = Preparing(text, file.parent)
@@ -385,10 +388,10 @@ def prepare(
         raise InputError(f"{file}: {error}") from None
     if not preparing.left:
         row = {"file": str(file), "prepared": [], "written": "", "difference": ""}
-        tell(json, row, f"{file} is prepared: all residents have a day, and all places a purpose")
+        tell(json, row, f"{file} needs no preparation: all residents have a day, and all places a purpose")
         return 0
     if is_free(settings):
-        raise InputError("only a model can read prose: name one by --model, as in --model openai:gpt-5-mini")
+        raise InputError("reading descriptions needs a model: name one, such as --model openai:gpt-5-mini")
     try:
         with progress(f"preparing {file.name}", len(preparing.left)) as told:
 
@@ -398,7 +401,7 @@ def prepare(
 
             new = asyncio.run(ask())
     except ModelError as error:
-        complain(f"{error}; nothing was changed")
+        complain(f"{error}; the file was not changed")
         return RESTED
     before, after = text.splitlines(keepends=True), new.splitlines(keepends=True)
     difference = "".join(difflib.unified_diff(before, after, str(file), str(out or file)))
@@ -411,7 +414,7 @@ def prepare(
         target = str(out or file) if is_wanted else ""
         print_json({"file": str(file), "prepared": preparing.prepared, "written": target, "difference": difference})
     elif is_wanted:
-        say(f"{out or file} has the keys of {count_of(len(preparing.prepared), 'description')}", sys.stderr)
+        say(f"{out or file} has the new keys of {count_of(len(preparing.prepared), 'description')}", sys.stderr)
     else:
-        complain("nothing was written: add --yes, or --out NEW.toml")
+        complain("the file was not changed: add --yes, or --out NEW.toml")
     return 0

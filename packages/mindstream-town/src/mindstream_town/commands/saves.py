@@ -35,20 +35,20 @@ app = group()
 @command(app, "town", "mindstream town open recorded --data ./hamlet", name="open")
 def open_(
     settings: Settings,
-    name: Annotated[str, word("WORLD", "A recorded world.")] = "recorded",
+    name: Annotated[str, word("WORLD", "The name of a recorded world.")] = "recorded",
     json: AsJson = False,
 ) -> None:
-    """Open a recorded world: days that residents lived with a language model, to explore without one."""
+    """Open a recorded world: days of residents recorded with a language model, to explore without a model."""
     unpack_world(name, settings.data.as_folder())
     data = shlex.quote(str(settings.data))
     tell(
         json,
         {"world": name, "about": WORLDS[name], "data": str(settings.data)},
-        f"{WORLDS[name]}; it lies in {settings.data}. Look:",
+        f"{WORLDS[name]}; it is stored in {settings.data}. Explore it:",
         f"  mindstream town replay --out {name}.html --data {data}     watch it in a browser",
-        f"  mindstream town status --data {data}                     who is where",
-        f"  mindstream town timeline NAME --data {data}              somebody's day",
-        f"  mindstream town why NAME --at TIME --data {data}         why somebody did what",
+        f"  mindstream town status --data {data}                     where each resident is",
+        f"  mindstream town timeline NAME --data {data}              a resident's day",
+        f"  mindstream town why NAME --at TIME --data {data}         why a resident did something",
     )
 
 
@@ -69,7 +69,7 @@ def fork(
         await forking.fork(settings.data, folder, max(step, 0))
         return (
             step,
-            f"{setting.name} lives on in {folder} from {format_time(setting, step)} on; the other stays as it is",
+            f"{folder} continues {setting.name} from {format_time(setting, step)}; the original is unchanged",
         )
 
     step, said = asyncio.run(make())
@@ -81,16 +81,16 @@ def fork(
 )
 def import_(
     settings: Settings,
-    folder: Annotated[Path, word("DIR", "The folder of a saved simulation (Park 2023).")],
+    folder: Annotated[Path, word("DIR", "The folder of a saved simulation in the format of Park 2023.")],
     map_: Annotated[
-        Path | None, flag("DIR", "Its map, a matrix folder or a Tiled file [the map of that name near DIR].", "--map")
+        Path | None, flag("DIR", "Its map: a matrix folder or a Tiled file [found by its name near DIR].", "--map")
     ] = None,
     whispers: Annotated[Path | None, flag("FILE", "First memories of the residents (agent_history….csv).")] = None,
     seed: Seed = 0,
     profile: ProfileOf = None,
     json: AsJson = False,
 ) -> None:
-    """Begin a town from a saved simulation."""
+    """Create a town that continues a saved simulation."""
     notes: dict[str, None] = {}
     save = settle_clock(read_save(folder), notes.setdefault)
     world = load_map(map_ or find_map(folder, save.meta.maze_name))
@@ -116,9 +116,9 @@ def import_(
     memories = sum(len(each.memory.nodes) for each in save.personas.values())
     who = {"residents": sorted(save.personas), "memories": memories, "step": save.meta.step - 1}
     held = "1 memory" if memories == 1 else f"{memories:,} memories"
-    told = f"{count_of(len(save.personas), 'resident')}, {held}; it has lived {count_of(save.meta.step, 'step')}"
+    told = f"{count_of(len(save.personas), 'resident')}, {held}, {count_of(save.meta.step, 'step')} simulated before"
     row = {"town": world.name, "data": str(settings.data), **who, "notes": list(notes)}
-    tell(json, row, f"{world.name} lives in {settings.data}: {told}")
+    tell(json, row, f"{world.name} is stored in {settings.data}: {told}")
 
 
 @command(
@@ -129,23 +129,23 @@ def import_(
 )
 def export(
     settings: Settings,
-    out: Annotated[Path | None, flag("FOLDER", "Write a saved simulation into a new folder.")] = None,
+    out: Annotated[Path | None, flag("FOLDER", "Write a saved simulation into this new folder.")] = None,
     save: Annotated[
         Path | None,
-        flag("DIR", "With --out: the save it was imported from; values that a town does not store are copied from it."),
+        flag("DIR", "With --out: the save that the town was imported from; values that a town lacks are copied."),
     ] = None,
-    journal: Annotated[Path | None, flag("FILE", "All events as lines of JSON, always in the same order.")] = None,
-    at: Annotated[str, flag("TIME", "The time to export [now].")] = "",
+    journal: Annotated[Path | None, flag("FILE", "Write all events as JSON Lines, always in the same order.")] = None,
+    at: Annotated[str, flag("TIME", "Export the town as of this time [now].")] = "",
     json: AsJson = False,
 ) -> None:
-    """Write a town as a saved simulation, or its journal.
+    """Write a town as a saved simulation, or write its journal.
 
     The published code (Park 2023) and `import` can read the saved simulation; it includes the map.
     """
     if out is None and journal is None:
         raise InputError("name an output: --out FOLDER for a saved simulation, or --journal FILE")
     if out is None and (at or save):
-        raise InputError("a journal is written whole: --at and --save are for --out")
+        raise InputError("--journal exports all events: --at and --save are only for --out")
     with progress(f"writing {out or journal}"):
         row, told = asyncio.run(_export(settings, out, save, journal, at))
     tell(json, row, *told)
@@ -154,7 +154,7 @@ def export(
 async def _export(
     settings: Settings, out: Path | None, saved: Path | None, journal: Path | None, at: str
 ) -> tuple[dict[str, object], list[str]]:
-    """Write the files; return the result for programs and for people."""
+    """Write the files; return the result as JSON fields and as lines of text."""
     began = settle_clock(read_save(saved), complain) if saved else None
     row, told = dict[str, object](), list[str]()
     async with towns.look_in(settings) as look:
@@ -191,27 +191,27 @@ async def _write_journal(look: towns.Look, file: Path) -> int:
 def replay(
     settings: Settings,
     out: Annotated[Path, flag("FILE", "The page to write; an existing file is replaced.")] = Path("replay.html"),
-    since: Annotated[str, flag("TIME", "The start.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "The end.", "--to")] = "",
+    since: Annotated[str, flag("TIME", "Start of the replay.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "End of the replay.", "--to")] = "",
     json: AsJson = False,
 ) -> None:
-    """Write a web page that plays what happened.
+    """Write a web page that replays the town.
 
-    One HTML file: the map, the residents, their minds; it needs no network and no key.
+    The page is one HTML file with the map, the residents and their memories; it needs no network and no API key.
     """
     write_page(settings, out, since, until, json)
 
 
 def write_page(settings: Settings, out: Path, since: str = "", until: str = "", json: bool = False) -> None:
-    """Write a page that plays what happened.
+    """Write a web page that replays the town.
 
     Raises:
-        InputError: mindstream-studio, which draws it, is not installed.
+        InputError: the package mindstream-studio, which renders pages, is not installed.
     """
     try:
         from mindstream_studio.recorded import write_replay
     except ModuleNotFoundError:
-        raise InputError("pages are in another distribution: pip install mindstream-studio") from None
+        raise InputError("replay pages need the package mindstream-studio: pip install mindstream-studio") from None
 
     async def run() -> None:
         async with towns.look_in(settings) as look:
@@ -225,5 +225,5 @@ def write_page(settings: Settings, out: Path, since: str = "", until: str = "", 
     with progress(f"writing {out}"):
         asyncio.run(run())
     size = out.stat().st_size
-    told = f"{out} plays it: open it in a browser ({size} bytes; it needs no network)"
+    told = f"{out}: open it in a browser to replay the town ({size} bytes; it needs no network)"
     tell(json, {"out": str(out), "bytes": size}, told)

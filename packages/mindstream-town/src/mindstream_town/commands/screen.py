@@ -1,4 +1,4 @@
-"""Events of a town as lines and JSON rows."""
+"""Format events of a town as lines of text and as JSON rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mindstream_town.residents.places import words_of
 from mindstream_town.setting import Setting
 
 OPENINGS = 2
-"""Number of lines of a conversation to show."""
+"""Maximum lines of a conversation to show."""
 
 
 def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
-    """Return an event as a line; None for routine events.
+    """Return an event as one line; None for routine events, which are not shown.
 
     Args:
         texts: texts of the event's records.
@@ -27,7 +27,7 @@ def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
             more = f" (and {len(event.lines) - OPENINGS} more)" if len(event.lines) > OPENINGS else ""
             return f"{mind} talks with {event.partner}: {said}{more}"
         case Acted() if event.act.why in ("react", "wait"):
-            because = f", since {short(event.because, 90)}" if event.because else ""
+            because = f", because of: {short(event.because, 90)}" if event.because else ""
             return f"{mind}: {event.act.what}{because}"
         case Acted() if event.act.why == "plan":
             return f"{mind}: {event.act.what}"
@@ -37,16 +37,16 @@ def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
             return f"{mind} reflects: {short('; '.join(texts), 140)}"
         case ObjectChanged():
             by = f", by {event.by}" if event.by else ""
-            return f"{words_of(event.place)} is {event.condition or 'as it should be'}{by}"
+            return f"{words_of(event.place)} is {event.condition or 'in order again'}{by}"
         case Remembered() if mind:
             return None
         case StoodIn():
-            return f"{mind}: a rule stood in for {event.prompt}: {short(event.reason, 90)}"
+            return f"{mind}: a rule replaced an unreadable reply to {event.prompt}: {short(event.reason, 90)}"
     return None
 
 
 def event_row(setting: Setting, mind: str, event: Event, line: str) -> dict[str, Any]:
-    """Return an event as a row for programs."""
+    """Return an event as a JSON row."""
     step = event.step if isinstance(event, TownEvent) else None
     time = setting.when(step).isoformat() if step is not None else None
     return {"event": event.kind, "resident": mind, "step": step, "time": time, "line": line}

@@ -1,4 +1,4 @@
-"""Parser of the commands that a user types as a controlled resident."""
+"""Parse the commands that a user types as a controlled resident."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _TIMED = re.compile(r"(\d{1,2}:\d{2})\s+(.+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Typed:
-    """A command.
+    """A parsed command.
 
     Attributes:
-        at: the time of the day to wait for, HH:MM; "": none.
+        at: time of the day (HH:MM) to wait for before the command; "": none.
         verb: one of the verbs in HELP. words: its arguments.
         minutes: None if not given. place, until: "" if not given.
     """
@@ -47,7 +47,7 @@ def read_typed(line: str) -> Typed:
     """Parse a command.
 
     Raises:
-        InputError: it is invalid.
+        InputError: the line is not a valid command.
     """
     timed = _TIMED.fullmatch(line.strip())
     at, line = timed.groups() if timed else ("", line.strip())
@@ -60,9 +60,9 @@ def read_typed(line: str) -> Typed:
     if verb in ("whisper", "set"):
         return Typed(verb, _two(verb, rest), at=at)
     if verb not in ("go", "do", "say"):
-        raise InputError(f"there is no command {verb!r:.40}: help lists them")
+        raise InputError(f"unknown command {verb!r:.40}: type help for a list")
     if not rest:
-        raise InputError(f"{verb} what? help says how")
+        raise InputError(f"{verb} needs an argument: type help for its form")
     if verb != "do":
         return Typed(verb, (rest.strip('"'),), at=at)
     return _do(rest, at)
@@ -85,9 +85,9 @@ def _do(rest: str, at: str) -> Typed:
 
 
 def addressee(text: str, near: Iterable[str]) -> tuple[str, str]:
-    """Return words and addressee: "hello to Ada" if a person near has this name, or ALL; else all words, and "".
+    """Split "hello to Ada" into words and addressee, if a person nearby has this name, or `all`; else return all, "".
 
-    Only the last word or name after the last " to " is considered.
+    Only the text after the last " to " can be an addressee.
     """
     said, to, who = text.rpartition(" to ")
     wanted = who.strip().casefold()
@@ -101,7 +101,7 @@ def _wait(rest: str, at: str) -> Typed:
     if until:
         return Typed("wait", until=until[1], at=at)
     if rest and not rest.isdecimal():
-        raise InputError("wait how long? wait, wait 10 (minutes), or wait until 12:30")
+        raise InputError("expected wait, wait MINUTES (such as wait 10), or wait until HH:MM")
     return Typed("wait", minutes=int(rest) if rest else None, at=at)
 
 
@@ -111,5 +111,5 @@ def _two(verb: str, rest: str) -> tuple[str, str]:
     except ValueError as error:
         raise InputError(f"{verb}: {error}".lower()) from None
     if not first or not more:
-        raise InputError(f"{verb} what? help says how")
+        raise InputError(f"{verb} needs two arguments: type help for its form")
     return first, " ".join(more)

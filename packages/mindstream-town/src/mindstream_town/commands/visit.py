@@ -1,4 +1,4 @@
-"""`mindstream town`: talk with a resident, change a town from outside."""
+"""Commands of `mindstream town` that talk with a resident or change a town from outside."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mindstream_town.inspect.lookup import find_object, find_resident
 from mindstream_town.residents.visiting import visit
 
 app = group()
-KEPT = "the visit is kept, and the resident thinks about it before the town continues"
+KEPT = "the visit is stored, and the resident reflects on it before the town continues"
 
 
 @command(
@@ -31,7 +31,7 @@ KEPT = "the visit is kept, and the resident thinks about it before the town cont
     "mindstream town talk isabella --by Maya          typed, until Ctrl-D",
     "mindstream town talk isabella < utterances.txt",
     notes="Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C. The\n"
-    "visit is kept in any case, and remembered before the town continues.",
+    "visit is always stored, and the resident remembers it before the town continues.",
     model=MODEL,
     roles=ROLE,
 )
@@ -42,13 +42,13 @@ def talk(
     by: Annotated[str, flag("NAME", "Your name.", "--by")] = "a visitor",
     json: AsJson = False,
 ) -> int:
-    """Talk with a resident, while the town stands still.
+    """Talk with a resident while the town's clock is stopped.
 
-    The resident answers at once and remembers the talk. If you return with the same --by before the next run, the talk
-    continues. What you agree on for today is added to the resident's plan.
+    The resident answers at once and remembers the talk. A later talk with the same --by before the next run continues
+    the same talk. Agreements for today are added to the resident's plan.
     """
     if text is not None and not text.strip():
-        raise InputError("TEXT is empty: say something, or leave it out to type line by line")
+        raise InputError("TEXT is empty: give a text, or omit TEXT to type line by line")
     try:
         return run_until_stopped(_talk(settings, name, text or "", by, json), lambda: f"stopped; {KEPT}")
     except ModelError as error:
@@ -73,7 +73,7 @@ async def _talk(settings: Settings, name: str, text: str, by: str, json: bool) -
 
 
 async def _next_line(lines: Lines, prompt: str) -> str:
-    """Return the next utterance; "" at the end."""
+    """Return the next utterance; "" at the end of the input."""
     if prompt:
         print(prompt, end="", file=sys.stderr, flush=True)
     found = await lines.next()
@@ -95,44 +95,44 @@ async def _answer(mind: Mind, text: str) -> None:
     app,
     "town",
     'mindstream town set "Isabella Rodriguez\'s apartment:bathroom:shower" leaking',
-    'mindstream town set cafe:piano ""        it is as it should be',
+    'mindstream town set cafe:piano ""        in order again',
     'mindstream town set kitchen:stove "on fire" --danger',
     name="set",
 )
 async def set_(
     settings: Settings,
-    place: Annotated[str, word("OBJECT", "As house:room:object; its end is enough where only one fits.")],
-    condition: Annotated[str, word("CONDITION", 'What is wrong with it, in words; "" puts it right again.')],
+    place: Annotated[str, word("OBJECT", "Address (house:room:object), or its end if only one object matches.")],
+    condition: Annotated[str, word("CONDITION", 'Its condition in words, such as "leaking"; "": in order again.')],
     danger: Annotated[
         bool | None,
         switch(
             "--danger/--no-danger",
-            "It wakes sleepers in the room and has priority; without the flag the town's file or a model decides.",
+            "It wakes sleepers in the room and has priority; without the flag the town file or a model decides.",
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Change the condition of an object: residents who see it may react."""
+    """Change the condition of an object; residents who see it may react."""
     condition = condition.strip()
     async with towns.open_town(settings) as town:
         address = find_object(town.setting, place)
         is_danger = await town.set_object(address, condition, danger=danger)
     row = {"place": address, "condition": condition, "danger": is_danger}
-    tell(json, row, f"{address} is {condition or 'as it should be'}{', a danger' if is_danger else ''}")
+    tell(json, row, f"{address} is {condition or 'in order again'}{', a danger' if is_danger else ''}")
 
 
 @command(app, "town embedder", 'mindstream town whisper "Sam Moore" "The lake will be drained on Friday."')
 async def whisper(
     settings: Settings,
     name: Name,
-    text: Annotated[str, word("TEXT", "The thought, a whole sentence.")],
+    text: Annotated[str, word("TEXT", "The thought, as a whole sentence.")],
     json: AsJson = False,
 ) -> None:
     """Add a thought to a resident's memory.
 
-    The resident may plan by it, and tell others.
+    The resident may use it in plans, and tell others.
     """
     async with towns.open_town(settings) as town:
         whom = find_resident(town.setting, name)
         id_ = (await town.whisper(whom, text)).id
-    tell(json, {"resident": whom, "record": id_, "text": text.strip()}, f"{whom} has that in mind now")
+    tell(json, {"resident": whom, "record": id_, "text": text.strip()}, f"the thought is in {whom}'s memory")

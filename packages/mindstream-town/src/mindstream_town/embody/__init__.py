@@ -1,1 +1,1 @@
-"""A user controls a resident or a visitor of a running town."""
+"""Let a user control a resident, or enter as a visitor, while the town runs."""

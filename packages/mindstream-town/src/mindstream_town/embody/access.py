@@ -1,4 +1,4 @@
-"""Places that a controlled resident may enter, and entrances of visitors."""
+"""Decide which places a controlled resident may enter, and where visitors enter the town."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindstream_town.world.tree import ARENA, WORLD, Spot
 
 
 def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
-    """Return where a visitor enters: the typed place, or one that is open to all.
+    """Return the place where a visitor enters: the typed place, or a public one that is open.
 
     Raises:
         InputError: there is no such place, or it is private.
@@ -28,12 +28,12 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
         if each.level == ARENA and may_use(setting, person, str(each)) and setting.rules.is_open(each, when)
     ]
     if not open_to_all:
-        raise InputError(f"no place in {setting.name} is open to all now: name one")
+        raise InputError(f"no public place in {setting.name} is open now: name one with --at")
     return open_to_all[0]
 
 
 def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
-    """Return the typed place if the person may enter it now.
+    """Return the address of the typed place, if the person may enter it now.
 
     Raises:
         InputError: there is no such place, it is closed, or it is private and no resident is there to admit the person.
@@ -49,17 +49,17 @@ def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
 
 
 def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
-    """Return the spot one step away if the person can enter it now.
+    """Return the neighbouring spot in a direction, if the person can enter it now.
 
     Raises:
-        InputError: a wall, a closed or a private place is there, or the town has no tiles.
+        InputError: a wall, or a closed or private place is there; or the town has no map of tiles.
     """
     world = town.setting.world
     if not isinstance(world, TileWorld):
-        raise InputError(f"{town.setting.name} has no tiles to step on: go to a place")
+        raise InputError(f"{town.setting.name} has no map of tiles, so single steps are not possible: go to a place")
     there = (spot[0] + WAYS[way][0], spot[1] + WAYS[way][1])
     if not world.walkable(there):
-        raise InputError("a wall is there")
+        raise InputError("a wall blocks this direction")
     place = world.address_at(there)
     if place.level > WORLD and world.arena_of(there) != world.arena_of(spot):
         find_open_place(town, person, str(place.upto(ARENA)))
@@ -67,7 +67,7 @@ def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
 
 
 def _is_let_in(town: OpenTown, person: Person, place: str) -> bool:
-    """Return whether an awake resident who may use the place is in the house."""
+    """Return whether a resident who may use the place is awake in the house, and so can let the person in."""
     setting, step = town.setting, max(town.step, 0)
     house = setting.addresses[place].upto(2)
     return any(

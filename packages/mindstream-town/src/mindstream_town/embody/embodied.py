@@ -1,15 +1,14 @@
-"""A user controls a resident, or a visitor, while the town continues.
+"""A user controls a resident, or a visitor, while the town runs.
 
 me = await town.embody("Maya", as_visitor=True, at="the Ville:Hobbs Cafe:cafe")
 await me.say("Good morning!", "Isabella Rodriguez")
 print((await me.look()).people)
 await me.leave()
 
-The user's acts are like those of any resident: they take their step, are seen, and are remembered. Time passes only
-while a method is awaited: `go` and `do` until the act is over, `wait` as long as it says; all end earlier when a
-resident
-speaks to the user, and return that name. With `waits=False` they take one step, and the caller sets the pace with
-`wait`.
+The user's acts are like those of any resident: an act takes at least one step, others see it, and the resident
+remembers it. Time passes only while a method is awaited: `go` and `do` run until the act is over, `wait` as long as it
+is asked to. All of them end early when a resident speaks to the user, and return that resident's name. With
+`waits=False` `go` and `do` take one step, and the caller lets time pass with `wait`.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from mindstream_town.residents.turn import Resident
 from mindstream_town.setting import Setting
 
 MINUTES = 15
-"""Default duration of an activity in minutes."""
+"""Default duration of an activity, in minutes."""
 ALL = "all"
-"""Addressee of words to all in sight."""
+"""The addressee of words that are said to all residents in sight."""
 
 
 class Embodied:
-    """A resident or visitor that a user controls. Created by `Town.embody`.
+    """A resident or visitor under a user's control. Created by `Town.embody`.
 
     Attributes:
         waits: whether `go` and `do` wait until the act is over.
-        on_step: is called after each step.
+        on_step: called after each step.
     """
 
     def __init__(self, town: OpenTown, resident: Resident, *, waits: bool = True) -> None:
@@ -54,7 +53,7 @@ class Embodied:
 
     @property
     def talks_with(self) -> str:
-        """The resident who waits for an answer; "": no one."""
+        """The resident who waits for the user's answer; "": none."""
         state = self.resident.state
         return state.talks_with if state.talk else ""
 
@@ -62,7 +61,7 @@ class Embodied:
         """Walk to a place, by its address, the end of it, or its name in words.
 
         Returns:
-            The resident who has spoken to the user and so interrupted the walk; "": no one.
+            The resident who interrupted the walk by speaking to the user; "": none.
 
         Raises:
             InputError: there is no such place, or it is not open to the user.
@@ -71,13 +70,13 @@ class Embodied:
         return await self._do(Go(place=find_open_place(self.town, self.resident.person, place)))
 
     async def step(self, way: Way) -> str:
-        """Take one step on the map without a memory of it; the town runs as long as it takes.
+        """Take one step on the map, which is not remembered; the town runs for the duration of the step.
 
         Returns:
-            The resident who has spoken to the user; "": no one.
+            The resident who has spoken to the user; "": none.
 
         Raises:
-            InputError: a wall or a place that is not open is there, or the town has no tiles.
+            InputError: a wall, or a closed or private place is in the way; or the town has no map of tiles.
             ModelError, StorageError: see `Town.run`; the step has no effect.
         """
         heard, here = self.resident.state.talk, self.resident.state.spot(max(self.town.step, 0))
@@ -90,11 +89,11 @@ class Embodied:
         return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 
     async def say(self, text: str, to: str = "") -> None:
-        """Say something; an answer has been given when this returns.
+        """Say something; when the call returns, the answer is there.
 
         Args:
-            to: a name; ALL: all in sight; "": the partner of the current talk, else all in sight. Of all,
-                the nearest free resident answers, and the others remember it.
+            to: a name; ALL: all residents in sight; "": the partner of the current talk, else all in sight. If the
+                words are for all, the nearest resident who is free answers, and the others remember the words.
 
         Raises:
             InputError: there is no such resident, or it is not in sight.
@@ -106,26 +105,28 @@ class Embodied:
         free = [each.name for each in awake if not each.state.is_talking(step)]
         whom = self.talks_with or next(iter((*free, *near)), "") if to_all or not to else self._name(to)
         if not whom:
-            raise InputError("nobody is in sight who could hear it")
+            raise InputError("no one is in sight who could hear you")
         if whom not in near:
-            raise InputError(f"{whom} is not in sight, or asleep" if whom != self.name else "that is you")
+            raise InputError(
+                f"{whom} is asleep or not in sight" if whom != self.name else "you cannot talk to yourself"
+            )
         await self.perform(Say(text=told, to=whom, to_all=to_all))
 
     async def decline(self) -> None:
-        """End the talk; before the first answer, refuse it.
+        """End the talk; if the user has not answered yet, refuse it.
 
         Raises:
             InputError: there is no talk.
         """
         if not self.talks_with:
-            raise InputError("nobody talks with you")
+            raise InputError("there is no talk to end")
         await self.perform(End())
 
     async def wait(self, minutes: float | None = None, *, until: int | None = None) -> str:
         """Let time pass: some minutes, up to a step, or until the current act or talk is over.
 
         Returns:
-            The resident who has spoken to the user and so ended the wait; "": no one.
+            The resident who ended the wait by speaking to the user; "": none.
         """
         now, profile = self.town.step, self.town.setting.profile
         if until is None and minutes is not None:
@@ -133,17 +134,17 @@ class Embodied:
         return await self._live(until)
 
     async def look(self, since: int | None = None) -> Surroundings:
-        """Return the surroundings, and with `since` the events after that step. Nothing changes."""
+        """Return the surroundings, and with `since` also the events after that step. Nothing changes."""
         return await survey(self.town, self.resident, since)
 
     async def leave(self) -> None:
-        """Release the resident: it plans the rest of its day; a visitor leaves the town."""
+        """Give up control: a resident plans the rest of its day itself; a visitor leaves the town."""
         if self.resident.state.embodied:
             await self.perform(Leave())
             await self.town.save()
 
     async def perform(self, deed: Deed) -> None:
-        """Do something in the next step, and run no further."""
+        """Run the next step with this action of the user, and no further step."""
         await self.town.live_with({self.name: deed}, self.town.step + 1, lambda: False, self.on_step)
 
     async def _do(self, deed: Deed) -> str:
@@ -152,7 +153,7 @@ class Embodied:
         return self._speaks_since(heard) or (await self._live(None) if self.waits else "")
 
     async def _live(self, until: int | None) -> str:
-        """Run up to a step, or until the current act has ended, or until a resident speaks; return its name."""
+        """Run up to a step, or until the current act ends, or until a resident speaks; return that resident's name."""
         doing, heard = self.resident.state.act, self.resident.state.talk
 
         def stop() -> bool:
@@ -165,7 +166,7 @@ class Embodied:
         return self._speaks_since(heard)
 
     def _speaks_since(self, heard: tuple[SpokenLine, ...]) -> str:
-        """Return who has spoken to the user since these lines; "": no one."""
+        """Return the resident who has spoken to the user since these lines; "": none."""
         talk = self.resident.state.talk
         return talk[-1].by if talk and talk != heard and talk[-1].by != self.name else ""
 
@@ -177,19 +178,19 @@ class Embodied:
 
 
 def _told(text: str, most: int) -> str:
-    """Return a text on one line, after redaction.
+    """Return the text on one line, with secrets redacted.
 
     Raises:
-        InputError: it is empty, or too long.
+        InputError: the text is empty, or too long.
     """
     told = " ".join(redaction.clean(text).text.split())
     if not 0 < len(told) <= most:
-        raise InputError(f"say it in 1 to {most} characters")
+        raise InputError(f"the text must have 1 to {most} characters; it has {len(told)}")
     return told
 
 
 def visitor(setting: Setting, name: str) -> Person:
-    """Return a visitor who knows the public places."""
+    """Return a person for a visitor, who knows the public places."""
     town = setting.world.name
     nobody = Person(name=name, home=town, visits=True)
     known = {

@@ -1,4 +1,4 @@
-"""Events from the view of a controlled resident, derived from its rows."""
+"""Derive the events that a controlled resident experiences from its log rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mindstream_town.world.whereabouts import Condition
 
 
 class OpenTown(Protocol):
-    """The part of `Town` that a controlled resident needs."""
+    """The part of the interface of `Town` that a controlled resident needs."""
 
     setting: Setting
     store: Store
@@ -41,12 +41,12 @@ class OpenTown(Protocol):
 
     @property
     def conditions(self) -> Mapping[str, Condition]:
-        """Unusual conditions of objects, by address."""
+        """Conditions of the objects that are not in order, by address."""
 
     async def live_with(
         self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
     ) -> None:
-        """Run the next step with deeds of users, then up to a step or until `stop` returns True."""
+        """Run the next step with users' actions; then run up to a step, or until `stop` returns True."""
 
     async def save(self) -> None:
         """Write the state of all residents."""
@@ -55,18 +55,18 @@ class OpenTown(Protocol):
         """Add a thought to a resident's memory."""
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
-        """Change the condition of an object, in words."""
+        """Change the condition of an object, given in words; return whether the condition is a danger."""
 
 
 TOLD = tuple(each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 
 
 class Happening(BaseModel):
-    """An event.
+    """An event from the view of a controlled resident.
 
     Attributes:
-        kind: saw, heard, said, did, talked (a talk is over), unanswered (by `who`; `text`: the other), agreed, left.
-        waited: the other has waited for an answer and waits no longer.
+        kind: saw, heard, said, did, talked (a talk is over), agreed, left, or unanswered (`who` did not answer `text`).
+        waited: the partner has waited for an answer of the resident and has stopped waiting.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -80,7 +80,7 @@ class Happening(BaseModel):
 
 
 async def happenings(town: OpenTown, resident: Resident, since: int) -> AsyncIterator[Happening]:
-    """Yield the events after a step, in order."""
+    """Yield the resident's events after a step, in order."""
     await resident.written()
     setting, telling = town.setting, _Telling(resident.name)
     first = setting.moment(since)
@@ -97,13 +97,13 @@ def _told(kind: str, who: str = "", text: str = "", waited: bool = False) -> dic
 
 
 class _Telling:
-    """Converts rows in order, and remembers which lines of a talk it has reported."""
+    """Converts log rows to events in order; it remembers which lines of a talk it has yielded already."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._told: list[SpokenLine] = []
         self._stood = -1
-        """The step at which the resident last began to stand and wait."""
+        """The step at which the resident last began to wait for its user."""
 
     def tell(self, row: Logged) -> Iterator[dict[str, object]]:
         """Yield the events of a row."""

@@ -1,4 +1,4 @@
-"""A step of a controlled resident: the user decides, no model is asked."""
+"""The turn of a controlled resident: its user decides, and no model is asked to decide."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Deed(BaseModel):
 
 
 class Begin(_Deed):
-    """Take control; `place`: the address where a visitor enters."""
+    """Take control of a resident; `place`: the address where a visitor enters."""
 
     person: str
     place: str = ""
@@ -60,7 +60,7 @@ class Do(_Deed):
 
 
 class Say(_Deed):
-    """Say something to a resident, by full name; `to_all`: all who are near and free remember it."""
+    """Say something to a resident (full name); `to_all`: all others nearby who are free remember it, too."""
 
     text: str = Field(min_length=1, max_length=LONGEST_SAID)
     to: str
@@ -68,11 +68,11 @@ class Say(_Deed):
 
 
 class End(_Deed):
-    """End the talk; before the first answer, refuse it."""
+    """End the talk; if the resident has not answered yet, refuse it."""
 
 
 class Leave(_Deed):
-    """Give control back."""
+    """Give up control."""
 
 
 Deed: TypeAlias = Begin | Go | Step | Do | Say | End | Leave
@@ -80,26 +80,26 @@ Deed: TypeAlias = Begin | Go | Step | Do | Say | End | Leave
 
 STANDING, AWAY = "standing about", "away"
 IMPORTANCE = 3.0
-"""Importance of the memory of a user's act."""
+"""Importance of the memory of a user's act, on the scale of 1 to 10."""
 
 
 def is_here(resident: Resident) -> bool:
-    """Return whether a resident is in the town; a visitor is while a user controls it."""
+    """Return whether a resident is in the town; a visitor is there only while a user controls it."""
     return not resident.person.visits or bool(resident.state.embodied)
 
 
 def doing(state: ResidentState) -> str:
-    """Return a resident's activity in words; after the end of a talk it stands until its next step."""
+    """Return the resident's activity in words; "standing about" after a talk has ended."""
     if state.act is None:
         return ""
     return STANDING if state.act.why == "talk" and not state.partner else state.act.what
 
 
 async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Mapping[str, Spot]) -> None:
-    """Perceive, then do what the user does; words are spoken when all turns are over.
+    """Perceive, then apply the user's action; words are spoken after all turns are over.
 
     Args:
-        ended: the act has ended.
+        ended: whether the resident's act has ended.
         taken: the positions of all residents.
     """
     turn.resident.begin(turn.now)
@@ -124,7 +124,7 @@ async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Map
 
 
 def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
-    """Take control of a resident where it is, or of a visitor at its entrance."""
+    """Take control of a resident at its position, or of a visitor at its entrance."""
     turn.write(Embodied(step=turn.step, person=deed.person))
     spot = turn.state.spot(turn.step)
     if turn.person.visits:
@@ -137,14 +137,14 @@ def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
 
 
 def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
-    """Return a spot in a place for a visitor: a free one without an object, if possible."""
+    """Return a spot in a place for a visitor: preferably one that is free and has no object."""
     world, full, address = setting.world, set(taken.values()), setting.addresses[place]
     spots = [each for each in world.spots(address) if world.walkable(each)] or list(world.spots(address))
     return min(spots, key=lambda each: (each in full, world.address_at(each) != address))
 
 
 def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
-    """Let the resident wait at its position, or at the last of these spots, until the user acts."""
+    """Let the resident wait, at its position or at the last of these spots, until the user acts."""
     spots = spots or (turn.state.spot(turn.step),)
     act = Act(
         what=what,
@@ -158,7 +158,7 @@ def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
 
 
 def place_at(setting: Setting, spot: Spot) -> str:
-    """Return the room or thing at a spot; "" outside."""
+    """Return the address of the room or object at a spot; "" outside of rooms."""
     address = setting.world.address_at(spot)
     return str(address) if address.level >= ARENA else ""
 
@@ -179,7 +179,7 @@ def _act(turn: ResidentTurn, what: str, place: str, minutes: int) -> None:
 
 
 async def remember_done(turn: ResidentTurn) -> None:
-    """Remember the user's last act like a percept."""
+    """Add the user's last act to the resident's memory, as an observation."""
     done, setting = turn.state.act, turn.setting
     if done is None or done.why or not turn.state.embodied:
         return
@@ -192,7 +192,7 @@ async def remember_done(turn: ResidentTurn) -> None:
 
 
 async def leave(turn: ResidentTurn) -> None:
-    """Give control back: a resident plans the rest of its day, a visitor leaves the town."""
+    """Give up control: a resident plans the rest of its day, a visitor leaves the town."""
     await remember_done(turn)
     turn.write(Released(step=turn.step, person=turn.by))
     turn.by = ""

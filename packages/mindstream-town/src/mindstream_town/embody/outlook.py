@@ -1,4 +1,4 @@
-"""What a controlled resident can see, and its events, as data for any kind of screen."""
+"""The surroundings and events of a controlled resident as data, for any user interface."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Shown(BaseModel):
 
 
 class PersonSeen(_Shown):
-    """A person in sight; `known_as`: the relation to the viewer; `distance`: in steps."""
+    """A person in sight; `known_as`: its relation to the controlled resident; `distance`: in steps."""
 
     name: str
     doing: str
@@ -31,7 +31,7 @@ class PersonSeen(_Shown):
 
 
 class ThingSeen(_Shown):
-    """A thing in sight; `condition`: "" if it is in order; `used_by`: its users."""
+    """An object in sight; `condition`: "" if it is in order; `used_by`: names of the people who use it."""
 
     address: str
     name: str
@@ -42,7 +42,7 @@ class ThingSeen(_Shown):
 
 
 class PlaceKnown(_Shown):
-    """A known place; `hours`: "" for always; `open`: whether it may be entered now."""
+    """A known place; `hours`: "" if it is always open; `open`: whether the resident may enter it now."""
 
     address: str
     name: str
@@ -70,10 +70,10 @@ class Surroundings(_Shown):
     """Position, activity, surroundings, talk and events of a controlled resident.
 
     Attributes:
-        until: when the activity ends; "" if it is open.
-        place: the address of the narrowest place; `where`: the same in words.
-        talks_with: who waits for an answer; answer_by: until when, "" for no one. talk: the lines of the talk.
-        plan: the rest of the day's plan, with agreements.
+        until: time at which the activity ends; "" if no end is set.
+        place: address of the narrowest place around the resident; `where`: the same in words.
+        talks_with: the resident who waits for an answer; answer_by: until when; both "" if none waits. talk: its lines.
+        plan: the rest of the day's plan, including agreements.
     """
 
     name: str
@@ -109,7 +109,7 @@ def people_around(town: OpenTown, resident: Resident) -> list[Resident]:
 
 
 async def survey(town: OpenTown, resident: Resident, since: int | None) -> Surroundings:
-    """Return the surroundings, and the events after a step; None: without events."""
+    """Return the surroundings, and the events after step `since`; None: no events."""
     setting, state, step = town.setting, resident.state, max(town.step, 0)
     spot = state.spot(step)
     place, act = setting.world.address_at(spot), state.act

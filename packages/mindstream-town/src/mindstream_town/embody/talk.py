@@ -1,6 +1,6 @@
-"""A talk with a user, one line per step, because the user's words are not known in advance.
+"""A talk with a user, one exchange per step, because the user's words are not known in advance.
 
-Each line is written at once. When the talk is over, both remember all of it like any talk.
+Each line is written at once. When the talk is over, both partners remember the whole talk, as after any other talk.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.turn import ResidentTurn
 
 PATIENCE = 3
-"""Minutes that a resident waits for an answer."""
+"""Minutes that a resident waits for the user's answer."""
 LONGEST = 60
-"""Maximum lines of a talk."""
+"""Maximum lines of a talk with a user."""
 IMPORTANCE = 3.0
 
 
 async def speak(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
-    """Let a user say something to a resident, who may answer."""
+    """Let a user say something to a resident; the resident may answer in the same step, or decline."""
     line = SpokenLine(by=turn.name, text=text)
     goes_on = turn.state.partner == other.name and other.state.partner == turn.name and bool(turn.state.talk)
     if not goes_on and not await _answers(other, turn, text):
@@ -37,7 +37,7 @@ async def speak(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
 
 
 async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
-    """Let a user say something to a resident who has left or sleeps."""
+    """Let a user say something to a resident who does not hear it, because it has left or is asleep."""
     if turn.state.talk:
         _say(turn, other, SpokenLine(by=turn.name, text=text))
         return
@@ -45,7 +45,7 @@ async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> N
 
 
 async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
-    """Remember what a user said to all, when another resident answers."""
+    """Let a resident remember what a user said to all while another resident answered."""
     (record,) = await turn.build(
         RecordDraft(
             text=f"{turn.name} heard {speaker} say: {text}",
@@ -60,13 +60,13 @@ async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
 
 
 async def approach(turn: ResidentTurn, other: ResidentTurn) -> None:
-    """Let a resident begin to speak to a user."""
+    """Let a resident start a talk with a user by saying the first line."""
     said, _ = await say_line(turn, other, await come_to_mind(turn, other), (), turn.profile.talk_lines)
     _write(turn, other, said)
 
 
 async def end_talk(turn: ResidentTurn, other: ResidentTurn) -> None:
-    """End a talk: both remember the lines, or that one of them did not answer."""
+    """End a talk: both remember its lines, or that one of them did not answer."""
     lines = turn.state.talk or other.state.talk
     silent = [each.name for each in (turn, other) if all(line.by != each.name for line in lines)]
     if silent:
@@ -96,7 +96,7 @@ def _say(turn: ResidentTurn, other: ResidentTurn, line: SpokenLine) -> None:
 
 
 async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
-    """Decide whether a resident answers; users decide for themselves."""
+    """Return whether a resident wants to answer; for a resident under a user's control, always True."""
     act = turn.state.act
     if turn.state.asleep or act is None or turn.state.is_talking(turn.step) or not turn.profile.talks:
         return False
@@ -121,7 +121,7 @@ async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
 async def _decline(
     turn: ResidentTurn, other: ResidentTurn, lines: tuple[SpokenLine, ...], *, by: str, heard: bool = True
 ) -> None:
-    """Write that a resident did not answer; the other remembers it, too, if it heard the words."""
+    """Record that a resident did not answer. The silent resident remembers it only if it heard the words."""
     for one, its in ((turn, other), (other, turn))[: 1 + heard]:
         silent, speaker = (one, its) if one.name == by else (its, one)
         drafts = [

@@ -1,1 +1,1 @@
-"""Files of towns: matrices, Tiled maps, saved simulations, town files."""
+"""Read and write files of towns: matrix folders, Tiled maps, saved simulations, town files."""

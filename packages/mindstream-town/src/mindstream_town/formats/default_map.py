@@ -1,4 +1,4 @@
-"""The map of a town that has a list of places and no drawing: houses and squares in rows, along streets."""
+"""Draw a map from a list of places: houses and squares in rows, along streets."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mindstream_town.formats.maps import Drawing
 from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address
 
 BED = "bed"
-"""Object at home that is the bed of residents without a key `bed`."""
+"""Object that is the bed of a home's residents who have no key `bed`."""
 FURNITURE = (BED, "stove", "table", "washbasin")
-"""Objects of a home for which none are listed."""
+"""Objects of a home that lists none."""
 ROOM, GROUNDS = "room", "grounds"
-"""The only room of a house, and the area of a square, for which no rooms are listed."""
+"""Name of the only room of a house, and of the area of a square, that lists no rooms."""
 HEIGHT, NARROWEST = 4, 4
-"""Height and minimum width of a room, in tiles."""
+"""Height and minimum width of rooms, in tiles."""
 STREET, WALL, GROUND, BLANK = 2, "#", ".", " "
 FIRST_MARK = 0x100
-"""Code of the first character that stands for a place or an object."""
+"""Code point of the first character that represents a place or an object in the drawing."""
 
 Rooms = dict[Address, list[str]]
 
@@ -27,15 +27,16 @@ Rooms = dict[Address, list[str]]
 def draw_places(
     places: Mapping[Address, Sequence[str]], homes: Iterable[Address], walled: Collection[Address]
 ) -> Drawing:
-    """Return a map of places.
+    """Draw a map of places.
 
     Args:
-        places: objects by place: a house or square, a room of it, or an object.
-        homes: where residents live; they get a bed, and furniture if no objects are listed for them.
-        walled: places with walls, in addition to homes and to places with several rooms; others are open squares.
+        places: objects by place; a place is a house or square, or a room of it.
+        homes: places where residents live; they get a bed, and furniture if no objects are listed for them.
+        walled: further places with walls. Homes and places with several rooms always have walls; others are open
+            squares.
 
     Raises:
-        InputError: there is no place.
+        InputError: the list of places is empty.
     """
     lived_in = [home for home in dict.fromkeys(homes) if home.level >= SECTOR]
     houses: dict[Address, Rooms] = {}
@@ -60,13 +61,13 @@ def draw_places(
         elif not any(BED in things for things in rooms.values()):
             rooms[room].append(BED)
     if not houses:
-        raise InputError("there is no place: give residents a home, or list places")
+        raise InputError("the town has no place: give residents a home, or list places")
     order = dict.fromkeys(each.upto(SECTOR) for each in every if each.level >= SECTOR)
     return _draw([(houses[each], each in closed or len(houses[each]) > 1) for each in order])
 
 
 def _draw(houses: Sequence[tuple[Rooms, bool]]) -> Drawing:
-    """Draw houses in rows, each row above a street."""
+    """Draw houses in rows; a street runs below each row."""
     place_marks: dict[Address, str] = {}
     object_marks: dict[str, str] = {}
     blocks = [_draw_house(rooms, closed, place_marks, object_marks) for rooms, closed in houses]

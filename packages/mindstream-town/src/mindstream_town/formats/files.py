@@ -1,4 +1,4 @@
-"""Reading files with limits, and writing them completely or not at all; errors name the file."""
+"""Read files with size limits, and write files completely or not at all; error messages begin with the path."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DEEPEST = 50
 
 
 def load_text(path: Path, most: int = MOST_BYTES) -> str:
-    """Return a file's text.
+    """Return the text of a file.
 
     Raises:
-        InputError: it cannot be read; the message begins with its path.
+        InputError: the file cannot be read; the message begins with its path.
     """
     try:
         return read_text(usable(path), most)
@@ -34,7 +34,7 @@ def load_json(path: Path, most: int = MOST_BYTES) -> JsonValue:
     """Return the content of a JSON file.
 
     Raises:
-        InputError: it cannot be read or is no JSON; the message has path, line and column.
+        InputError: the file cannot be read or is not JSON; the message has path, line and column.
     """
     return parse_json(load_text(path, most), str(path))
 
@@ -43,18 +43,18 @@ def parse_json(text: str, where: str) -> JsonValue:
     """Parse JSON.
 
     Raises:
-        InputError: the text is no JSON, or nested deeper than DEEPEST; the message begins with `where`.
+        InputError: the text is not JSON, or nested deeper than DEEPEST; the message begins with `where`.
     """
     try:
         data: JsonValue = json.loads(text)
     except json.JSONDecodeError as error:
-        cut = "; the file ends there: was it cut off?" if not text[error.pos :].strip() else ""
+        cut = "; the file ends there and may be incomplete" if not text[error.pos :].strip() else ""
         raise InputError(f"{where}: line {error.lineno}, column {error.colno}: {error.msg}{cut}") from None
     except (RecursionError, ValueError):
-        raise InputError(f"{where}: nested too deeply, or a number too long") from None
+        raise InputError(f"{where}: the JSON is nested too deeply, or a number has too many digits") from None
     _check_depth(data, where)
     if "\\u" in text and not _is_text(data):
-        raise InputError(f"{where}: half a character (a surrogate without its other half)")
+        raise InputError(f"{where}: a text contains an unpaired surrogate (\\uD800 to \\uDFFF), which is no character")
     return data
 
 
@@ -62,44 +62,44 @@ def load_object(path: Path, most: int = MOST_BYTES) -> dict[str, JsonValue]:
     """Return the object in a JSON file.
 
     Raises:
-        InputError: it cannot be read, is no JSON, or is no object.
+        InputError: the file cannot be read, is not JSON, or is not an object.
     """
     return expect_object(load_json(path, most), str(path))
 
 
 def expect_object(data: JsonValue, where: str) -> dict[str, JsonValue]:
-    """Return data that must be an object.
+    """Return data that must be a JSON object.
 
     Raises:
-        InputError: it is not.
+        InputError: the data are not an object; the message begins with `where`.
     """
     if not isinstance(data, dict):
-        raise InputError(f"{where}: an object is expected, not {type(data).__name__}")
+        raise InputError(f"{where}: expected a JSON object, found {type(data).__name__}")
     return data
 
 
 def make_new_folder(folder: Path) -> Path:
-    """Create a folder; an existing one must be empty.
+    """Create a folder; if it exists, it must be empty.
 
     Raises:
-        InputError: it cannot be created, or is not empty.
+        InputError: the folder cannot be created, or is not empty.
     """
     folder = usable(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if next(folder.iterdir(), None) is not None:
-            raise InputError(f"{folder}: holds something already; name a new folder")
+            raise InputError(f"{folder} is not empty: name a new folder")
     except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+        raise InputError(f"{folder} cannot be created: {error.strerror}") from None
     return folder
 
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder, which replaces a new or empty one when all is written, and is removed after an error.
+    """Yield a temporary folder. It replaces `folder` when the block ends, and is removed after an error.
 
     Raises:
-        InputError: it cannot be created, or is not empty.
+        InputError: the folder cannot be created, or is not empty.
     """
     was_there = usable(folder).exists()
     folder = make_new_folder(folder).resolve()
@@ -112,12 +112,12 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         if not was_there:
             folder.rmdir()
         if isinstance(error, OSError):
-            raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+            raise InputError(f"{folder} cannot be written: {error.strerror}") from None
         raise
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a new file, and create its folder.
+    """Write a new text file, and create its folder if needed.
 
     Raises:
         InputError: the file exists, or cannot be written.
@@ -127,9 +127,9 @@ def write_text(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
     except FileExistsError:
-        raise InputError(f"{path} is there already: name another file, or remove it") from None
+        raise InputError(f"{path} exists already: name another file, or remove it") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _is_text(data: JsonValue) -> bool:
@@ -152,4 +152,4 @@ def _check_depth(data: JsonValue, where: str) -> None:
         ]
         if not layer:
             return
-    raise InputError(f"{where}: nested deeper than {DEEPEST}")
+    raise InputError(f"{where}: the JSON is nested deeper than {DEEPEST} levels")

@@ -1,4 +1,4 @@
-"""Maps: matrix folders, Tiled files, and drawings in town files."""
+"""Read and write maps: matrix folders, Tiled files, and drawings in town files."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
 from mindstream_town.world.tree import ARENA, Address, Spot
 
 ASSETS = Path("static_dirs", "assets")
-"""Folder of maps in the authors' repository."""
+"""Path of the maps' folder in the repository of Park 2023."""
 NEAR = 4
-"""Number of parent folders to search for a map."""
+"""Number of folders to search for a map: the given one and its parents."""
 
 
 def load_matrix(path: Path, tables: Path | None = None) -> Matrix:
-    """Read a map as ids: a folder with `maze_meta_info.json` (or one that has it in `matrix`), else a Tiled file.
+    """Read a map as a matrix of ids: a folder with `maze_meta_info.json` (there, or in its `matrix`), or a Tiled file.
 
     Args:
         path: the folder or file.
-        tables: a `special_blocks` folder with the meaning of a Tiled map's tiles; None: the tiles have addresses.
+        tables: `special_blocks` folder with the meaning of a Tiled map's tiles; None: tiles have a property `address`.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the map cannot be read.
     """
     if path.is_dir():
         inner = path / "matrix"
@@ -50,10 +50,10 @@ def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = froz
     Args:
         path: as for `load_matrix`.
         tables: as for `load_matrix`.
-        skip: ids without a meaning that are ignored.
+        skip: ids without a row in the tables, which are ignored.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the map cannot be read.
     """
     matrix = load_matrix(path, tables)
     try:
@@ -63,23 +63,23 @@ def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = froz
 
 
 def find_map(folder: Path, name: str) -> Path:
-    """Return the map of a saved simulation: near its folder, or where the authors' repository has it.
+    """Return the map of a saved simulation: in its folder or a parent, or in their copy of the authors' repository.
 
     Raises:
-        InputError: it is not found.
+        InputError: the map is not found.
     """
     around = [folder.resolve(), *folder.resolve().parents][:NEAR]
     for place in (inner for each in around for inner in (each / name, each / ASSETS / name)):
         if (place / "matrix").is_dir() or (place / "maze_meta_info.json").is_file():
             return place
-    raise InputError(f"the map {name!r:.99} is neither beside {folder} nor around it: name it by --map DIR")
+    raise InputError(f"the map {name!r:.99} was not found in {folder} or its parent folders: name it with --map DIR")
 
 
 def save_map(world: TileWorld, path: Path) -> None:
-    """Write a world as a new Tiled file (.tmx, .json, .tmj), else as a new matrix folder.
+    """Write a world as a new Tiled file if the path ends with .tmx, .json or .tmj; else as a new matrix folder.
 
     Raises:
-        InputError: it exists, or cannot be written.
+        InputError: the path exists, or cannot be written.
     """
     matrix = matrix_of_world(world)
     if is_tiled(path):
@@ -90,16 +90,17 @@ def save_map(world: TileWorld, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Two drawings of one size, and the meaning of their characters.
+    """Two drawings of the same size as lines of characters, and the meaning of each character.
 
     Attributes:
-        rows: walls, ground and places.
-        things: objects and spawn points; empty: none.
-        wall: characters of walls and other obstacles, such as hedges and water.
-        ground: the character outside places; in `things` it, or a blank, means nothing.
-        places: the address of each place's character.
-        objects: the name of each object's character; an object belongs to the arena below it.
-        spawns: the name of each spawn point's character.
+        rows: drawing of walls, ground and places.
+        things: drawing of objects and spawn points; empty: none.
+        wall: characters for walls and other obstacles, such as hedges and water.
+        ground: character for tiles outside of places; in `things`, this character and a blank mean that nothing is
+            there.
+        places: address of the place, by character.
+        objects: name of the object, by character; an object belongs to the arena (room) that `rows` has at its tile.
+        spawns: name of the spawn point, by character.
     """
 
     rows: tuple[str, ...]
@@ -115,11 +116,11 @@ def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None 
     """Build a world from a drawing.
 
     Args:
-        faults: receives the faults of single cells, which are left empty; None: they are raised.
+        faults: collects the faults of single tiles, which are then left empty; None: raise them.
 
     Raises:
-        InputError: rows differ in length, a character has no or two meanings, or an object is outside of a room; one
-            line for each cell, with row and column.
+        InputError: rows differ in length, a character has no meaning or two, or an object is outside of a room; the
+            message has one line for each tile, with row and column.
     """
     _check_legend(drawing)
     width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)
@@ -152,27 +153,27 @@ def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None 
 
 def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
     if mark not in drawing.places and mark not in drawing.wall + drawing.ground:
-        raise InputError(f"{mark!r} stands for no place; give it one in [map.places]")
+        raise InputError(f"the character {mark!r} has no meaning: add it to [map.places]")
     place = drawing.places.get(mark)
     if thing in drawing.objects:
         if place is None or place.level < ARENA:
-            where = f"in {str(place)!r}, which is no room" if place else "on the street"
+            where = f"in {str(place)!r}, which is not a room" if place else "outside of all places"
             raise InputError(
-                f"the object {drawing.objects[thing]!r} stands {where}: draw it inside a room of [map.places]"
+                f"the object {drawing.objects[thing]!r} is drawn {where}: draw it inside a room of [map.places]"
             )
         return place.child(drawing.objects[thing])
     if thing not in drawing.spawns and thing not in (drawing.ground, " "):
-        raise InputError(f"{thing!r} stands for no thing; give it one in [map.objects] or [map.spawns]")
+        raise InputError(f"the character {thing!r} has no meaning: add it to [map.objects] or [map.spawns]")
     if thing in drawing.spawns and mark in drawing.wall:
-        raise InputError(f"the spawn point {drawing.spawns[thing]!r} is in a wall")
+        raise InputError(f"the spawn point {drawing.spawns[thing]!r} is drawn on a wall: move it to a free tile")
     return place
 
 
 def _check_rows(name: str, rows: tuple[str, ...], width: int, height: int) -> None:
     if len(rows) != height:
-        raise InputError(f"{name}: {len(rows)} rows, where {height} are expected")
+        raise InputError(f"{name}: expected {height} rows, found {len(rows)}")
     faults = [
-        f"{name}: row {number} has {len(row)} characters, where {width} are expected"
+        f"{name}: row {number}: expected {width} characters, found {len(row)}"
         for number, row in enumerate(rows, start=1)
         if len(row) != width
     ]
@@ -182,16 +183,16 @@ def _check_rows(name: str, rows: tuple[str, ...], width: int, height: int) -> No
 
 def _check_legend(drawing: Drawing) -> None:
     if drawing.ground in drawing.wall:
-        raise InputError(f"ground: {drawing.ground!r} stands for wall already")
+        raise InputError(f"ground: {drawing.ground!r} is also a character for walls; choose another one")
     taken: dict[str, str] = {**dict.fromkeys(drawing.wall, "wall"), drawing.ground: "ground"}
     for table, marks in (("places", drawing.places), ("objects", drawing.objects), ("spawns", drawing.spawns)):
         if table != "spawns" and len(set(marks.values())) < len(marks):
             twice = next(value for value in marks.values() if list(marks.values()).count(value) > 1)
-            raise InputError(f"{table}: two characters stand for {str(twice)!r}")
+            raise InputError(f"{table}: two characters mean {str(twice)!r}; keep one")
         for mark in marks:
             if len(mark) != 1:
-                raise InputError(f"{table}: {mark!r:.40} should be one character")
+                raise InputError(f"{table}: expected a single character, found {mark!r:.40}")
             other = taken.get(mark)
             if other in ("wall", "ground") or {other, table} == {"objects", "spawns"} or mark == " ":
-                raise InputError(f"{table}: {mark!r} stands for {other or 'nothing'} already")
+                raise InputError(f"{table}: {mark!r} already means {other or 'nothing'}; choose another character")
             taken[mark] = table

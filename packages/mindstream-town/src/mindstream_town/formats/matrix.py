@@ -1,7 +1,7 @@
-"""The matrix folder of Park 2023: five mazes of ids, and five tables with the meaning of the ids.
+"""The matrix folder of Park 2023: five mazes (layers of ids), and five tables with the meaning of the ids.
 
-`maze_meta_info.json`, `maze/*_maze.csv` of MAZES (one line each, row-major), `special_blocks/*_blocks.csv` of TABLES.
-CSV files that are read and written again are equal byte for byte.
+The files are `maze_meta_info.json`, `maze/*_maze.csv` for MAZES (one line each, row-major) and
+`special_blocks/*_blocks.csv` for TABLES. CSV files that are read and written again are equal byte for byte.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from mindstream_town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address, Spot
 MAZES = ("collision", "sector", "arena", "game_object", "spawning_location")
 TABLES = ("world", "sector", "arena", "game_object", "spawning_location")
 COLUMNS = MappingProxyType({"world": 2, "sector": 3, "arena": 4, "game_object": 4, "spawning_location": 5})
-"""Number of cells in a row of each table, with the id."""
+"""Number of cells per row of each table; the first cell is the id."""
 WALL_ID, WORLD_ID = 32125, 32134
-"""Ids of walls and of the world in the authors' files; the published code relies on the first."""
+"""Ids of walls and of the world in the authors' files; the published code relies on the id of walls."""
 TILE_PIXELS = 32
 MOST_ID = (1 << 29) - 1
 Rows = tuple[tuple[str, ...], ...]
@@ -33,12 +33,12 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Matrix:
-    """A map as ids. The rows of tables are the cells of the file, with leading blanks.
+    """A map as ids. Rows of tables are the cells of the file, including leading blanks.
 
     Attributes:
-        meta: content of `maze_meta_info.json`, with unknown keys.
-        mazes: the ids of MAZES, row-major; 0 means nothing.
-        tables: the rows of TABLES.
+        meta: content of `maze_meta_info.json`, including unknown keys.
+        mazes: ids of each maze of MAZES, row-major; 0 means nothing.
+        tables: rows of each table of TABLES.
     """
 
     meta: Mapping[str, JsonValue]
@@ -55,12 +55,12 @@ def size_of(meta: Mapping[str, JsonValue], where: str) -> tuple[int, int]:
     """Return width and height from a meta file.
 
     Raises:
-        InputError: they are missing, no numbers, or too large.
+        InputError: they are missing, not whole numbers, or too large.
     """
     width, height = meta.get("maze_width"), meta.get("maze_height")
     if type(width) is not int or type(height) is not int:
         raise InputError(
-            f"{where}: maze_width and maze_height should be whole numbers, not {width!r:.40} and {height!r:.40}"
+            f"{where}: maze_width and maze_height must be whole numbers, found {width!r:.40} and {height!r:.40}"
         )
     try:
         check_size(width, height)
@@ -73,7 +73,7 @@ def read_matrix(folder: Path) -> Matrix:
     """Read a matrix folder.
 
     Raises:
-        InputError: a file is missing, or holds too few, too many or wrong cells; with file, row and column.
+        InputError: a file is missing, or has too few, too many or invalid cells; the message has file, row and column.
     """
     meta = load_object(folder / "maze_meta_info.json")
     width, height = size_of(meta, str(folder / "maze_meta_info.json"))
@@ -94,7 +94,7 @@ def write_matrix(matrix: Matrix, folder: Path) -> None:
     """Write a matrix folder, which must be new or empty.
 
     Raises:
-        InputError: it is not, or cannot be written.
+        InputError: the folder is not empty, or cannot be written.
     """
     folder = make_new_folder(folder)
     write_text(folder / "maze_meta_info.json", json.dumps(dict(matrix.meta), indent=1))
@@ -109,15 +109,15 @@ def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileW
 
     Args:
         matrix: a map as ids.
-        skip: ids without a meaning that are ignored.
+        skip: ids without a row in the tables, which are ignored.
 
     Raises:
-        InputError: an unknown or duplicate id, an arena outside its sector, or an object outside an arena; with table
-            or maze, row and column.
+        InputError: an unknown or duplicate id, an arena outside its sector, or an object outside an arena; the message
+            has table or maze, row and column.
     """
     names = {name: _names(matrix.tables[name], name) for name in TABLES}
     if len(names["world"]) != 1:
-        raise InputError(f"world_blocks.csv: one row is expected, not {len(names['world'])}")
+        raise InputError(f"world_blocks.csv: expected one row, found {len(names['world'])}")
     world = next(iter(names["world"].values()))
     size = matrix.size
     layers = [matrix.mazes[name] for name in MAZES[1:]]
@@ -151,7 +151,7 @@ def matrix_of_world(world: TileWorld) -> Matrix:
         if (table, *names) not in ids:
             if bad := [name for name in names if "," in name or '"' in name]:
                 raise InputError(
-                    f"{bad[0]!r} cannot be written to {table}_blocks.csv: it holds a comma or a quotation mark"
+                    f"{bad[0]!r} cannot be written to {table}_blocks.csv: it contains a comma or a quotation mark"
                 )
             ids[table, *names] = WORLD_ID + len(ids)
             rows[table].append((str(ids[table, *names]), *(f" {name}" for name in names)))
@@ -188,7 +188,7 @@ def matrix_of_world(world: TileWorld) -> Matrix:
 def _narrowest(
     world: Address, ids: Mapping[str, int], names: Mapping[str, Mapping[int, Address]], skip: frozenset[int]
 ) -> Address | None:
-    """Return the narrowest place of a tile's ids."""
+    """Return the narrowest place at a tile: its object, else arena, else sector; None: it is outside of places."""
     meant: dict[str, Address | None] = {}
     for name, id in ids.items():
         if id and id not in skip and id not in names[name]:
@@ -198,14 +198,14 @@ def _narrowest(
         meant[name] = names[name].get(id) if id not in skip else None
     sector, arena, thing = meant["sector"], meant["arena"], meant["game_object"]
     if arena is not None and sector != arena.parent:
-        raise InputError(f"the arena {str(arena)!r} is in {str(sector or world)!r} there")
+        raise InputError(f"the arena {str(arena)!r} is drawn in {str(sector or world)!r}, outside of its sector")
     if thing is not None and arena is None:
-        raise InputError(f"the object {thing.last!r} is in no arena")
+        raise InputError(f"the object {thing.last!r} is drawn outside of an arena")
     return arena.child(thing.last) if arena is not None and thing is not None else arena or sector
 
 
 def _names(rows: Rows, table: str) -> dict[int, Address]:
-    """Return the addresses of a table's ids."""
+    """Return the address of each id in a table."""
     names: dict[int, Address] = {}
     known: set[Address] = set()
     for number, row in enumerate(rows, start=1):
@@ -227,7 +227,7 @@ def _names(rows: Rows, table: str) -> dict[int, Address]:
 def _read_maze(path: Path, width: int, height: int) -> array[int]:
     cells = load_text(path).rstrip().split(",")
     if len(cells) != width * height:
-        raise InputError(f"{path}: {len(cells):,} cells, where {width} x {height} = {width * height:,} are expected")
+        raise InputError(f"{path}: expected {width} x {height} = {width * height:,} cells, found {len(cells):,}")
     ids = array("i")
     for cell, text in enumerate(cells):
         try:
@@ -244,7 +244,7 @@ def _read_table(path: Path, columns: int) -> Rows:
         row = tuple(line.rstrip("\r").split(","))
         if len(row) != columns or '"' in line:
             raise InputError(
-                f"{path}: row {number}: {columns} cells without quotation marks are expected, not {line!r:.99}"
+                f"{path}: row {number}: expected {columns} cells without quotation marks, found {line!r:.99}"
             )
         rows.append(row)
     return tuple(rows)
@@ -253,5 +253,5 @@ def _read_table(path: Path, columns: int) -> Rows:
 def _id(text: str) -> int:
     text = text.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= MOST_ID):
-        raise InputError(f"{text!r:.40} is no id: a whole number up to {MOST_ID} is expected")
+        raise InputError(f"expected an id, a whole number from 0 to {MOST_ID}, found {text!r:.40}")
     return int(text)

@@ -1,4 +1,4 @@
-"""A resident's associative memory in its three files: nodes, embeddings, strength of keywords (Park 2023)."""
+"""A resident's associative memory as stored by Park 2023: nodes, embeddings, and keyword strengths, a file each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Filling = tuple[str, ...] | tuple[tuple[str, ...], ...] | str | None
 
 @dataclass(frozen=True)
 class ConceptNode:
-    """A memory. Times are texts (`parse_stamp`).
+    """A memory (a node of the file). Times are texts in the form of `parse_stamp`.
 
     Attributes:
         node_id: "node_N", where N is `node_count`.
-        filling: ids of the evidence (events, thoughts), or speaker and utterance (chats).
+        filling: ids of the evidence (for events and thoughts), or pairs of speaker and utterance (for chats).
     """
 
     node_id: str
@@ -48,7 +48,7 @@ class ConceptNode:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The ids of the nodes that it is based on."""
+        """The ids of the nodes that the node is based on."""
         if isinstance(self.filling, str):
             return (self.filling,) if self.filling else ()
         return () if self.type == "chat" else tuple(each for each in self.filling or () if isinstance(each, str))
@@ -56,7 +56,7 @@ class ConceptNode:
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Vectors by their texts; `vectors` has a row for each of `keys`."""
+    """Vectors by their text; row i of `vectors` belongs to `keys[i]`."""
 
     keys: tuple[str, ...]
     vectors: NDArray[np.float64]
@@ -84,7 +84,7 @@ class AssociativeMemory:
     """The memory of a resident: nodes in the order of the file, newest first.
 
     Attributes:
-        absent: files that were missing; their content can be computed.
+        absent: names of files that were missing; their content can be computed from the nodes.
     """
 
     nodes: tuple[ConceptNode, ...]
@@ -101,7 +101,7 @@ def read_memory(folder: Path) -> AssociativeMemory:
     """Read an `associative_memory` folder.
 
     Raises:
-        InputError: nodes or evidence are missing, or a file is invalid; with file and node.
+        InputError: nodes or evidence are missing, or a file is invalid; the message has file and node.
     """
     nodes = _read_nodes(folder / "nodes.json")
     absent = frozenset(name for name in (EMBEDDINGS, STRENGTH) if not (folder / name).exists())
@@ -111,7 +111,7 @@ def read_memory(folder: Path) -> AssociativeMemory:
 
 
 def plain_strength(nodes: Sequence[ConceptNode]) -> dict[str, JsonValue]:
-    """Count keywords like the published code, which ignores idle things and chats."""
+    """Count keywords as the published code does, which ignores idle objects and chats."""
     strength: dict[str, Counter[str]] = {"event": Counter(), "thought": Counter()}
     for node in nodes:
         if node.type != "chat" and f"{node.predicate} {node.object}" != "is idle":
@@ -120,7 +120,7 @@ def plain_strength(nodes: Sequence[ConceptNode]) -> dict[str, JsonValue]:
 
 
 def plain_memory(memory: AssociativeMemory) -> dict[str, JsonValue]:
-    """Return the content of the files by their names, without absent ones."""
+    """Return the content of the memory's files by file name, without the files in `absent`."""
     vectors = zip(memory.embeddings.keys, memory.embeddings.vectors, strict=True)
     files: dict[str, JsonValue] = {
         "nodes.json": {node.node_id: to_plain(node, frozenset({"node_id"})) for node in memory.nodes},
@@ -136,14 +136,13 @@ def _read_nodes(path: Path) -> tuple[ConceptNode, ...]:
     }
     for number in range(1, len(nodes) + 1):
         if f"node_{number}" not in nodes:
-            raise InputError(f"{path}: node_{number} is missing: {len(nodes)} nodes should be numbered from 1 on")
+            raise InputError(f"{path}: node_{number} is missing: the {len(nodes)} nodes must be numbered from 1")
     for id, node in nodes.items():
         if id != f"node_{node.node_count}":
-            raise InputError(f"{path}: {id}: node_count is {node.node_count}")
+            raise InputError(f"{path}: {id}: node_count must be the number in the node's name, found {node.node_count}")
         if missing := [each for each in node.evidence if each not in nodes]:
             raise InputError(
-                f"{path}: {id}: it rests on {missing[0]!r:.60}, which is not there: "
-                "add that node, or take it out of filling"
+                f"{path}: {id}: its evidence {missing[0]!r:.60} is missing: add that node, or remove it from filling"
             )
     return tuple(nodes.values())
 
@@ -154,13 +153,13 @@ def _read_embeddings(path: Path, absent: bool) -> Embeddings:
     rows = []
     for key, numbers in data.items():
         if not isinstance(numbers, list) or not all(type(number) in (int, float) for number in numbers):
-            raise InputError(f"{path}: {key!r:.60}: a list of numbers is expected")
+            raise InputError(f"{path}: {key!r:.60}: expected a list of numbers")
         width = len(numbers) if width is None else width
         if len(numbers) != width or not width:
-            raise InputError(f"{path}: {key!r:.60}: {len(numbers)} numbers, where {width or 'some'} are expected")
+            raise InputError(f"{path}: {key!r:.60}: expected {width or 'some'} numbers, found {len(numbers)}")
         rows.append(numbers)
     vectors = np.array(rows, dtype=np.float64).reshape(len(rows), width or 0)
     if not np.isfinite(vectors).all():
         key = list(data)[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
-        raise InputError(f"{path}: {key!r:.60}: a number is not finite")
+        raise InputError(f"{path}: {key!r:.60}: a number is infinite or NaN")
     return Embeddings(tuple(data), vectors)

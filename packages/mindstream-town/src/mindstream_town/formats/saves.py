@@ -1,10 +1,10 @@
 """Saved simulations of Park 2023: `reverie/meta.json`, steps, and a folder for each resident.
 
-Steps are in folders with one file per step, in `movement+environment.tar.gz`, or in the short form of the authors'
-demo:
-`master_movement.json` has for each step only changes, there is no `environment`, and `meta.json` is next to `personas`.
+The steps are in folders with one file per step, in `movement+environment.tar.gz`, or in the short form of the authors'
+demo. In the short form `master_movement.json` has only the changes of each step, `environment` is missing, and
+`meta.json` is next to `personas`.
 
-A save that is read and written again has equal JSON files; unknown keys are kept.
+A save that is read and written again has the same JSON content; unknown keys are kept.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Tile = tuple[Whole, Whole]
 Triple = tuple[str | None, str | None, str | None]
 Chat = tuple[tuple[str, str], ...]
 Schedule = tuple[tuple[str, Number], ...]
-"""Activities and their minutes."""
+"""Pairs of an activity and its minutes."""
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """The 47 keys in the order of the file; times are texts (`parse_clock`), tiles are (x, y)."""
+    """A resident's `scratch.json`: 47 keys in the order of the file; times are texts (`parse_clock`), tiles (x, y)."""
 
     vision_r: Whole
     att_bandwidth: Whole
@@ -108,13 +108,13 @@ class Position:
 
     @property
     def spot(self) -> Spot:
-        """The tile."""
+        """The tile as (x, y)."""
         return self.x, self.y
 
 
 @dataclass(frozen=True)
 class Move:
-    """A resident's movement and activity in a step: "reading @ the Ville:…"."""
+    """A resident's movement and activity in a step; `description`: such as "reading @ the Ville:…"."""
 
     movement: Tile
     pronunciatio: str | None
@@ -133,7 +133,7 @@ class MovementMeta:
 
 @dataclass(frozen=True)
 class Movement:
-    """The result of a step; the short form has no time."""
+    """The result of a step; `meta` None: the short form has no times."""
 
     persona: Mapping[str, Move]
     meta: MovementMeta | None
@@ -142,7 +142,7 @@ class Movement:
 
 @dataclass(frozen=True)
 class Recording:
-    """The steps of a simulation, read on demand; the mappings have the file or its content for each step."""
+    """The steps of a simulation, read on demand; the mappings have the file of each step, or its content."""
 
     environments: Mapping[int, Path | bytes] = field(default_factory=dict)
     movements: Mapping[int, Path | bytes] = field(default_factory=dict)
@@ -173,7 +173,7 @@ def read_recording(folder: Path) -> Recording:
     """Find the recorded steps of a saved simulation; there may be none.
 
     Raises:
-        InputError: the archive or the short form cannot be read, or there are too many steps.
+        InputError: the archive or the short form cannot be read, or has too many steps.
     """
     if (played := folder / PLAYED).is_file() and not (folder / MOVEMENT).is_dir():
         return Recording({}, _read_played(played))
@@ -190,7 +190,7 @@ def read_recording(folder: Path) -> Recording:
 
 
 class _Played(Mapping[int, bytes]):
-    """The steps of the short form, made on demand from the last change of each resident."""
+    """The steps of the short form; each is built on demand from the last change of each resident up to it."""
 
     def __init__(self, last: int, changes: Mapping[str, tuple[list[int], list[JsonValue]]]) -> None:
         self._steps, self._changes = range(last + 1), changes
@@ -213,7 +213,7 @@ class _Played(Mapping[int, bytes]):
 def _read_played(path: Path) -> _Played:
     data = load_object(path, MOST_ARCHIVE_BYTES)
     if wrong := [key for key in data if not NUMBER.fullmatch(key)]:
-        raise InputError(f"{path}: {wrong[0]!r:.60} is no step: whole numbers are expected as keys")
+        raise InputError(f"{path}: expected whole numbers (steps) as keys, found {wrong[0]!r:.60}")
     steps = {int(key): expect_object(moves, f"{path}: {key}") for key, moves in data.items()}
     if (last := max(steps, default=-1)) >= MOST_STEPS:
         raise InputError(f"{path}: more than {MOST_STEPS:,} steps")
@@ -237,7 +237,7 @@ def _load(files: Mapping[int, Path | bytes], kind: str, step: int) -> tuple[str,
     try:
         return where, expect_object(parse_json(source.decode("utf-8"), where), where)
     except UnicodeDecodeError:
-        raise InputError(f"{where}: is not UTF-8 text") from None
+        raise InputError(f"{where}: the file is not UTF-8 text") from None
 
 
 def _read_archive(path: Path, found: Mapping[str, dict[int, Path | bytes]]) -> None:
@@ -245,14 +245,14 @@ def _read_archive(path: Path, found: Mapping[str, dict[int, Path | bytes]]) -> N
         with tarfile.open(path, "r:gz") as archive:
             for member in archive:
                 if member.size > MOST_STEP_BYTES or member.offset_data > MOST_ARCHIVE_BYTES:
-                    raise InputError(f"{path}: {member.name!r:.99} is too large, or all together are")
+                    raise InputError(f"{path}: {member.name!r:.99}, or the archive up to it, is too large")
                 match = STEP.fullmatch("/".join(member.name.split("/")[-2:]))
                 if not match or not member.isreg():
                     continue
                 file = archive.extractfile(member)
                 found[match[1]][int(match[2])] = file.read() if file else b""
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+        raise InputError(f"{path}: cannot be unpacked: {error}") from None
 
 
 MOST_RESIDENTS = 100_000
@@ -288,7 +288,7 @@ class PersonaSave:
 
 @dataclass(frozen=True)
 class Save:
-    """A saved simulation; residents in the order of the meta file."""
+    """A saved simulation; residents are in the order of the meta file."""
 
     meta: SaveMeta
     personas: Mapping[str, PersonaSave]
@@ -299,7 +299,8 @@ def read_save(folder: Path) -> Save:
     """Read a saved simulation.
 
     Raises:
-        InputError: a file is missing or invalid, or a resident is listed twice or has no folder; with file and key.
+        InputError: a file is missing or invalid, or a resident is listed twice or has no folder; the message has file
+            and key.
     """
     path = find_meta(folder)
     meta = _read_meta(path, folder)
@@ -308,9 +309,11 @@ def read_save(folder: Path) -> Save:
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{path}: persona_names: {twice!r:.60} occurs twice")
     if not names:
-        raise InputError(f"{path}: persona_names: it is empty: name at least one resident, as its folder is called")
+        raise InputError(
+            f"{path}: persona_names: the list is empty: name at least one resident, as its folder is named"
+        )
     if len(names) > MOST_RESIDENTS:
-        raise InputError(f"{path}: persona_names: more than {MOST_RESIDENTS:,}")
+        raise InputError(f"{path}: persona_names: at most {MOST_RESIDENTS:,} residents are possible")
     for name in names:
         if not is_folder_name(name):
             raise InputError(f"{path}: persona_names: {name!r:.60} cannot be the name of a folder")
@@ -324,19 +327,19 @@ def find_meta(folder: Path) -> Path:
     """Return the meta file of a saved simulation.
 
     Raises:
-        InputError: there is none.
+        InputError: the folder has no meta file.
     """
     for path in (folder / "reverie" / "meta.json", folder / "meta.json"):
         if path.exists():
             return path
     raise InputError(
-        f"{folder}: no saved simulation is there: reverie/meta.json is missing (in the short form: meta.json); "
-        "name the folder that holds 'personas'"
+        f"{folder} is not a saved simulation: reverie/meta.json is missing (in the short form: meta.json); "
+        "name the folder that contains 'personas'"
     )
 
 
 def write_save(save: Save, folder: Path) -> None:
-    """Write a saved simulation into a new or empty folder; the published code can continue it.
+    """Write a saved simulation, which the published code can continue, into a new or empty folder.
 
     Raises:
         InputError: the folder is not empty, or cannot be written.
@@ -354,7 +357,7 @@ def write_personas(save: Save, folder: Path) -> None:
     """Write the folder of each resident into a folder.
 
     Raises:
-        InputError: they exist, or cannot be written.
+        InputError: a resident's folder exists, or cannot be written.
     """
     for name, persona in save.personas.items():
         if not is_folder_name(name):
@@ -367,7 +370,7 @@ def write_personas(save: Save, folder: Path) -> None:
 
 
 def is_folder_name(name: str) -> bool:
-    """Return whether a resident's name is safe as the name of a folder."""
+    """Return whether a resident's name can safely be used as the name of a folder."""
     return (
         0 < len(name.encode()) <= 200
         and name.isprintable()
@@ -377,7 +380,7 @@ def is_folder_name(name: str) -> bool:
 
 
 def _read_meta(path: Path, folder: Path) -> SaveMeta:
-    """Read a meta file; keys that can be derived (first day, residents, usual map) may be missing."""
+    """Read a meta file; keys that can be derived (start date, residents) or have a default (map) may be missing."""
     data = load_object(path)
     if isinstance(now := data.get("curr_time"), str):
         data.setdefault("start_date", now.rpartition(", ")[0])
@@ -385,23 +388,25 @@ def _read_meta(path: Path, folder: Path) -> SaveMeta:
     known: dict[str, JsonValue] = {"fork_sim_code": None, "maze_name": "the_ville", "persona_names": [*people]}
     meta = parse_as(SaveMeta, {**known, **data}, str(path))
     if not 1 <= meta.sec_per_step <= LONGEST_STEP_S:
-        raise InputError(f"{path}: sec_per_step: 1 to {LONGEST_STEP_S:,} seconds are expected, not {meta.sec_per_step}")
+        raise InputError(f"{path}: sec_per_step: expected 1 to {LONGEST_STEP_S:,} seconds, found {meta.sec_per_step}")
     if not 0 <= meta.step <= LAST_STEP:
-        raise InputError(f"{path}: step: a number from 0 on is expected, not {meta.step}")
+        raise InputError(f"{path}: step: expected a number from 0 to {LAST_STEP:,}, found {meta.step}")
     return meta
 
 
 def _missing_folder(name: str, people: Path) -> str:
     there = sorted(each.name for each in people.glob("*") if each.is_dir())
     near = get_close_matches(name, there, 1)
-    advice = f"; {near[0]!r} is there" if near else ""
-    return f"{name!r:.60} has no folder in {people}{advice}: add it, or take the name out"
+    advice = f"; there is a folder {near[0]!r}" if near else ""
+    return f"{name!r:.60} has no folder in {people}{advice}: add the folder, or remove the name"
 
 
 def _read_persona(folder: Path, name: str) -> PersonaSave:
     scratch = parse_as(Scratch, load_json(folder / "scratch.json"), str(folder / "scratch.json"))
     if scratch.name != name:
-        raise InputError(f"{folder / 'scratch.json'}: name: {scratch.name!r:.60} is in the folder of {name!r}")
+        raise InputError(
+            f"{folder / 'scratch.json'}: name: expected {name!r}, the folder's name, found {scratch.name!r:.60}"
+        )
     path = folder / "spatial_memory.json"
     return PersonaSave(scratch, parse_tree(load_json(path), str(path)), read_memory(folder / "associative_memory"))
 
@@ -411,11 +416,10 @@ def _write(path: Path, data: JsonValue, indent: int | None = None) -> None:
 
 
 def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
-    """Return a save whose step number and step length fit its times; corrections are reported with `tell`.
+    """Return the save with step number and step length that fit its times; report corrections with `tell`.
 
-    If the residents' last time implies another step length, and the steps of the meta file do not fill the time since
-    its
-    first day, the residents' time is used.
+    The residents' last time is used if it implies another step length, and the steps of the meta file do not fill the
+    time since the first day.
     """
     meta = save.meta
     now = parse_clock(meta.curr_time)
@@ -428,7 +432,7 @@ def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
         return save
     step = int(lived) // step_s
     tell(
-        f"meta.json: step {meta.step} and {meta.sec_per_step} seconds a step do not fit its times: "
-        f"taken for step {step} and {step_s} seconds"
+        f"meta.json: step {meta.step} with {meta.sec_per_step} seconds per step does not fit its times; "
+        f"using step {step} with {step_s} seconds"
     )
     return replace(save, meta=replace(meta, step=step, sec_per_step=step_s))

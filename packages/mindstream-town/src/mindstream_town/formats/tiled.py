@@ -1,8 +1,8 @@
-"""Maps of Tiled (mapeditor.org), `.tmx`, `.json` and `.tmj`: tile layers, and the meaning of the tiles of a tileset.
+"""Read and write maps of Tiled (mapeditor.org; `.tmx`, `.json`, `.tmj`): tile layers and the meaning of their tiles.
 
-The meaning of a tile is defined in the tables of a matrix folder, or in a property `address` of the tile:
-"the Ville:Hobbs Cafe" in the sector layer, "the Ville:<all>:piano" in the object layer. Tile layers, references to
-tilesets and addresses are kept when a map is written again; object layers, image layers and pictures are not.
+The tables of a matrix folder define the meaning of a tile, or a property `address` of the tile does: "the Ville:Hobbs
+Cafe" in the sector layer, "the Ville:<all>:piano" in the object layer. Tile layers, references to tilesets and
+addresses survive reading and writing; object layers, image layers and pictures do not.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ LAYERS = MappingProxyType(
         "spawning_location": "Spawning Blocks",
     }
 )
-"""The name of each maze's layer in the authors' map. The short name ("arena") is accepted, too."""
+"""The layer of each maze in the authors' map. The maze's own name ("arena") is accepted, too."""
 ADDRESS = "address"
-"""The property of a tile that holds its meaning."""
+"""The tile property that contains the address of its place or object."""
 TILE = 0x1FFFFFFF
-"""Mask of the tile's number in a cell; the three bits above it are flips."""
+"""Mask of the tile's number in a cell; the three highest bits are flips."""
 WINDOW_BITS = {"zlib": zlib.MAX_WBITS, "gzip": zlib.MAX_WBITS | 16}
-"""The window size that zlib needs for each compression."""
+"""The window size that zlib needs, by compression."""
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -57,14 +57,14 @@ class Property(_Part):
 
 
 class Tile(_Part):
-    """A tile that has properties."""
+    """A tile with properties."""
 
     id: Count
     properties: tuple[Property, ...] = ()
 
 
 class Tileset(_Part):
-    """Tiles that are numbered from `firstgid`; `source` names the file of a tileset that is not embedded."""
+    """A set of tiles, numbered from `firstgid`; `source`: file of the tileset, "" if it is embedded."""
 
     firstgid: Count
     name: str = ""
@@ -74,7 +74,7 @@ class Tileset(_Part):
     tiles: tuple[Tile, ...] = ()
 
     def addresses(self) -> dict[int, str]:
-        """Return the addresses of tiles by their numbers in the map."""
+        """Return the address of each tile that has one, by the tile's number in the map."""
         return {
             self.firstgid + tile.id: str(each.value)
             for tile in self.tiles
@@ -105,7 +105,7 @@ class _File(_Part):
 
 @dataclass(frozen=True)
 class TiledMap:
-    """A map with orthogonal tiles. The cells of a layer are row-major, as in the file, flips included."""
+    """A map of orthogonal tiles. The cells of a layer are row-major and include the bits of flips."""
 
     width: int
     height: int
@@ -131,7 +131,7 @@ def matrix_of_tiled(map: TiledMap, tables: Mapping[str, Rows] | None = None) -> 
 
     Args:
         map: the map.
-        tables: the meaning of its tiles (`read_tables`); None: the addresses of the tiles.
+        tables: the meaning of its tiles (see `read_tables`); None: use the tiles' property `address`.
 
     Raises:
         InputError: a layer is missing, or no tile of the map has an address and no tables are given.
@@ -164,18 +164,18 @@ def tiled_of_matrix(matrix: Matrix) -> TiledMap:
 
 
 def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:
-    """Return tables of what the tiles of each layer mean by their addresses."""
+    """Return the tables of a matrix, built from the addresses of the tiles that occur in each layer."""
     meanings = {id: text for tileset in map.tilesets for id, text in tileset.addresses().items()}
     worlds = list(dict.fromkeys(text.split(":")[0].strip() for text in meanings.values()))
     if not worlds and (outside := [tileset.source for tileset in map.tilesets if tileset.source]):
         raise InputError(
-            f"the tileset {outside[0]!r:.99} is in a file of its own, which is not read: embed it in Tiled "
-            "(Tilesets, Embed Tileset), or name a folder with special_blocks"
+            f"the tileset {outside[0]!r:.99} is in an external file, which is not read: embed it in Tiled "
+            "(Tilesets, Embed Tileset), or pass a folder special_blocks"
         )
     if len(worlds) != 1:
         raise InputError(
-            f"the tiles' addresses should be in one world, and are in {len(worlds)} ({', '.join(worlds)!s:.99}): "
-            f"give the tiles a property {ADDRESS!r}, or name a folder with special_blocks"
+            f"all addresses of tiles must be in one world, found {len(worlds)} worlds ({', '.join(worlds)!s:.99}): "
+            f"give the tiles a property {ADDRESS!r}, or pass a folder special_blocks"
         )
     tables: dict[str, Rows] = {"world": (("0", f" {worlds[0]}"),)}
     for maze in MAZES[1:]:
@@ -184,8 +184,8 @@ def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:
             row = (str(id), *(f" {name.strip()}" for name in meanings[id].split(":")))
             if len(row) != COLUMNS[maze]:
                 raise InputError(
-                    f"the tile {id} of the layer {LAYERS[maze]!r} means {meanings[id]!r:.99}: "
-                    f"{COLUMNS[maze] - 1} names are expected there"
+                    f"the tile {id} of the layer {LAYERS[maze]!r} has the address {meanings[id]!r:.99}: "
+                    f"expected {COLUMNS[maze] - 1} names separated by colons"
                 )
             rows.append(row)
         tables[maze] = tuple(rows)
@@ -196,10 +196,10 @@ def read_tiled(path: Path) -> TiledMap:
     """Read a Tiled map.
 
     Raises:
-        InputError: the file has another ending, or is no map that can be read; the message begins with its path.
+        InputError: the file has another suffix, or is not a supported map; the message begins with its path.
     """
     if not is_tiled(path):
-        raise InputError(f"{path}: a map of Tiled ends with .tmx, .json or .tmj")
+        raise InputError(f"{path}: expected a Tiled map with the suffix .tmx, .json or .tmj")
     try:
         return _parse(_from_xml(load_text(path)) if path.suffix == ".tmx" else load_object(path))
     except InputError as error:
@@ -208,7 +208,7 @@ def read_tiled(path: Path) -> TiledMap:
 
 
 def is_tiled(path: Path) -> bool:
-    """Return whether a path has the ending of a Tiled map."""
+    """Return whether a path has the suffix of a Tiled map."""
     return path.suffix in (".tmx", ".json", ".tmj")
 
 
@@ -220,25 +220,25 @@ def _parse(data: Mapping[str, JsonValue]) -> TiledMap:
         raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}, not {first['input']!r:.40}") from None
     if file.orientation != "orthogonal":
         raise InputError(
-            f"the map is {file.orientation!r:.40}: only orthogonal ones can be read (Map properties, Orientation)"
+            f"the map is {file.orientation!r:.40}: change it to orthogonal in Tiled (Map properties, Orientation)"
         )
     if file.infinite:
-        raise InputError("the map is infinite: switch that off in Tiled (Map properties, Infinite)")
+        raise InputError("the map is infinite: turn this off in Tiled (Map properties, Infinite)")
     check_size(file.width, file.height)
     layers: dict[str, array[int]] = {}
     for layer in _flat(file.layers):
         if layer.name in layers:
-            raise InputError(f"two layers are called {layer.name!r:.60}")
+            raise InputError(f"two layers have the name {layer.name!r:.60}: rename one")
         layers[layer.name] = cells = _cells(layer, file.width * file.height)
         if len(cells) != file.width * file.height:
             raise InputError(
-                f"the layer {layer.name!r} has {len(cells):,} cells, where {file.width} x {file.height} are expected"
+                f"the layer {layer.name!r}: expected {file.width} x {file.height} cells, found {len(cells):,}"
             )
     return TiledMap(file.width, file.height, file.tilewidth, file.tileheight, layers, file.tilesets)
 
 
 def _flat(layers: Iterable[_Layer]) -> Iterable[_Layer]:
-    """Yield tile layers, including those in groups."""
+    """Yield the tile layers, including those inside groups."""
     for each in layers:
         if each.type == "group":
             yield from _flat(each.layers)
@@ -247,7 +247,7 @@ def _flat(layers: Iterable[_Layer]) -> Iterable[_Layer]:
 
 
 def _cells(layer: _Layer, wanted: int) -> array[int]:
-    """Return the cells of a layer; packed ones are unpacked to little more than the wanted number."""
+    """Return the cells of a layer; stop decompressing soon after the wanted number of cells."""
     data = layer.data
     try:
         if isinstance(data, list):
@@ -256,7 +256,7 @@ def _cells(layer: _Layer, wanted: int) -> array[int]:
             return array("I", map(int, data.rstrip(", \n").split(",")[: wanted + 1]))
         if layer.encoding != "base64" or layer.compression not in ("", *WINDOW_BITS):
             raise ValueError(
-                f"cells as {layer.encoding or 'XML elements'} {layer.compression} cannot be read: "
+                f"cells stored as {layer.encoding or 'XML elements'} {layer.compression} are not supported: "
                 "choose CSV in Tiled (Map properties, Tile Layer Format)"
             )
         packed = base64.b64decode("".join(data.split()), validate=True)
@@ -268,15 +268,15 @@ def _cells(layer: _Layer, wanted: int) -> array[int]:
 
 
 def _from_xml(text: str) -> dict[str, JsonValue]:
-    """Return an XML map in the form of a JSON map. A DOCTYPE, which can declare entities, is refused."""
+    """Return an XML map in the form of a JSON map. A DOCTYPE is refused, because it can declare entities."""
     if "<!DOCTYPE" in text:
-        raise InputError("a map with a DOCTYPE is not read: entities could expand to any size")
+        raise InputError("the map has a DOCTYPE, which is refused: its entities could expand to any size")
     try:
         root = fromstring(text)
     except ParseError as error:
-        raise InputError(f"no XML: {error}") from None
+        raise InputError(f"the file is not valid XML: {error}") from None
     if root.tag != "map":
-        raise InputError(f"a map is expected, not <{root.tag:.40}>")
+        raise InputError(f"expected a Tiled map with the root element <map>, found <{root.tag:.40}>")
     layers: list[JsonValue] = []
     for layer in root.iter("layer"):
         data = layer.find("data")
@@ -302,13 +302,13 @@ def _from_xml(text: str) -> dict[str, JsonValue]:
 
 
 def write_tiled(map: TiledMap, path: Path) -> None:
-    """Write a Tiled map as a new file, in the form of its ending.
+    """Write a Tiled map as a new file, in the format of its suffix.
 
     Raises:
-        InputError: the file has another ending, is there already, or cannot be written.
+        InputError: the file has another suffix, exists already, or cannot be written.
     """
     if not is_tiled(path):
-        raise InputError(f"{path}: a map of Tiled ends with .tmx, .json or .tmj")
+        raise InputError(f"{path}: expected a Tiled map with the suffix .tmx, .json or .tmj")
     head: dict[str, str | int] = {
         "version": "1.8",
         "tiledversion": "1.8.6",

@@ -48,13 +48,13 @@ Marks = Annotated[str, Field(min_length=1, max_length=20)]
 
 
 class Table(BaseModel):
-    """A table that refuses unknown keys."""
+    """A table of a town file; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class TownTable(Table):
-    """`[town]`: name, start, and weather by day or by date."""
+    """`[town]`: name, start, and weather by day of the town or by date."""
 
     name: Name
     start: datetime | None = None
@@ -62,7 +62,7 @@ class TownTable(Table):
 
 
 class MapTable(Table):
-    """`[map]`: a drawing, or a file next to the town file."""
+    """`[map]`: a drawing, or the name of a map file next to the town file."""
 
     rows: str = ""
     things: str = ""
@@ -77,7 +77,7 @@ class MapTable(Table):
 
 
 class RoadTable(Table):
-    """`[[roads]]`: a road between two places, for a town without tiles."""
+    """`[[roads]]`: a road between two places, for a town without a map of tiles."""
 
     start: ShortText = Field(alias="from")
     end: ShortText = Field(alias="to")
@@ -88,15 +88,15 @@ class Place(Table):
     """A place of a town: `[[places]]` in a town file.
 
     Attributes:
-        name: the name of a house, shop or square, or an address such as `Mill House:bathroom`; a town file may call it
-            `address`.
+        name: name of a house, shop or square, or an address such as `Mill House:bathroom`; a town file may use the key
+            `address` instead.
         hours: opening hours, such as `08:00-12:00, 14:00-18:00`; None: always open.
-        days: weekdays in English on which `hours` begin; None: all.
-        capacity: how many residents fit at once.
-        owners: residents who may enter; others need an invitation.
-        public: open in spite of owners or inhabitants (True), or closed to others (False).
-        purpose: `eat`, `shop`; other words are for models.
-        objects: objects there; not with a drawn map.
+        days: weekdays (in English) on which `hours` begin; None: all days.
+        capacity: maximum number of residents in the place.
+        owners: residents who may always enter; others need an invitation.
+        public: True: open to all in spite of owners or inhabitants; False: closed to all others.
+        purpose: `eat` and `shop` have an effect by rules; other words are only read by models.
+        objects: objects in the place; not allowed with a drawn map.
     """
 
     name: ShortText = Field(validation_alias=AliasChoices("name", "address"))
@@ -110,7 +110,7 @@ class Place(Table):
 
 
 class ConditionsTable(Table):
-    """`[conditions]`: the meaning of conditions."""
+    """`[conditions]`: words of conditions that are a danger, and words for objects in order."""
 
     danger: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
     fine: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
@@ -128,7 +128,7 @@ class DayTable(Table):
 
 
 class SeedTable(Table):
-    """A memory from before the town began; with `what`, `from` and `to` an appointment."""
+    """A memory from before the town began; with `what`, `from` and `to` it is also an appointment."""
 
     text: ShortText
     weight: int = Field(0, ge=0, le=10)
@@ -149,7 +149,7 @@ else:
 
 
 class RelationTable(Table):
-    """A person whom the resident knows."""
+    """A person whom the resident knows at the beginning."""
 
     who: Name
     kind: Name = Field(alias="as")
@@ -158,17 +158,18 @@ class RelationTable(Table):
 class Resident(Table):
     """A resident of a town: `[[residents]]` in a town file.
 
-    Without a model only `home`, `bed`, `start`, `work`, `day`, `knows`, `relations` and `seeds` have an effect.
+    Without a model, only `home`, `bed`, `start`, `work`, `day`, `knows`, `relations` and `seeds` have an effect.
 
     Attributes:
         name: first and last name.
         age: in years; 0: not given.
         about: the life so far, in a few sentences.
-        home: the place where the resident lives and sleeps; without a drawn map it is built.
-        work: the place of work on weekdays; it defines the usual day if `day` is empty.
-        day: the usual day, parts such as `("08:00", "12:00", "baking bread", "Bakery")`.
-        seeds: what the resident knows at the beginning and tells others, a sentence each.
-        innate, learned, currently, lifestyle, routine: traits, occupation, interest, hours, habits, for models.
+        home: place where the resident lives and sleeps; on a map without a drawing it is added.
+        work: place of work on weekdays; it defines the usual day if `day` is empty.
+        day: the usual day in parts, such as `("08:00", "12:00", "baking bread", "Bakery")`.
+        seeds: memories from the beginning that the resident tells others, one sentence each.
+        innate, learned, currently, lifestyle, routine: traits, occupation, interest, sleeping hours, habits; for
+            models.
     """
 
     name: Name
@@ -192,14 +193,14 @@ class Resident(Table):
     @field_validator("seeds", mode="before")
     @classmethod
     def _of_texts(cls, seeds: Any) -> Any:
-        """Accept a text instead of a memory without other keys."""
+        """Accept a plain text as a memory that has no other keys."""
         every = seeds if isinstance(seeds, list) else []
         return [{"text": each} if isinstance(each, str) else each for each in every] or seeds
 
     @field_validator("day", mode="before")
     @classmethod
     def _of_rows(cls, day: Any) -> Any:
-        """Accept a row (from, to, what, where) instead of a table."""
+        """Accept a row (from, to, what, where) as a table."""
         every = day if isinstance(day, list) else []
         row = ("from", "to", "what", "where")
         return [
@@ -209,7 +210,7 @@ class Resident(Table):
 
 
 class TownTables(Table):
-    """A whole town file."""
+    """All tables of a town file."""
 
     town: TownTable
     map: MapTable | None = None
@@ -225,26 +226,26 @@ EXTRA = "extra"
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 LARGEST = 1e9
 CLOCK = "%B %d, %Y, %H:%M:%S"
-"""Times in the authors' files ("February 13, 2023, 11:21:30")."""
+"""Format of times in the authors' files ("February 13, 2023, 11:21:30")."""
 DATE = "%B %d, %Y"
 STAMP = "%Y-%m-%d %H:%M:%S"
-"""Times in their nodes ("2023-02-13 11:21:30")."""
+"""Format of times in the authors' memory nodes ("2023-02-13 11:21:30")."""
 
 
 def parse_clock(text: str) -> datetime:
-    """Parse a time of the authors' files.
+    """Parse a time in the format of the authors' files (CLOCK).
 
     Raises:
-        ValueError: it has another form.
+        ValueError: the text has another format.
     """
     return datetime.strptime(text, CLOCK)
 
 
 def parse_stamp(text: str) -> datetime:
-    """Parse a time of the authors' nodes.
+    """Parse a time in the format of the authors' memory nodes (STAMP).
 
     Raises:
-        ValueError: it has another form.
+        ValueError: the text has another format.
     """
     return datetime.strptime(text, STAMP)
 
@@ -252,7 +253,7 @@ def parse_stamp(text: str) -> datetime:
 def _checked(form: str) -> AfterValidator:
     def check(text: str) -> str:
         if not FIRST_YEAR <= datetime.strptime(text, form).year <= LAST_YEAR:
-            raise ValueError(f"a year from {FIRST_YEAR} to {LAST_YEAR} is expected")
+            raise ValueError(f"expected a year from {FIRST_YEAR} to {LAST_YEAR}")
         return text
 
     return AfterValidator(check)
@@ -263,7 +264,7 @@ Whole = Annotated[int, Strict()]
 
 def _is_sane(number: float) -> float:
     if not -LARGEST <= number <= LARGEST:
-        raise ValueError(f"a number up to {LARGEST:.0e} is expected")
+        raise ValueError(f"expected a number from -{LARGEST:.0e} to {LARGEST:.0e}")
     return number
 
 
@@ -274,7 +275,7 @@ StampText = Annotated[str, _checked(STAMP)]
 
 
 def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
-    """Read an object as a frozen dataclass whose field `extra` takes unknown keys.
+    """Read an object as a frozen dataclass; unknown keys go into its field `extra`.
 
     Raises:
         InputError: a key is missing or invalid; the message begins with `where` and names the key.
@@ -289,11 +290,11 @@ def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{where}: {place}: {first['msg']} (it is {first['input']!r:.60})") from None
+        raise InputError(f"{where}: {place}: {first['msg']}; found {first['input']!r:.60}") from None
 
 
 def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
-    """Return frozen data as plain data, with the keys in `extra`."""
+    """Convert a frozen dataclass into plain data, and add the keys of `extra`."""
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value) if field.name not in without | {EXTRA}]
         plain = {name: to_plain(getattr(value, name)) for name in names}
@@ -305,7 +306,7 @@ def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
         return [to_plain(each) for each in value]
     if value is None or isinstance(value, str | int | float):
         return value
-    raise TypeError(f"{type(value).__name__} is no plain data")
+    raise TypeError(f"{type(value).__name__} cannot be converted into plain JSON data")
 
 
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
@@ -337,25 +338,25 @@ WANTED = {
     "less_than": "less than {lt} is expected",
     "less_than_equal": "at most {le} is expected",
 }
-"""Messages by pydantic's type of error."""
+"""What was expected, by pydantic's error type."""
 
 
 KeyPath: TypeAlias = tuple[int | str, ...]
-"""The path of a key: names of tables and keys, and positions in lists."""
+"""The path of a key: names of tables and keys, and indexes in lists."""
 
 
 def describe_mistake(model: type[BaseModel], error: ValidationError) -> str:
-    """Return the first mistake as a sentence that begins with its key: `residents.2.age: …`."""
+    """Return the first error as a sentence that begins with the key's path: `residents.2.age: …`."""
     return describe_mistakes(model, error)[0][1]
 
 
 def describe_mistakes(model: type[BaseModel], error: ValidationError) -> list[tuple[KeyPath, str]]:
-    """Return each mistake with the path of its key."""
+    """Return each error as the path of its key and a sentence."""
     return [(tuple(each["loc"]), _describe(model, each)) for each in error.errors(include_url=False)]
 
 
 def find_line(text: str, place: KeyPath) -> int:
-    """Return the line of a table or key in a TOML text, as deep in the path as possible; 0: not found."""
+    """Return the line number of a table or key in a TOML text, or of its nearest parent; 0: not found."""
     header, count, quoted, section, found = "", dict[str, int](), False, "", 0
     names = [part for part in place if isinstance(part, str)]
     number = next((part for part in place[1:2] if isinstance(part, int)), 0)
@@ -383,7 +384,7 @@ def find_line(text: str, place: KeyPath) -> int:
 def _describe(model: type[BaseModel], first: Any) -> str:
     place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"{place}: there is no such key{_keys(model, first['loc'])}"
+        return f"{place}: unknown key{_keys(model, first['loc'])}"
     wanted = WANTED.get(first["type"])
     if wanted is None:
         return f"{place}: {first['msg'].lower()}, not {first['input']!r:.60}"
@@ -392,7 +393,7 @@ def _describe(model: type[BaseModel], first: Any) -> str:
 
 
 def _keys(model: type[BaseModel], place: KeyPath) -> str:
-    """Return a hint at the intended key, and the known keys."""
+    """Return the most similar known key, if any, and the list of known keys."""
     holder: type[BaseModel] | None = model
     for part in place[:-1]:
         if isinstance(part, str) and holder is not None:
@@ -402,11 +403,11 @@ def _keys(model: type[BaseModel], place: KeyPath) -> str:
     known = [field.alias or name for name, field in holder.model_fields.items()]
     near = difflib.get_close_matches(str(place[-1]), known, 1)
     meant = f", did you mean {near[0]!r}?" if near else ";"
-    return f"{meant} there are {', '.join(known)}"
+    return f"{meant} known keys: {', '.join(known)}"
 
 
 def _table_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
-    """Return the model of a table, also of one in a list or an optional one."""
+    """Return the model class of a key's table, also if the table is optional or in a list."""
     field = next((each for name, each in model.model_fields.items() if (each.alias or name) == key), None)
     found: Any = field.annotation if field is not None else None
     kinds = [found, *get_args(found)]
@@ -418,7 +419,7 @@ MOST_BYTES = 32_000_000
 
 @dataclass(frozen=True)
 class TownFile:
-    """The content of a town file; residents in the order of the file; `start`: None if the file has none."""
+    """The content of a town file; residents are in the order of the file; `start` None: the file has no start."""
 
     name: str
     start: datetime | None
@@ -430,21 +431,21 @@ class TownFile:
 
 
 class Faults:
-    """Collects the faults of a town file, so that all are reported together with their lines."""
+    """Collects the faults of a town file, so that one error reports all of them with their lines."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.found: list[tuple[int, str]] = []
         self.numbers: dict[str, int] = {}
-        """Positions of the residents in the file, by name."""
+        """Index of each resident in the file, by name."""
 
     def add(self, place: KeyPath, said: str) -> None:
-        """Add a fault, one for each line of the text."""
+        """Add a fault for each line of the text."""
         line = find_line(self._text, place)
         self.found += [(line, each) for each in said.split("\n") if (line, each) not in self.found]
 
     def check(self, place: KeyPath, read: Callable[[], T]) -> T | None:
-        """Return the result of `read`; None if it raises InputError, which is added."""
+        """Return the result of `read`; if it raises InputError, add a fault and return None."""
         try:
             return read()
         except InputError as error:
@@ -452,7 +453,7 @@ class Faults:
             return None
 
     def require_none(self, file: str = "") -> None:
-        """Raise InputError with all faults, as lines `file:line: fault`, if there are any."""
+        """Raise InputError with all faults, one per line as `file:line: fault`; do nothing if there are none."""
         if self.found:
             at = [f"{file}:{line}: " if line and file else f"line {line}: " if line else "" for line, _ in self.found]
             raise InputError("\n".join(f"{where}{said}" for where, (_, said) in zip(at, self.found, strict=True)))
@@ -462,7 +463,7 @@ def load_town(path: Path) -> TownFile:
     """Read a town file.
 
     Raises:
-        InputError: it cannot be read or is invalid; with all faults, their lines and keys.
+        InputError: the file cannot be read or is invalid; the message has all faults with lines and keys.
     """
     try:
         return parse_town(load_text(path, MOST_BYTES), path.parent, str(path))
@@ -472,10 +473,10 @@ def load_town(path: Path) -> TownFile:
 
 
 def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
-    """Parse a town file; maps that it names are in `folder`.
+    """Parse a town file; `folder` contains the maps that the file names.
 
     Raises:
-        InputError: it is invalid; with all faults, a line each.
+        InputError: the text is invalid; the message has all faults, one per line.
     """
     faults = Faults(text)
     tables, names = _parse_tables(text, faults)
@@ -488,10 +489,10 @@ def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
 def build_town(
     name: str, residents: Iterable[Resident], places: Iterable[Place] = (), start: datetime | None = None
 ) -> TownFile:
-    """Return a town of residents and places, on a map that is drawn from the list of places.
+    """Build a town from residents and places, on a map drawn from the list of places.
 
     Raises:
-        InputError: it is invalid; with all faults, a line each.
+        InputError: the town is invalid; the message has all faults, one per line.
     """
     people = list(residents)
     town = TownTable(name=name, start=start)
@@ -524,17 +525,17 @@ def _weather(said: list[str] | dict[str, str]) -> Weather:
     try:
         return Weather(dates=said) if isinstance(said, dict) else Weather(days=tuple(said))
     except ValidationError:
-        raise InputError("town: weather: a date is written as 2024-09-03, with no time") from None
+        raise InputError("town: weather: expected dates such as 2024-09-03, without a time") from None
 
 
 def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter[str]]:
-    """Return the tables without invalid parts (None if too little is left), and the names of all residents."""
+    """Return the tables without their invalid parts (None if too little is left), and count the residents' names."""
     try:
         given = tomllib.loads(unicodedata.normalize("NFC", text))
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is no TOML: {error}") from None
+        raise InputError(f"the file is not valid TOML: {error}") from None
     except RecursionError:
-        raise InputError("is nested too deeply") from None
+        raise InputError("the TOML is nested too deeply") from None
     people = given.get("residents")
     named = [
         (each["name"], number)
@@ -561,11 +562,11 @@ def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter
 
 
 LISTS = ("residents", "places", "roads")
-"""Tables that occur several times."""
+"""Names of the tables that are lists, such as [[places]]."""
 
 
 def _leave_out(given: dict[str, Any], place: KeyPath) -> None:
-    """Remove an invalid key, or a whole entry of a list that is invalid without it."""
+    """Remove an invalid key; remove the whole list entry if the entry is invalid without that key."""
     holder: Any = given
     for part in place[:-1]:
         inner = holder[part] if isinstance(holder, dict) and part in holder else None
@@ -584,13 +585,13 @@ def _leave_out(given: dict[str, Any], place: KeyPath) -> None:
 
 
 def _is_extra(entry: Any, place: KeyPath) -> bool:
-    """Return whether an entry is valid without the key."""
+    """Return whether an entry stays valid when the key is removed."""
     return isinstance(entry, dict) and len(place) == 3 and place[2] in entry and place[2] not in ("name", "age", "home")
 
 
 def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> World:
     if tables.map is not None and tables.roads:
-        raise InputError("a town has either a [map] or [[roads]]")
+        raise InputError("a town needs either a [map] or [[roads]], not both")
     if tables.map is None and not tables.roads:
         places = {_address(name, each.name, "places"): each for each in tables.places}
         objects: dict[Address, Sequence[str]] = {place: each.objects for place, each in places.items()}
@@ -624,12 +625,12 @@ def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults
 
 def _build_map(name: Address, table: MapTable, folder: Path, faults: list[str]) -> TileWorld:
     if bool(table.rows) == bool(table.file):
-        raise InputError("either rows or a file is expected")
+        raise InputError("map: expected either rows (a drawing) or file, found both or neither")
     if table.file:
         tables = _beside(folder, table.tables) if table.tables else None
         world = load_map(_beside(folder, table.file), tables, frozenset(table.skip))
         if world.name != name.last:
-            raise InputError(f"the world of {table.file} is called {world.name!r}, and the town {name.last!r}")
+            raise InputError(f"the world in {table.file} must have the town's name {name.last!r}; it is {world.name!r}")
         return world
     drawing = Drawing(
         rows=tuple(table.rows.strip("\n").split("\n")),
@@ -644,10 +645,10 @@ def _build_map(name: Address, table: MapTable, folder: Path, faults: list[str]) 
 
 
 def _beside(folder: Path, name: str) -> Path:
-    """Return a file next to the town file; other folders are refused, because a town file may come from a stranger."""
+    """Return the path of a file next to the town file. Other folders are refused: a town file may be untrusted."""
     path = Path(name)
     if path.is_absolute() or ".." in path.parts:
-        raise InputError(f"{name!r:.99} is not beside the town file")
+        raise InputError(f"{name!r:.99} must be a relative path inside the folder of the town file, without `..`")
     return folder / path
 
 
@@ -661,9 +662,9 @@ def _rules(
             address = _address(name, table.name, "address")
             world.spots(address)
             if address in rules:
-                raise InputError("the place occurs twice")
+                raise InputError("this place occurs twice: keep one entry")
             if table.objects and is_drawn:
-                raise InputError("objects are drawn on a map, not listed")
+                raise InputError("objects cannot be listed with a drawn map: draw them in [map] things")
             for owner in table.owners or ():
                 _check_resident(owner, residents)
             rules[address] = PlaceRule(
@@ -682,7 +683,7 @@ def _rules(
 def _town_file_describe(
     table: Resident, name: Address, world: World, residents: Collection[str], faults: Faults
 ) -> Person | None:
-    """Return a resident; None if it is invalid."""
+    """Return a resident as a `Person`; None if the table is invalid."""
     number = faults.numbers.get(table.name, 0)
 
     def check(key: str, read: Callable[[], T]) -> T | None:
@@ -699,7 +700,9 @@ def _town_file_describe(
         start = _address(name, table.start, "start") if table.start else home
         spots = world.spots(start)
         if not world.spots(home) or not spots:
-            raise InputError(f"nobody can stand at {str(start if not spots else home)!r}")
+            raise InputError(
+                f"there is no free spot at {str(start if not spots else home)!r} for the resident to stand"
+            )
         return home, start, tuple(spots)
 
     def find_known(text: str) -> Address:
@@ -710,7 +713,7 @@ def _town_file_describe(
     def check_relation(who: str) -> None:
         _check_resident(who, residents)
         if who == table.name:
-            raise InputError("relations: with themselves")
+            raise InputError("relations: a resident cannot have a relation to itself")
 
     knows = [each for text in table.knows if (each := check("knows", partial(find_known, text)))]
     for relation in table.relations:
@@ -753,7 +756,7 @@ WORKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday"]
 
 
 def _with_usual_day(table: Resident, rules: PlaceRules) -> Resident:
-    """Return a resident whose place of work defines the usual day; lunch is at a place for eating, if one is open."""
+    """Return a resident with a usual day around its work; lunch is at an open place for eating, if there is one."""
     if table.day or not table.work:
         return table
     noon = datetime(2024, 1, 1, 12)
@@ -777,8 +780,8 @@ def _with_usual_day(table: Resident, rules: PlaceRules) -> Resident:
 
 
 def _bed(table: Resident, home: Address, start: Address, world: World) -> str:
-    """Return the bed: the key `bed`, else the start if it is an object at home, else an object called BED in the
-    room or house; "": none."""
+    """Return the address of the bed: the key `bed`; else `start` if that is an object at home; else an object called
+    BED in the room or house; "": there is none."""
     if table.bed:
         return _find_place(table.bed, home, world, "bed")
     if start.level == OBJECT and start.is_within(home):
@@ -792,7 +795,7 @@ def _day_item(table: DayTable, home: Address, world: World) -> DayItem:
     try:
         start, end, on = minute_of(table.start), minute_of(table.end), sorted(parse_days(table.on))
         if start in (end, DAY_MINUTES):
-            raise InputError("it takes no time")
+            raise InputError(f"must end after it starts, and start before 24:00; found {table.start} to {table.end}")
         place = _find_place(table.where, home, world, "where") if table.where else str(home)
     except InputError as error:
         raise InputError(f"day: {table.start} {table.what}: {error}") from None
@@ -800,66 +803,66 @@ def _day_item(table: DayTable, home: Address, world: World) -> DayItem:
 
 
 def _first_memory(table: SeedTable, home: Address, world: World, residents: Collection[str]) -> FirstMemory:
-    """Return a memory with its appointment, if it has one."""
+    """Return a memory, with its appointment if the table has one."""
     begin, end, given = table.start, table.end, (table.what, table.start, table.end)
     if not any((*given, table.where, table.host, table.who)):
         return FirstMemory(text=table.text, weight=table.weight, secret=table.secret)
     try:
         if begin is None or end is None or not table.what:
-            raise InputError("an appointment needs what, from and to")
+            raise InputError("an appointment needs all of what, from and to")
         for name in (*table.who, *([table.host] if table.host else [])):
             _check_resident(name, residents)
         place = _find_place(table.where, home, world, "where") if table.where else ""
         agreed = Appointment(what=table.what, place=place, start=begin, end=end, host=table.host, who=tuple(table.who))
         if agreed.end <= agreed.start:
-            raise InputError("it ends before it begins")
+            raise InputError("the appointment ends before it begins")
     except InputError as error:
         raise InputError(f"seeds: {table.text:.60}: {error}") from None
     return FirstMemory(text=table.text, weight=table.weight, appointment=agreed, secret=table.secret)
 
 
 def _find_place(text: str, home: Address, world: World, where: str) -> str:
-    """Return the address of a place; an incomplete one is resolved in the home room and house.
+    """Return the address of a place; an incomplete address is resolved in the home's room, then in the house.
 
-    `Bakery:oven` is the oven in any room of the bakery, if there is one only.
+    `Bakery:oven` is the oven in any room of the bakery, if there is only one.
     """
     town = Address((home.names[0],))
     address = _address(town, text, where)
     inner = address.names[1:]
     within = [Address((*at.names, *inner)) for at in (home, home.upto(SECTOR)) if at.level + len(inner) <= OBJECT]
     for each in (address, *within):
-        if each in world.places and world.spots(each):  # without an expensive search for similar names
+        if each in world.places and world.spots(each):  # found; no expensive search for similar names
             return str(each)
     things = [each for each in world.places if each.level == OBJECT and each.last == address.last]
     of_house = [each for each in things if address.level == OBJECT - 1 and each.upto(SECTOR) == address.parent]
     if len(of_house) == 1:
         return str(of_house[0])
     world.number(address)
-    raise InputError(f"{where}: nobody can stand at {text!r}")
+    raise InputError(f"{where}: no resident can stand at {text!r}")
 
 
 def _first_spot(world: World, spots: tuple[Spot, ...]) -> Spot:
-    """Return the first spot that is a spawn point, else the first."""
+    """Return the first spot that is a spawn point; else the first spot."""
     spawns = world.spawns if isinstance(world, TileWorld) else {}
     return next((spot for spot in spots if spot in spawns), spots[0])
 
 
 def _check_ways(world: World, residents: tuple[Person, ...]) -> None:
-    """Refuse a town in which a resident cannot reach a named place."""
+    """Refuse a town with a place that residents cannot reach."""
     placed = [(each, each.start) for each in residents if each.start is not None]
     if not placed:
         return
     first, begin = placed[0]
     for address in world.places:
         if not world.routes.is_reachable(begin, address):
-            raise InputError(f"map: nobody can come to {str(address)!r} from {begin}, where {first.name} is")
+            raise InputError(f"map: {str(address)!r} cannot be reached from {begin}, where {first.name} starts")
     for resident, start in placed:
         if not world.routes.is_reachable(begin, start):
-            raise InputError(f"residents: {resident.name}: there is no way from {start} to {first.home!r}")
+            raise InputError(f"residents: {resident.name}: {first.home!r} cannot be reached from its start {start}")
 
 
 def _address(world: Address, text: str, where: str) -> Address:
-    """Parse an address with or without the name of the world."""
+    """Parse an address; add the name of the world if it is missing."""
     try:
         address = parse_address(text)
         return address if address.is_within(world) else Address((*world.names, *address.names))
@@ -870,4 +873,4 @@ def _address(world: Address, text: str, where: str) -> Address:
 def _check_resident(name: str, residents: Collection[str]) -> None:
     if name not in residents:
         near = difflib.get_close_matches(name, residents, 1)
-        raise InputError(f"no resident is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        raise InputError(f"there is no resident {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))

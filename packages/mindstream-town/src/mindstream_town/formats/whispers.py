@@ -1,4 +1,4 @@
-"""First memories for residents: a CSV file of Park 2023 ("Name,Whisper;Whisper…")."""
+"""Read first memories of residents from a CSV file of Park 2023 ("Name,Whisper;Whisper…")."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MOST_BYTES = 16_000_000
 
 
 def read_whispers(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the whispers for each name, in the order of the file; in the authors' file some names are unknown.
+    """Return the memories for each name, in the order of the file; names may be unknown to the town.
 
     Raises:
-        InputError: it cannot be read, or a row is invalid.
+        InputError: the file cannot be read, or a row is invalid.
     """
     found: dict[str, tuple[str, ...]] = {}
     try:
@@ -26,7 +26,7 @@ def read_whispers(path: Path) -> dict[str, tuple[str, ...]]:
         if number == 1 and row[:1] == ["Name"]:
             continue
         if len(row) < 2:
-            raise InputError(f"{path}: row {number}: a name and whispers are expected, not {len(row)} cells")
+            raise InputError(f"{path}: row {number}: expected a name and memories (two cells), found {len(row)} cells")
         whispers = tuple(text for part in ",".join(row[1:]).split(";") if (text := part.strip()))
         found[row[0].strip()] = found.get(row[0].strip(), ()) + whispers
     return found

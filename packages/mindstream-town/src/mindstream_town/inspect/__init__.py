@@ -1,1 +1,1 @@
-"""Reading a town: history, timelines, explanations, estimates. Nothing is written."""
+"""Read a town without changing it: history, timelines, explanations, estimates."""

@@ -1,4 +1,4 @@
-"""Estimate of a town's use of models: it runs for a while with rules that count calls and tokens."""
+"""Estimate the model calls of a town: run it for a while with rules, and count calls and tokens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from mindstream_town.town import Town
 
 @dataclass
 class CallCount:
-    """Calls of one prompt: number, tokens in and out, and static tokens."""
+    """Calls of one prompt: their number, input and output tokens, and the tokens of the static beginning of the
+    prompt."""
 
     calls: int = 0
     tokens_in: int = 0
@@ -34,7 +35,7 @@ class CallCount:
 
 
 LIVED = "estimate"
-"""Name of the simulated model; the town lives as with a model."""
+"""Name of the simulated model; with it a town takes the same paths as with a real model."""
 ROLES = ("planner", "decider", "talker", "reasoner", "importance")
 REPLIES = {
     "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
@@ -42,19 +43,19 @@ REPLIES = {
     "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
     "plan_scenes": 1560, "talk_scene": 660, "reflect_scenes": 360, "let_on": 25,
 }  # fmt: skip
-"""Average tokens of real replies; rules give shorter ones."""
+"""Average output tokens of real replies, by prompt; replies of rules are shorter."""
 A_TASK, LINES, AGREE = 12, 5, 0.2
-"""Minutes of a model's task, lines of its talks, and the share of talks with an agreement for today."""
+"""Minutes of a task planned by a model, lines of a talk, and the share of talks with an agreement for today."""
 BED = "22:30"
 SOMETHING = "a thing or two of what is to be done now"
-"""A text of the usual length for a task."""
+"""A text with the length of a typical task."""
 MUNDANE = 3
-"""Usual rating by a model; the rule rates higher."""
+"""Typical importance rated by a model; the rule rates higher."""
 
 
 @dataclass
 class Counting:
-    """A model that answers by rules, and counts calls and tokens; `by_kind`: by prompt."""
+    """A model that answers by rules and counts calls and tokens by prompt (`by_kind`)."""
 
     name: str = Rules.name
     by_kind: dict[str, CallCount] = field(default_factory=dict)
@@ -62,12 +63,13 @@ class Counting:
     _rules: Rules = field(default_factory=Rules)
 
     def without_rules(self, models: Mapping[str, str]) -> Counting:
-        """Return the part that models would answer; `models`: a table from role to name, as for `Models.named`."""
+        """Return only the calls that language models would answer; `models`: model name by role, as in
+        `Models.named`."""
         asked = {label: each for label, each in self.by_kind.items() if self.model_of(label, models) != Rules.name}
         return replace(self, by_kind=asked)
 
     def model_of(self, label: str, models: Mapping[str, str]) -> str:
-        """Return the name of the model for a prompt."""
+        """Return the name of the model that answers a prompt."""
         return models.get(self.role_of[label], models.get("default", Rules.name))
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
@@ -92,7 +94,7 @@ class Counting:
 
 
 def _a_day_out(who: str, date: str, places: Sequence[str]) -> list[tuple[str, str]]:
-    """Return times and places of a typical day: work, company at noon and after work, else home ("")."""
+    """Return times and places of a typical day: work, places with company at noon and after work, else home ("")."""
     work = chance.pick(places, who, "work") if places else ""
     noon, evening = (chance.pick(places, date, hour) if places else "" for hour in ("noon", "evening"))
     return [("06:30", ""), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", "")]
@@ -134,7 +136,7 @@ async def _answered(rules: Rules, request: Request) -> str:
 
 
 async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
-    """Answer like a model where there is no rule, or where the rule would change how the town lives."""
+    """Answer as a model would, where no rule exists or a rule would change what residents do."""
     match request.prompt:
         case SalientQuestions() as ask:
             questions = [f"What matters to {ask.who}? ({number})" for number in range(ask.count)]
@@ -176,11 +178,11 @@ async def count_calls(
     """Run a number of steps from the beginning without a model, and count the calls that models would get.
 
     Args:
-        models: a table from role to name, as for `Models.named`. Roles with a model live as with one, and replies count
-            with their average length; the others answer by rules.
+        models: model name by role, as in `Models.named`. For roles with a model, residents behave as with that model,
+            and replies count with their average length; the other roles are answered by rules.
     """
     counting = Counting()
-    lived = replace(counting, name=LIVED)  # both share the counts
+    lived = replace(counting, name=LIVED)  # shares its counts with `counting`
     names = {role: models.get(role, models.get("default", Rules.name)) for role in ROLES}
     table = {role: counting if name == Rules.name else lived for role, name in names.items()}
     with TemporaryDirectory() as scratch:
@@ -190,8 +192,8 @@ async def count_calls(
 
 
 def cost_usd(counted: Counting, models: Mapping[str, str]) -> float | None:
-    """Return the cost of these calls; None if a price is not known. Static tokens count as cached after the first
-    call."""
+    """Return the cost of the counted calls in US dollars; None if a price is unknown. From the second call of a prompt
+    on, its static tokens count as cached."""
     total = 0.0
     for label, asked in counted.without_rules(models).by_kind.items():
         name = counted.model_of(label, models)

@@ -1,4 +1,4 @@
-"""The history of a town up to a step, read once. Nothing is written."""
+"""Read the history of a town up to a step, once; nothing is written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ E = TypeVar("E", bound=Event)
 
 @runtime_checkable
 class OpenTown(Protocol):
-    """A town that this process has open; `Town` is one."""
+    """A town that this process has open, such as `Town`."""
 
     @property
     def store(self) -> Store: ...
@@ -36,7 +36,7 @@ class OpenTown(Protocol):
 
 
 Source = AnyStore | OpenTown
-"""A town's folder, its store, or an open town."""
+"""Where to read a town from: its folder, its store, or an open town."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class History:
 
     Attributes:
         step: the last step.
-        rows: by resident, and by "" for the town itself, in the order of writing.
-        records: by resident, in the order of writing.
+        rows: rows by resident, and under "" those of the town itself, in the order of writing.
+        records: memories by resident, in the order of writing.
     """
 
     setting: Setting
@@ -56,7 +56,7 @@ class History:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The residents, sorted."""
+        """Names of the residents, sorted."""
         return tuple(sorted(self.setting.people))
 
     def step_of(self, moment: Moment) -> int:
@@ -75,18 +75,18 @@ class History:
         return states[at - 1] if at else ResidentState(name=name)
 
     def states(self, name: str) -> Iterator[tuple[int, ResidentState]]:
-        """Yield a resident's states, each time that something changed."""
+        """Yield a resident's states in order, one for each step at which something changed."""
         yield from zip(*self._states[name], strict=True)
 
     def spot(self, name: str, step: int) -> Spot:
         return self.state(name, step).spot(step)
 
     def place(self, name: str, step: int) -> Address:
-        """Return the narrowest place of a resident at a step."""
+        """Return the narrowest place around a resident at a step."""
         return self.setting.world.address_at(self.spot(name, step))
 
     def talks(self) -> Iterator[tuple[str, Talked]]:
-        """Yield each conversation once, with who began it, in order."""
+        """Yield each conversation once, with the name of the resident who began it, in order."""
         begun = [
             (event.step, name, event)
             for name in self.names
@@ -127,12 +127,12 @@ class History:
 
 
 def step_of(setting: Setting, moment: Moment) -> int:
-    """Return the step of a moment."""
+    """Return the step that contains a moment."""
     return -(-int(moment - setting.start) // setting.profile.step_s)
 
 
 async def read_history(source: Source, upto: int | None = None) -> History:
-    """Read a town's history, up to a step or to the last.
+    """Read a town's history up to a step; None: up to the last step.
 
     Raises:
         InputError: there is no town.
@@ -156,7 +156,7 @@ async def read_history(source: Source, upto: int | None = None) -> History:
 
 @asynccontextmanager
 async def open_store(source: Source) -> AsyncIterator[Store]:
-    """Open a town's store for reading."""
+    """Open the store of a town for reading; wait first until an open town has written all rows."""
     if isinstance(source, OpenTown):
         for resident in source.residents.values():
             await resident.written()

@@ -1,6 +1,6 @@
-"""The picture of a world of tiles, as SVG path data in units of tiles.
+"""Draw a world of tiles as SVG path data, in units of tiles.
 
-A resident on tile (x, y) is drawn at (x + 0.5, y + 0.5). `draw_map` writes an SVG; the page's canvas draws the same.
+A resident on tile (x, y) is drawn at (x + 0.5, y + 0.5). `draw_map` returns an SVG; the web page draws the same layers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ FLOORS = (
     ("learn", ("class", "library", "college", "school", "office", "study", "studio")),
     ("hall", ("",)),
 )
-"""Kinds of floor: the first with a word that is part of the arena's name, else of the sector's."""
+"""Kinds of floor with their words. The first kind with a word in the arena's name applies, else in the sector's
+name."""
 OUTDOORS = ("green", "paved")
 ROOMS = tuple(kind for kind, _ in FLOORS if kind not in OUTDOORS)
 SHAPES = (
@@ -60,24 +61,25 @@ SHAPES = (
     ("wood", ("table", "desk", "counter", "podium", "lectern"), "M-.3-.15h.6M-.2-.15v.4M.2-.15v.4"),
     ("wood", ("",), "M-.1 0h.2M0-.1v.2"),
 )
-"""Drawings of objects by words in their names: material, and strokes in a box around (0, 0)."""
+"""Drawings of objects by words in their names: material, words, and strokes in a box around (0, 0)."""
 GROWN = ("water", "plant")
-"""Materials without corners."""
+"""Materials that are drawn with rounded outlines."""
 NARROW = 9
-"""Maximum width in tiles of places with a small name."""
+"""Maximum width of places whose name is written small, in tiles."""
 A_TREE = 0.16
-"""Probability of a tree on a green tile without a tree next to it."""
+"""Probability of a tree on a free, inaccessible tile that has no tree next to it."""
 
 
 @dataclass(frozen=True)
 class Thing:
-    """An object.
+    """An object of the drawing.
 
     Attributes:
-        place: its number in the world.
-        stuff: its material.
-        outline: the outline of its connected tiles, as path data.
-        shape: the index in `SHAPES` of the drawing at each centre.
+        place: index of its place in the world.
+        stuff: material.
+        outline: outlines of its groups of connected tiles, as path data.
+        shape: index in `SHAPES` of the drawing at the centre of each group.
+        middles: centres of the groups.
     """
 
     place: int
@@ -89,7 +91,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Name:
-    """A sector's name in lines of its width; (x, y) is the middle of the first baseline."""
+    """A sector's name, broken into lines of the sector's width; (x, y): middle of the first line's baseline."""
 
     x: float
     y: float
@@ -99,7 +101,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Layers:
-    """A picture from bottom to top: grounds (kind, path data), objects, names."""
+    """The layers of the drawing from bottom to top: grounds (kind, path data), objects, names."""
 
     grounds: tuple[tuple[str, str], ...]
     things: tuple[Thing, ...]
@@ -107,7 +109,7 @@ class Layers:
 
 
 def layers_of(world: TileWorld) -> Layers:
-    """Return the picture of a world. Plants grow where residents can neither walk nor live."""
+    """Return the drawing of a world. Trees and hedges are drawn only on or along inaccessible tiles."""
     floors = _floors(world)
     ways = {spot for spot in _spots(world) if world.walkable(spot) and not world.arena_of(spot)}
     walls = _walls(world, floors)
@@ -146,7 +148,7 @@ def _floor(address: Address) -> str:
 
 
 def _walls(world: TileWorld, floors: dict[str, set[Spot]]) -> set[Spot]:
-    """Return inaccessible tiles in or next to rooms; other inaccessible tiles have plants."""
+    """Return the inaccessible tiles in or next to rooms, which are drawn as walls."""
     rooms = {spot for kind, spots in floors.items() if kind not in OUTDOORS for spot in spots}
     near = {(x + i, y + j) for x, y in rooms for i in (-1, 0, 1) for j in (-1, 0, 1)}
     inside = ((x, y) for x, y in near if 0 <= x < world.width and 0 <= y < world.height)
@@ -159,7 +161,7 @@ def _walls(world: TileWorld, floors: dict[str, set[Spot]]) -> set[Spot]:
 
 
 def _hedges(world: TileWorld, green: Collection[Spot]) -> str:
-    """Draw a stroke where a green place ends at inaccessible tiles."""
+    """Draw a line along each edge between a walkable tile of a green place and an inaccessible tile outside."""
     lines = []
     for x, y in sorted(green):
         for i, j, line in (
@@ -174,7 +176,7 @@ def _hedges(world: TileWorld, green: Collection[Spot]) -> str:
 
 
 def _trees(world: TileWorld, taken: Collection[Spot]) -> list[tuple[str, str]]:
-    """Place trees on inaccessible tiles, always the same ones."""
+    """Place trees on inaccessible tiles; the same world always gets the same trees."""
     planted: set[Spot] = set()
     for spot in _spots(world):
         x, y = spot
@@ -242,7 +244,7 @@ def _lines(text: str, longest: float) -> list[str]:
 
 
 def _loops(tiles: Collection[Spot]) -> list[list[Spot]]:
-    """Return the outlines of tiles, corner by corner, those of holes included."""
+    """Return the closed outlines of a set of tiles as lists of corners, including outlines of holes."""
     here = tiles if isinstance(tiles, set) else set(tiles)
     edges: dict[Spot, list[Spot]] = {}
     for x, y in sorted(here):
@@ -285,7 +287,7 @@ def _soft_outline(tiles: Collection[Spot]) -> str:
 
 
 def _soft_stroke(loop: list[Spot]) -> str:
-    """Draw from the middle of each side to the middle of the next."""
+    """Draw a loop through the middles of its sides, so that corners are cut."""
     middles = [(x + i, y + j) for (i, j), (x, y) in pairwise(loop)]
     around = zip([middles[-1], *middles], middles, [*middles[1:], middles[0]], strict=False)
     bends = [at for last, at, to in around if (at[0] - last[0], at[1] - last[1]) != (to[0] - at[0], to[1] - at[1])]
@@ -298,7 +300,7 @@ STYLE = Path(__file__).with_name("drawing.css")
 def draw_map(world: TileWorld) -> str:
     """Draw a world as an `<svg class="town">`: ground, floors, walls, trees, objects and names.
 
-    Objects have their names as titles. Colours are variables of the style sheet, for light and dark.
+    Objects have their names as titles. Colours are CSS variables, for light and dark mode.
     """
     layers = layers_of(world)
     parts = [

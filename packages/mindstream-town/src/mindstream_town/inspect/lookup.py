@@ -1,4 +1,4 @@
-"""Residents, places and times as a user types them; errors suggest similar names."""
+"""Find residents, places and times that a user types; error messages suggest similar names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mindstream_town.world.tree import OBJECT
 
 IGNORED = {*WEEKDAYS, *(day[:3] for day in WEEKDAYS)}
 AROUND = timedelta(days=183)
-"""Days without a year that are longer before the beginning are in the next year."""
+"""A date without a year that is more than this number of days before the town's beginning is in the next year."""
 
 
 def read_moment(
@@ -26,15 +26,15 @@ def read_moment(
     """Parse "Feb 14 19:00", "2023-02-14 19:00", "day 2", "yesterday 10am", "tomorrow noon", "19:00" (today), "now".
 
     Args:
-        now: the step that defines today.
-        end: a day means its last step; else its first.
-        day_of: the step whose day a time without a day refers to; None: today.
+        now: the step whose day is today.
+        end: whether a day stands for its last step; else it stands for its first.
+        day_of: the step whose day applies to a time without a day; None: today.
 
     Returns:
-        The moment; None if the text is no time.
+        The moment; None if the text is not a time.
 
     Raises:
-        InputError: there is no such day or time of day.
+        InputError: the day or the time of day does not exist.
     """
     first, today = setting.when(0).date(), setting.when(max(now, 0)).date()
     words = [word for word in plain(typed.replace(",", " ")).split() if word not in IGNORED]
@@ -53,7 +53,7 @@ def read_moment(
 
 
 def format_time(setting: Setting, step: int) -> str:
-    """Return the time of a step, "Tue Feb 14, 17:05", with seconds if they are not 0; -1 is the beginning."""
+    """Return the time of a step, "Tue Feb 14, 17:05", with seconds unless they are 0; step -1 is the beginning."""
     when = setting.when(max(step, 0))
     return f"{when:%a %b} {when.day}, {when:%H:%M:%S}".removesuffix(":00" if when.second == 0 else "")
 
@@ -64,36 +64,36 @@ def _midnight(day: date) -> float:
 
 def _nth_day(first: date, number: str) -> date:
     if not number.strip("0"):
-        raise InputError("there is no day 0: day 1 is the day on which the town begins")
+        raise InputError("there is no day 0: the town begins on day 1")
     try:
         return first + timedelta(days=int(number[:9]) - 1)
     except OverflowError:
-        raise InputError(f"day {number:.20} is too far away") from None
+        raise InputError(f"day {number:.20} is too far in the future") from None
 
 
 LONGEST = 99
 """Maximum characters of the input that error messages repeat."""
 MOST_FITS, MOST_NEAR = 40, 8
-"""Maximum matches, and suggestions, in error messages."""
+"""Maximum matches and maximum suggestions in error messages."""
 ALIKE = 0.7
 """Minimum similarity of a suggestion."""
 STEM = 3
-"""Minimum length of a word that counts as a part of another."""
+"""Minimum length of a word that can match as a part of another word."""
 
 
 def find_resident(setting: Setting, typed: str) -> str:
-    """Return the name of a resident: the full name, or an unambiguous part of it, in any case.
+    """Return the full name of a resident from the full name, or an unambiguous part of it, in any case.
 
     Raises:
         InputError: there is no such resident, or several.
     """
-    return _find(typed, setting.people, f"nobody in {setting.name} is called")
+    return _find(typed, setting.people, f"{setting.name} has no resident called")
 
 
 def find_place(setting: Setting, typed: str) -> str:
-    """Return the address of a place: complete, its end, or in words ("quay of Landing", "Landing quay").
+    """Return the address of a place from its address, the end of it, or words ("quay of Landing", "Landing quay").
 
-    If all matches are in one place, such as the rooms of a house, that place is returned.
+    If several places match and all are inside one of them, such as the rooms of a house, that place is returned.
 
     Raises:
         InputError: there is no such place, or several.
@@ -102,17 +102,17 @@ def find_place(setting: Setting, typed: str) -> str:
     said = [each for each in places if wanted in _ways_to_say(each)]
     if len(said) == 1 and typed not in places:
         return said[0]
-    return _find(typed, places, f"there is no place in {setting.name} called")
+    return _find(typed, places, f"{setting.name} has no place called")
 
 
 def _ways_to_say(place: str) -> tuple[str, ...]:
-    """Return a place in words, in both orders, in lower case."""
+    """Return a place in words in lower case, in the possible orders."""
     words = words_of(place).casefold()
     return words, f"the {words}", " ".join(place.split(":")[1:]).casefold()
 
 
 def find_object(setting: Setting, typed: str) -> str:
-    """Return the address of an object: complete, or its end ("cafe:piano", or "piano" if there is only one).
+    """Return the address of an object from its address or its end ("cafe:piano", or "piano" if there is only one).
 
     Raises:
         InputError: there is no such object, or several.
@@ -122,20 +122,20 @@ def find_object(setting: Setting, typed: str) -> str:
     places = [each for each in setting.addresses if f":{each.casefold()}".endswith(f":{wanted}")]
     inside = [each for place in places for each in setting.objects_in(place)]
     if inside and not any(each in objects for each in places):
-        raise InputError(f"{typed!r:.{LONGEST}} is a place; in it are {_list(inside, MOST_FITS)}: say which")
-    return _find(typed, objects, f"there is no object in {setting.name} called")
+        raise InputError(f"{typed!r:.{LONGEST}} is a place, not an object; name one of {_list(inside, MOST_FITS)}")
+    return _find(typed, objects, f"{setting.name} has no object called")
 
 
 def find_step(setting: Setting, typed: str, now: int, *, end: bool = False, day_of: int | None = None) -> int:
     """Return the step of a time: "Feb 14 19:00", "day 2", "yesterday 10am", "19:00" (today), "step 4320".
 
     Args:
-        now: the step that defines today.
-        end: a day means its last step; else its first.
-        day_of: the step whose day a time without a day refers to; None: today.
+        now: the step whose day is today.
+        end: whether a day stands for its last step; else it stands for its first.
+        day_of: the step whose day applies to a time without a day; None: today.
 
     Raises:
-        InputError: the text is no time, or the time is before the town's first step.
+        InputError: the text is not a time, or the time is before the town's first step.
     """
     words = typed.strip().split()
     if len(words) == 2 and words[0].lower() == "step" and words[1].isdecimal() and len(words[1]) < 12:
@@ -145,20 +145,20 @@ def find_step(setting: Setting, typed: str, now: int, *, end: bool = False, day_
     if step >= 0:
         return step
     first = setting.when(0)
-    what = "no time" if when is None else "before the town's first moment"
+    what = "not a time" if when is None else "before the beginning of the town"
     raise InputError(
-        f"{typed!r:.{LONGEST}} is {what}: it begins on {first:%b} {first.day} {first:%H:%M}; say it as"
+        f"{typed!r:.{LONGEST}} is {what}: the town begins on {first:%b} {first.day} {first:%H:%M}; use a form such as"
         f' "{first:%b} {first.day} 19:00", "{first:%b} {first.day}", "day 1 7pm", "yesterday noon", "19:00" or "now"'
     )
 
 
 def find_span(setting: Setting, since: str, until: str, now: int) -> tuple[int, int]:
-    """Return the steps from one time to another; "" means the first and the last step.
+    """Return the first and the last step of a time span; "" stands for the town's first or last step.
 
-    A time without a day in `until` refers to the day of `since`.
+    A time without a day in `until` is on the day of `since`.
 
     Raises:
-        InputError: a text is no time, or the second time is before the first.
+        InputError: a text is not a time, or the second time is before the first.
     """
     start = find_step(setting, since, now) if since else 0
     end = find_step(setting, until, now, end=True, day_of=start if since else None) if until else max(now, start)
@@ -184,11 +184,11 @@ def _find(typed: str, names: Iterable[str], missing: str) -> str:
         if fits and all(f"{each}:".startswith(f"{widest}:") for each in fits):
             return widest
         if fits:
-            raise InputError(f"{typed!r:.{LONGEST}} may be {_list(fits, MOST_FITS)}: say which")
+            raise InputError(f"{typed!r:.{LONGEST}} is ambiguous: name one of {_list(fits, MOST_FITS)}")
     near = _nearest(wanted.rsplit(":", 1)[-1][:LONGEST], known)
-    hint = f"did you mean {_list(near, MOST_NEAR)}?" if near else f"there are {_list(_short_names(known), MOST_NEAR)}"
+    hint = f"did you mean {_list(near, MOST_NEAR)}?" if near else f"known: {_list(_short_names(known), MOST_NEAR)}"
     if not near and ":" in known[0]:
-        hint += "; mindstream town places lists them"
+        hint += "; `mindstream town places` lists all"
     raise InputError(f"{missing} {typed!r:.{LONGEST}}: {hint}")
 
 
@@ -198,7 +198,7 @@ def _short_names(names: list[str]) -> list[str]:
 
 
 def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
-    """Return the most similar names: as a whole, by one word, or by a common part."""
+    """Return the names most similar to the typed one: as a whole, by one word, or by a common part."""
     words: dict[str, list[str]] = {}
     for each in known:
         whole = each.rpartition(":")[2].casefold()
@@ -211,7 +211,7 @@ def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
 
 
 def _list(names: list[str], most: int) -> str:
-    """Return some names, each in the shortest form that can be typed."""
+    """Return up to `most` names as text, each in the shortest form that can be typed."""
     tops = {each.partition(":")[0] for each in names}
     short = [each.partition(":")[2] or each for each in names] if len(tops) == 1 else names
     return ", ".join(map(repr, short[:most])) + (f" and {len(short) - most} more" if len(short) > most else "")

@@ -1,4 +1,4 @@
-"""A resident's days as lines of text; related acts are joined."""
+"""A resident's days as lines of text; related acts are combined."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from mindstream_town.inspect.history import History
 from mindstream_town.residents.places import with_article, words_of
 
 LONGEST = 200
-"""Maximum characters of a line in the short form."""
+"""Maximum characters of a line, unless the full form is requested."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """An act, utterance, percept or thought.
+    """An act, utterance, percept or thought on the timeline.
 
     Attributes:
-        end: the step at which it ended; its first step if it took no time.
-        tasks: its parts in order.
-        aside: notes on a talk, and overheard words; only in the full form.
-        place, because: place and reason; "" if there is none.
+        end: step at which it ended; equal to `step` if it has no duration.
+        tasks: the parts of an act, in order.
+        aside: whether it is a note on a talk or an overheard line, which only the full form shows.
+        place, because: place and reason in words; "" if there is none.
     """
 
     step: int
@@ -37,11 +37,11 @@ class Moment:
 
     @property
     def is_act(self) -> bool:
-        """Whether it is an act."""
+        """Whether the moment is an act, which has a duration."""
         return self.end > self.step
 
     def describe(self, full: bool) -> str:
-        """Return it as a line, shortened unless `full`."""
+        """Return the moment as a line, shortened unless `full`."""
         said = self.text + (f" ({', '.join(dict.fromkeys(self.tasks))})" if self.tasks else "")
         said += f", at {with_article(self.place)}" if self.place else ""
         said += f", because {self.because}" if self.because else ""
@@ -54,14 +54,14 @@ def read_timeline(
     """Return a resident's acts, utterances and thoughts between two steps.
 
     Args:
-        about: only moments that contain this text, such as a name.
-        full: each act by itself; else parts of an act are joined, also across talks.
+        about: only moments whose text contains this, such as a name.
+        full: list each act separately; else parts of an act are combined, also across talks.
 
     Raises:
         InputError: there is no such resident.
     """
     if name not in history.setting.people:
-        raise InputError(f"nobody in {history.setting.name} is called {name!r}: {', '.join(history.names)}")
+        raise InputError(f"{history.setting.name} has no resident {name!r}; residents: {', '.join(history.names)}")
     last = history.step if end is None else end
     moments = sorted(_moments(history, name), key=lambda each: (each.step, not each.is_act))
     moments = moments if full else _joined(moments)
@@ -91,7 +91,7 @@ def timeline(history: History, name: str, start: int = 0, end: int | None = None
 
 
 def _joined(moments: list[Moment]) -> list[Moment]:
-    """Join acts that are parts of the same, also across talks."""
+    """Combine acts that are parts of the same act, also across talks."""
     found: list[Moment] = []
     at = -1
     for each in moments:
@@ -109,13 +109,13 @@ def _joined(moments: list[Moment]) -> list[Moment]:
 
 
 def _split(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return an act and its part, from `act (part)`."""
+    """Split `act (part)` into the act and its part."""
     head, bracket, part = text.partition(" (")
     return (head, (part.removesuffix(")"),)) if bracket and part.endswith(")") else (text, ())
 
 
 def _wider(before: Moment, each: Moment) -> str:
-    """Return the common place of both moments; "" if there is none."""
+    """Return the common place of two moments in words; "" if there is none."""
     if before.place == each.place or not each.place:
         return before.place
     here, there = (place.split(" in ", 1)[-1].removeprefix("the ") for place in (before.place, each.place))
@@ -163,7 +163,7 @@ def _words(place: str) -> str:
 
 
 def _from_outside(history: History, name: str) -> Iterator[Moment]:
-    """Yield visits and whispers."""
+    """Yield the resident's talks with visitors of the command `town talk`, and thoughts added by `town whisper`."""
     whispered: Counter[float] = Counter()
     for row in history.rows[name]:
         step = history.step_of(row.at)

@@ -1,4 +1,4 @@
-"""The reasons of an act, as a tree."""
+"""Explain an act of a resident as a tree of reasons."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LONGEST, MOST = 160, 8
 
 @dataclass(frozen=True)
 class Reason:
-    """A reason, and the reasons behind it; `data`: the same for programs."""
+    """A reason, and the reasons for it; `data`: its content as fields for programs."""
 
     text: str
     reasons: tuple[Reason, ...] = ()
     data: dict[str, JsonValue] = field(default_factory=dict)
 
     def lines(self, depth: int = 0) -> Iterator[str]:
-        """Yield it as text, indented by two spaces per level."""
+        """Yield the tree as lines of text, indented by two spaces per level."""
         yield "  " * depth + self.text
         for reason in self.reasons:
             yield from reason.lines(depth + 1)
@@ -43,18 +43,17 @@ class Reason:
 
 
 def explain(history: History, name: str, step: int) -> Reason:
-    """Return why a resident does its act at a step: percepts, memories, decisions and plans.
+    """Return the reasons for a resident's act at a step: percepts, memories, decisions and plans.
 
     Raises:
-        InputError: there is no such resident, or it has no act yet.
+        InputError: there is no such resident, or the resident has no act at that step.
     """
     if name not in history.setting.people:
-        raise InputError(f"nobody in {history.setting.name} is called {name!r}: {', '.join(history.names)}")
+        raise InputError(f"{history.setting.name} has no resident {name!r}; residents: {', '.join(history.names)}")
     act = history.state(name, step).act
     if act is None or step > history.step:
         raise InputError(
-            f"nothing is known of what {name} does on {history.clock(step)}: the town has lived up to"
-            f" {history.clock(history.step)}"
+            f"{name} has no known act on {history.clock(step)}: the town has run up to {history.clock(history.step)}"
         )
     began = act.since
     acted = [event for at, event in history.events(name, Acted) if at == began]
@@ -132,7 +131,7 @@ def _talks(history: History, name: str, step: int) -> Iterator[Reason]:
 
 
 def _decisions_of(history: History, first: str, name: str, step: int) -> Iterator[Reason]:
-    """Yield the decision of the other to begin a conversation."""
+    """Yield the other resident's decision to begin a conversation."""
     for reason in _decisions(history, first, step):
         if reason.data.get("yes") and name in reason.text:
             yield Reason(f"{first} {reason.text}", reason.reasons, reason.data)
@@ -146,7 +145,7 @@ def _line(history: History, by: str, text: str, told: Sequence[str]) -> Reason:
 
 
 def _plans(history: History, name: str, step: int) -> Iterator[Reason]:
-    """Yield the block of the plan behind an act: as task, and in the day's first plan."""
+    """Yield the block of the plan that led to an act: its task, and its part of the day's first plan."""
     minute, day = history.setting.minute(step), history.setting.day(step)
     tasks = [e for at, e in history.events(name, TasksPlanned) if at <= step and history.setting.day(at) == day]
     for planned in reversed(tasks):

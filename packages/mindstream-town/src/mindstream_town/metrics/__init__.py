@@ -1,1 +1,1 @@
-"""Measures of a town's history: spread of news, acquaintance, attendance, conduct."""
+"""Measures of a town's history: spread of facts, acquaintance, attendance, conduct."""

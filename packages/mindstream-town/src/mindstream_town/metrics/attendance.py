@@ -1,4 +1,4 @@
-"""Attendance of an event: guests, invitations, and talks there."""
+"""Attendance of an event: its guests, invitations, and the talks at it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mindstream_town.metrics.measures import Diffusion
 from mindstream_town.world.tree import Address
 
 LEAST = 5
-"""Minimum minutes at the place, awake."""
+"""Minimum waking minutes at the place that make a resident a guest."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event at a place between two steps; the last is excluded."""
+    """An event at a place, from step `start` to before step `end`."""
 
     place: Address
     start: int
@@ -28,11 +28,11 @@ class Attendance:
     """The guests of an event.
 
     Attributes:
-        minutes: minutes there, by guest.
-        invited: residents who knew of it before it began.
-        came_invited: guests who heard of it before or during it.
-        invitations: speaker, hearer and step of each, in order.
-        talked: pairs who talked there, in order.
+        minutes: minutes at the event, by guest.
+        invited: residents who knew of the event before it began.
+        came_invited: guests who heard of the event before or during it.
+        invitations: speaker, hearer and step of each invitation, in order.
+        talked: pairs who talked at the event, in order.
     """
 
     minutes: Mapping[str, int]
@@ -43,7 +43,7 @@ class Attendance:
 
 
 def trace_attendance(history: History, event: Event, known: Diffusion) -> Attendance:
-    """Return who attended an event, and who of them knew of it.
+    """Return which residents attended an event, and which of them knew of it.
 
     Raises:
         InputError: the town has no such place, or the event ends before it begins.
@@ -64,7 +64,7 @@ def trace_attendance(history: History, event: Event, known: Diffusion) -> Attend
 
 
 def _minutes(history: History, event: Event, name: str) -> int:
-    """Return how many minutes a resident was there, awake."""
+    """Return the number of waking minutes that a resident spent at the event."""
     a_minute = history.setting.profile.a_minute
     steps = range(event.start, min(event.end, history.step + 1), a_minute)
     return sum(

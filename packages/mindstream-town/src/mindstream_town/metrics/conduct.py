@@ -1,4 +1,4 @@
-"""Whether residents follow their plans and the rules of places, and impossible acts."""
+"""Check whether residents follow their plans and the rules of places, and count impossible acts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Conduct:
     """The conduct of all residents.
 
     Attributes:
-        planned, kept: waking minutes with a planned place, and those spent in its arena.
-        acts, believable: acts at a place, and the permitted ones: the place is open, public, the resident's own or an
-            owner is there, and it is not full.
-        not_believable: number of the others by reason. odd: the others, by resident and time.
-        in_walls: steps inside a wall. asleep_elsewhere: sleep outside the own house.
+        planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place.
+        acts, believable: acts at a place, and the permitted ones of them. An act is permitted if the place is open and
+            not full, and is public, is the resident's own, or an owner is there.
+        not_believable: number of other acts by reason. odd: the other acts, by resident and time.
+        in_walls: steps inside a wall. asleep_elsewhere: sleep outside the resident's own house.
         talking_asleep: conversations of sleeping residents.
     """
 
@@ -48,7 +48,7 @@ class Conduct:
 
     @property
     def adherence(self) -> float:
-        """The kept share of planned minutes."""
+        """The share of planned minutes that were spent at the planned place."""
         return self.kept / self.planned if self.planned else 1.0
 
     @property
@@ -58,7 +58,7 @@ class Conduct:
 
 
 def examine_conduct(history: History) -> Conduct:
-    """Compare acts with plans, rules of places, and physical limits."""
+    """Compare all acts with plans, rules of places, and physical limits."""
     planned = kept = acts = walls = elsewhere = talking = 0
     odd: list[OddAct] = []
     for name in history.names:
@@ -79,7 +79,7 @@ def examine_conduct(history: History) -> Conduct:
 
 
 def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
-    """Return the kept share of the minutes planned up to each of some steps."""
+    """Return, for each step, the share of the planned minutes up to it that were spent at the planned place."""
     minutes = sorted(each for name in history.names for each in _minutes(history, name))
     shares, at, kept = list[float](), 0, 0
     for step in steps:
@@ -91,7 +91,7 @@ def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
 
 
 def _minutes(history: History, name: str) -> Iterator[tuple[int, bool]]:
-    """Yield the waking minutes with a planned place, by the plan at that time, and whether they were spent there."""
+    """Yield each waking minute with a planned place, and whether the resident spent it there."""
     setting = history.setting
     for step in range(0, history.step + 1, setting.profile.a_minute):
         state = history.state(name, step)
@@ -114,7 +114,7 @@ def _slept(history: History, name: str, talk: Talked) -> bool:
 
 
 def _objection(history: History, name: str, place: str, step: int) -> str:
-    """Return why an act at a place is not permitted; "" if it is."""
+    """Return why an act at a place is not permitted; "" if it is permitted."""
     rules, at = history.setting.rules, history.setting.when(step)
     address = history.setting.addresses[place]
     owners = rules.owners(address)

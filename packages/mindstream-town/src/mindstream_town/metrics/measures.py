@@ -1,7 +1,7 @@
 """Measures of a town: activity, acquaintance (Park 2023, 7.1.2), the spread of facts, and curves over time.
 
-A resident knows a fact if one of its memories is derived from it, by evidence or by what speakers passed on; texts are
-not compared.
+A resident knows a fact if one of its memories is derived from the fact, by evidence or by what a speaker passed on.
+Texts are not compared.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from mindstream_town.metrics.conduct import examine_conduct
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of events.
+    """Numbers of events in a town.
 
     Attributes:
-        days: days that the town has lived.
-        reflections: by resident. talks: conversations.
-        calls: model calls by prompt.
+        days: days that the town has run.
+        reflections: number of reflections by resident. talks: number of conversations.
+        calls: number of model calls by prompt.
     """
 
     days: float
@@ -68,7 +68,7 @@ def count_events(history: History) -> Counts:
 
 @dataclass(frozen=True)
 class Acquaintance:
-    """Pairs of residents who know each other from their own memory, and since which step."""
+    """Pairs of residents who both know each other by their own memory, and the step at which they did first."""
 
     residents: int
     since: dict[tuple[str, str], int]
@@ -84,7 +84,7 @@ class Acquaintance:
 
 
 def trace_acquaintance(history: History) -> Acquaintance:
-    """Return who knows each other: both by a first memory that names the other, or by a talk."""
+    """Return the pairs who know each other: each has a first memory that names the other, or they have talked."""
     known: dict[tuple[str, str], int] = {}
     for name in history.names:
         for record in history.records[name]:
@@ -112,7 +112,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact: the typed text, its first memories, and their text."""
+    """A fact: the typed text, the first memories that state it, and the text of these memories."""
 
     text: str
     records: frozenset[Key]
@@ -125,7 +125,7 @@ def is_first(record: Record) -> bool:
 
 
 def find_fact(text: str, history: History) -> Fact:
-    """Return the first memory with most of a text's words; all residents with the same memory count.
+    """Return the first memory with most of the text's words; equal memories of several residents count as one fact.
 
     Raises:
         InputError: no first memory has half of these words.
@@ -135,7 +135,9 @@ def find_fact(text: str, history: History) -> Fact:
         ((len(words & {*terms(said)}) / max(1, len(words)), said) for said in _said(history)), default=(0.0, "")
     )
     if share < ENOUGH:
-        raise InputError(f"nobody began with a memory like {text.strip()!r:.99}: name it by words that stand in it")
+        raise InputError(
+            f"no first memory is like {text.strip()!r:.99}: use words that occur in a resident's first memory"
+        )
     held = {(name, each.id) for name in history.names for each in history.records[name] if each.text == said}
     return Fact(text.strip(), frozenset(key for key in held if is_first(history.by_id[key[0]][key[1]])), said)
 
@@ -149,10 +151,10 @@ class Knower:
     """A resident who knows a fact.
 
     Attributes:
-        step, time: since when.
-        how: from the beginning, or told. by: the speaker.
-        record: the id of the first derived memory. text: its text.
-        chain: the chain of speakers, from the first knower on.
+        step, time: since when the resident knows it.
+        how: from the beginning, or told by a speaker. by: the speaker.
+        record: id of the first memory that is derived from the fact. text: its text.
+        chain: speakers who passed the fact on, from the first knower to this one.
     """
 
     name: str
@@ -167,7 +169,8 @@ class Knower:
 
 @dataclass(frozen=True)
 class Diffusion:
-    """Who knows a fact, in the order of time; `residents`: of how many. `records`: all derived memories."""
+    """The residents who know a fact, in the order of time. `residents`: number of all residents; `records`:
+    memories."""
 
     fact: str
     residents: int
@@ -175,7 +178,7 @@ class Diffusion:
     records: frozenset[Key]
 
     def count(self, step: int) -> int:
-        """Return how many residents knew it after a step."""
+        """Return how many residents knew the fact after a step."""
         return sum(knower.step <= step for knower in self.knowers)
 
     def by_how(self) -> dict[str, int]:
@@ -186,7 +189,7 @@ class Diffusion:
 def trace_fact(history: History, fact: Fact) -> Diffusion:
     """Return who knows a fact, and since when."""
     origins, knowers = _descent(history, fact), dict[str, Knower]()
-    for name, id_ in origins:  # in the order of time
+    for name, id_ in origins:  # oldest first
         if name not in knowers:
             chain, record = _chain(origins, (name, id_)), history.by_id[name][id_]
             step, by = history.step_of(record.created), chain[-2] if len(chain) > 1 else ""
@@ -197,9 +200,9 @@ def trace_fact(history: History, fact: Fact) -> Diffusion:
 
 
 def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
-    """Return the records derived from a fact, each with its source.
+    """Return the records derived from a fact, each with the record that it is derived from.
 
-    Sources are older than derived records, so one pass in the order of time is enough.
+    Each record is newer than its sources, so one pass in the order of time is enough.
     """
     origins: dict[Key, Key | None] = {}
     for name, record in _in_order(history):
@@ -243,7 +246,7 @@ def _told(record: Record) -> tuple[str, ...]:
 
 
 def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
-    """Return the chain of speakers."""
+    """Return the names of the speakers who passed a fact on, from its first knower to the resident of `key`."""
     names: list[str] = []
     at: Key | None = key
     while at is not None:
@@ -254,7 +257,7 @@ def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
 
 
 def write_csv(diffusion: Diffusion) -> str:
-    """Return who knows it and since when as CSV."""
+    """Return the residents who know a fact, and since when, as CSV."""
     out = io.StringIO()
     fields = ("name", "step", "time", "how", "by", "chain", "record", "text")
     table = csv.DictWriter(out, fields, lineterminator="\n")
@@ -265,10 +268,10 @@ def write_csv(diffusion: Diffusion) -> str:
 
 
 def measure(history: History, facts: Sequence[str] = ()) -> dict[str, float]:
-    """Return the measures of `town metrics`, and the share of residents who know each fact.
+    """Return the measures of `town metrics`, and the share of residents who know each of the facts.
 
     Raises:
-        InputError: no resident has a first memory like a fact.
+        InputError: no resident has a first memory like one of the facts.
     """
     counts, conduct, people = count_events(history), examine_conduct(history), max(1, len(history.names))
     return {
@@ -302,7 +305,7 @@ def curves_csv(history: History, steps: Sequence[int], curves: Mapping[str, Sequ
 
 @dataclass(frozen=True)
 class Mark:
-    """A period that is marked in a chart."""
+    """A time span that is highlighted in a chart."""
 
     start: int
     end: int
@@ -318,7 +321,7 @@ def draw_curves(
     said: Mapping[str, str] = MappingProxyType({}),
     mark: Mark | None = None,
 ) -> str:
-    """Draw shares (0 to 1) over time as stairs; `said`: the meaning of a curve's last value, such as `12 of 25`."""
+    """Draw shares (0 to 1) over time as step curves; `said`: label of a curve's last value, such as `12 of 25`."""
     chart = leather.Chart(title)
     shown = {
         f"{name}: {said.get(name, f'{values[-1]:.0%}')}": list(zip(steps, values, strict=True))

@@ -1,4 +1,4 @@
-"""Finding towns: shipped ones by name, others by path."""
+"""Find towns: shipped ones by name, others by path."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def shipped_packs() -> list[str]:
 
 
 def find_pack(name_or_path: str | Path) -> TownFile:
-    """Read a town: a shipped one by name, another by the path of its file or folder.
+    """Read a town file: a shipped one by its name, another by the path of the file or its folder.
 
-    A path is a `Path` or a text with a slash; a plain name never refers to the working directory.
+    A path is a `Path`, or a text with a slash; a plain name never refers to the working directory.
 
     Raises:
         InputError: there is no such town, or its file is invalid.
@@ -36,15 +36,15 @@ def find_pack(name_or_path: str | Path) -> TownFile:
     if name_or_path not in names:
         near = difflib.get_close_matches(name_or_path, names, 1)
         raise InputError(
-            f"no town {name_or_path!r:.99}: shipped are {', '.join(names)}"
+            f"there is no shipped town {name_or_path!r:.99}; shipped towns: {', '.join(names)}"
             + (f" (did you mean {near[0]!r}?)" if near else "")
-            + "; one of your own is named by its path, as ./town.toml"
+            + "; name your own town by its path, such as ./town.toml"
         )
     return load_town(SHIPPED / name_or_path / FILE)
 
 
 def open_setting(name_or_path: str | Path, *, seed: int = 0, profile: Profile | None = None) -> Setting:
-    """Return a town that `find_pack` finds, ready to begin.
+    """Return the setting of a new town, found as by `find_pack`.
 
     Raises:
         InputError: there is no such town, or its file is invalid.

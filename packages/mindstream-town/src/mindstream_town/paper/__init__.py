@@ -1,1 +1,1 @@
-"""The paper's way (Park 2023): plans in three levels, own acts as memories, talks line by line."""
+"""The mode of the paper (Park 2023): plans in three levels, memories of own acts, talks line by line."""

@@ -1,4 +1,4 @@
-"""Reactions to people in sight: continue, talk, wait, go along, avoid (Park 2023, 4.3.1)."""
+"""Reactions to people in sight, as in Park 2023 (4.3.1): continue, talk, wait, go along, avoid."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from mindstream_town.state import ResidentState
 from mindstream_town.world.hours import DAY_MINUTES, clock
 
 ASKED = ("{who}'s core characteristics", "{who}'s current daily occupation", "How {who} feels about recent progress")
-"""Queries to the memory for the summary of a resident."""
+"""Queries to a resident's memory, from which its summary is written."""
 EACH = 6
 
 
 async def renew_identity(turn: ResidentTurn, news: Sequence[Record] = ()) -> None:
-    """Write a new summary of the resident; later plans and talks use it.
+    """Write a new summary of the resident, which later plans and talks use.
 
     Args:
-        news: the thoughts of this step.
+        news: thoughts of this step, which are not stored yet.
     """
     recalled = [each for asked in ASKED for each in await turn.recall(asked.format(who=turn.name), EACH)]
     records = list({record.id: record for record in (*news, *(each.record for each in recalled))}.values())
@@ -48,35 +48,36 @@ async def renew_identity(turn: ResidentTurn, news: Sequence[Record] = ()) -> Non
 
 
 def path_of(address: str) -> str:
-    """Return a place as its names: `Oak Cafe > cafe > counter`."""
+    """Return the names of a place and those around it: `Oak Cafe > cafe > counter`."""
     return " > ".join(address.split(":")[1:])
 
 
 def known_tree(turn: ResidentTurn) -> tuple[list[str], tuple[str, ...]]:
-    """Return the rooms that a resident knows and may enter, and a line for each: names, hours, contents."""
+    """Return the addresses of the rooms that a resident knows and may enter, and a line for each: names, hours,
+    contents."""
     known = known_places(turn.setting, turn.person, turn.state.knows, turn.setting.when(turn.step))
     return [address for address, _ in known], tuple(_line(address, place) for address, place in known)
 
 
 def _line(address: str, place: Place) -> str:
-    """Return a line for a place: `Oak Cafe > cafe (open 08:00-20:00): counter, piano`."""
+    """Return the line of a place: `Oak Cafe > cafe (open 08:00-20:00): counter, piano`."""
     return path_of(address) + place.line.removeprefix(place.words)
 
 
 def things_in(turn: ResidentTurn, place: str) -> tuple[tuple[str, ...], int]:
-    """Return the usable things around a place, those of the place first, and the number of those."""
+    """Return the usable objects around a place, first those at the place itself, and the number of the latter."""
     things = things_around(turn, place)
     at_it = [each for each in things if f"{each}:".startswith(f"{place}:")]
     return tuple(dict.fromkeys((*at_it, *things))), len(at_it)
 
 
 def descend(places: Sequence[str], said: Sequence[str]) -> str:
-    """Return the place that a list of names leads to, from the widest to the narrowest; "" if it leads nowhere.
+    """Return the place that a list of names leads to, from the widest to the narrowest; "" if they lead to no place.
 
-    A level may be left out if the next name is unambiguous. A number alone is the position of a place in the list.
+    A level may be missing if the next name is unambiguous. A number alone is the position of a place in the list.
 
     Args:
-        places: the addresses in the prompt, in their order.
+        places: addresses of the places in the prompt, in their order.
     """
     names = [part.strip() for each in said for part in each.replace(">", ":").split(":") if part.strip()]
     if len(names) == 1 and names[0].isdecimal():
@@ -89,19 +90,19 @@ def descend(places: Sequence[str], said: Sequence[str]) -> str:
         highest = min((each.count(":") for each in fits), default=0)
         fits = [each for each in fits if each.count(":") == highest]
         if len(fits) != 1:
-            continue  # unknown or ambiguous: a later name may still be found
+            continue  # an unknown or ambiguous name is ignored; a later name may still match
         found = fits[0]
     return found
 
 
 def _levels(places: Sequence[str]) -> list[str]:
-    """Return the places and everything around them, without the world."""
+    """Return the places and all places that contain them, without the world."""
     parts = (each.split(":") for each in places)
     return list(dict.fromkeys(":".join(names[: n + 1]) for names in parts for n in range(1, len(names))))
 
 
 def narrowed(turn: ResidentTurn, place: str) -> str:
-    """Return the first known room of a house; any other place as it is."""
+    """Return the first known room of a house; return any other place unchanged."""
     if place.count(":") != 1:
         return place
     rooms, _ = known_tree(turn)
@@ -113,9 +114,9 @@ AT_ONCE = 60
 
 
 async def finish_act(turn: ResidentTurn, act: Act | None) -> None:
-    """Remember an act that has ended or was interrupted, except sleep, talks and waiting.
+    """Remember an act that has ended or was interrupted. Sleep, talks and waiting are not remembered.
 
-    An act that continues an equal one is remembered once.
+    An act that continues an equal act is remembered once.
     """
     if act is None or act.asleep or act.why in ("talk", "wait", "") or not act.has_arrived(turn.step):
         return
@@ -142,7 +143,7 @@ def is_own_act(turn: ResidentTurn, record: Record) -> bool:
 
 
 async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
-    """Rate the unrated memories from before this step when an hour has passed, or at once."""
+    """Rate the unrated memories from before this step: if an hour has passed, or always with `at_once`."""
     setting, state = turn.setting, turn.resident.state
     ids = state.unrated[:AT_ONCE]
     is_over = setting.minute(turn.step) // 60 != setting.minute(state.unrated_since) // 60
@@ -164,11 +165,11 @@ async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
 
 
 TOLD, WAITED, ALONG, SOON = 6, 5, 60, 60
-"""Maximum news in the prompt; minutes of waiting; maximum minutes of going along and of leaving early."""
+"""Maximum news in the prompt; minutes of waiting; maximum minutes of going along, and of leaving early to avoid."""
 
 
 async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
-    """Decide about each person who is new in sight, the nearest first, until one decision changes the act.
+    """Decide about each person who has come into sight, the nearest first, until a decision changes the act.
 
     A resident that has waited for a person decides about that person again.
     """
@@ -200,7 +201,7 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
     about = await turn.recall_about([other.name], OF_OTHER)
     recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
     at_heart = await untold_news(turn, other.name)
-    if turn.relation(other.name):  # acquaintances know the resident's description
+    if turn.relation(other.name):  # an acquaintance knows the other's description
         unsaid = set(turn.beyond_identity(at_heart))
         at_heart = [each for each in at_heart if each.text in unsaid]
     at_heart = at_heart[:TOLD]
@@ -226,7 +227,7 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
 
 
 def _wait_for(turn: ResidentTurn, name: str) -> None:
-    """Wait for some minutes, then decide again. What was planned for these minutes is dropped."""
+    """Wait for some minutes, then decide again. The plan for these minutes is dropped."""
     act, minute = turn.state.act, turn.setting.minute(turn.step)
     assert act is not None
     block = Block(
@@ -237,7 +238,7 @@ def _wait_for(turn: ResidentTurn, name: str) -> None:
 
 
 def _go_along(turn: ResidentTurn, other: ResidentState) -> bool:
-    """Do the same as another resident, for at most an hour; return whether the place may be entered."""
+    """Join another resident's activity for at most an hour; return False if its place may not be entered."""
     act, setting = other.act, turn.setting
     if act is None or act.place not in setting.addresses or not may_use(setting, turn.person, act.place):
         return False
@@ -250,7 +251,7 @@ def _go_along(turn: ResidentTurn, other: ResidentState) -> bool:
 
 
 def _avoid(turn: ResidentTurn, name: str) -> bool:
-    """Leave early for the next activity elsewhere if it is soon; return whether there is one."""
+    """Leave early for the next activity in another room, if it is soon; return whether there is such an activity."""
     act, minute = turn.state.act, turn.setting.minute(turn.step)
     assert act is not None
     room = act.place.split(":")[:3]

@@ -1,4 +1,5 @@
-"""A day in three levels: broad strokes, hours, tasks of 5 to 15 minutes, each planned when needed (Park 2023, 4.3)."""
+"""Plan a day in three levels, each when it is needed: broad strokes, hours, tasks of 5 to 15 minutes (Park 2023,
+4.3)."""
 
 from __future__ import annotations
 
@@ -53,13 +54,13 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 from mindstream_town.world.tree import ARENA
 
 AN_HOUR, LONGEST_HOUR = 60, 90
-"""Minutes: a longer block than the second is split into hours of at least half the first."""
+"""Minutes. A block longer than the second value is split into hours of at least half the first value."""
 LATELY, DONE, RECALLED = 8, 8, 8
 NEWS: tuple[Kind, ...] = ("observation", "thought", "note")
 
 
 async def next_act(turn: ResidentTurn) -> None:
-    """Begin the act that is planned for now; break the plan down to tasks first if necessary."""
+    """Begin the act that the plan has for now; first break its block down into tasks if necessary."""
     day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
     if turn.state.day != day:
         await begin_day(turn, day)
@@ -82,7 +83,7 @@ def _now(turn: ResidentTurn, minute: int) -> Block:
 
 
 async def begin_day(turn: ResidentTurn, day: int) -> None:
-    """Renew the summary of the resident and plan the day."""
+    """Renew the resident's summary of itself and plan the day."""
     if not turn.profile.plans:
         await idle_away(turn, day)
         return
@@ -132,7 +133,7 @@ async def plan_strokes(turn: ResidentTurn, day: int) -> None:
 
 
 def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None], day: int) -> tuple[Block, ...]:
-    """Return a day without gaps."""
+    """Return the blocks of a day, without gaps."""
     places = [place_of(turn, stroke) for stroke in plan.strokes]
     items = [
         Item(start=stroke.start, minutes=DAY_MINUTES, what=stroke.what, place=number, keeps=stroke.keeps)
@@ -145,14 +146,14 @@ def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None
 
 
 def place_of(turn: ResidentTurn, stroke: Stroke) -> str:
-    """Return the place of a stroke; the home if its names lead nowhere."""
+    """Return the address of a stroke's place; the home if the names lead to no place."""
     rooms, _ = known_tree(turn)
     things = [each for each in sorted(turn.state.knows) if any(each.startswith(f"{room}:") for room in rooms)]
     return narrowed(turn, descend([*rooms, *things], stroke.place)) or turn.person.home
 
 
 async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Split a broad stroke into hours, from this minute on."""
+    """Split a broad stroke into hours, from this minute of the day on."""
     rooms, lines = known_tree(turn)
     reply = await turn.ask(
         PlanHours(
@@ -172,7 +173,7 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
     starts, parts = [minute], [reply.hours[0]]
     for hour in reply.hours[1:]:
         start = minute_of(hour.start)
-        start += 0 if start >= block.start else 24 * 60  # past midnight
+        start += 0 if start >= block.start else 24 * 60  # the hour is past midnight
         if starts[-1] + AN_HOUR // 2 <= start <= block.end - AN_HOUR // 2:
             starts.append(start)
             parts.append(hour)
@@ -192,7 +193,7 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Split an hour into tasks, from this minute on."""
+    """Split an hour into tasks, from this minute of the day on."""
     minutes = block.end - minute
     if minutes < SHORTEST:
         crumb = block.model_copy(update={"start": minute, "minutes": minutes, "fine": True})
@@ -238,7 +239,7 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
-    """Return who is in sight with what activity; no one if the resident is about to leave the room."""
+    """Return the people in sight with their activities; empty if the resident is about to leave the room."""
     setting, here = turn.setting, turn.setting.world.address_at(turn.state.spot(turn.step)).upto(ARENA)
     if place in setting.addresses and not setting.addresses[place].upto(ARENA).is_within(here):
         return ()
@@ -246,7 +247,7 @@ def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:
-    """Return the duration of each task so that all fill these minutes exactly; the last one ends with them."""
+    """Return the duration of each task, so that all tasks together fill these minutes; surplus tasks get 0."""
     left, lasts = minutes, list[int]()
     for task in tasks:
         lasts.append(min(task.minutes, left))
@@ -257,7 +258,7 @@ def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:
 
 
 def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
-    """Return the current hour of the plan and the next ones."""
+    """Return the current hour of the plan and the hours that start within the next three."""
     return tuple(
         f"{clock(each.start)}-{clock(each.end)} {each.what}"
         for each in turn.state.blocks
@@ -266,7 +267,7 @@ def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
 
 
 def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the resident's last activities today; equal consecutive ones are joined."""
+    """Return the resident's last activities of today; equal consecutive ones are combined."""
     done = list[str]()
     start, before = 0, ""
     for each in turn.state.done:
@@ -279,14 +280,14 @@ def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 async def lately(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest memories of today, without the resident's own acts, each with its time."""
+    """Return the newest memories of today with their times, without the resident's own acts."""
     if not turn.profile.recalls:
         return ()
     await turn.resident.written()
     memory = turn.resident.memory
     records = await memory.store.latest(memory.key, NEWS, 4 * LATELY, now=turn.now)
     midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
-    since = max(midnight, turn.setting.moment(1))  # without memories from before the town began
+    since = max(midnight, turn.setting.moment(1))  # excludes memories from before the town began
     of_today = [each for each in records if each.created >= since and not is_own_act(turn, each)]
     of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)][:LATELY]
     said = {each.text: each for each in of_today}
@@ -294,7 +295,7 @@ async def lately(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def _is_of_use(record: Record) -> bool:
-    """Return whether a memory is only about a thing in use."""
+    """Return whether a memory only says that an object is in use."""
     return record.kind == "observation" and record.importance == 1.0 and "place" in record.data
 
 
@@ -303,7 +304,7 @@ def _time(turn: ResidentTurn, moment: float) -> str:
 
 
 def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
-    """Return the household and the weather in words; with the light, unless it is for a whole day."""
+    """Return the household and the weather in words, and also the light unless `of_day`."""
     house = household(turn.setting, turn.person)
     lives = f"Lives with: {', '.join(house)}." if house else "Lives alone."
     light = "" if of_day else f"; {light_on(turn.setting, turn.step)}"
@@ -311,7 +312,7 @@ def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
 
 
 async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
-    """Write the rest of the day again, in one call, if something was agreed on for it; the agreement is always kept."""
+    """Plan the rest of the day again in one call, if there are agreements for it; agreements are always kept."""
     agreed = [each for each in kept if is_ahead_today(turn, each.appointment)]
     appointments = [each.appointment for each in agreed]
     if not agreed:
@@ -345,7 +346,7 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
 
 
 def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int) -> list[Block]:
-    """Return the blocks ahead: appointments at their times and places; unchanged blocks stay broken down."""
+    """Return the blocks from now on: appointments at their times and places; unchanged blocks stay broken down."""
     as_it_was = {(each.start, each.what): each for each in turn.state.blocks}
     parts = dict[int, Block]()
     for stroke in reply.strokes:
@@ -354,7 +355,7 @@ def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], 
             at = agreed[stroke.keeps - 1]
             start = at.start.hour * 60 + at.start.minute
             place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else place
-        if minute < start < bed:  # the current activity was planned before
+        if minute < start < bed:  # a block that has begun is not replaced
             new = Block(start=start, minutes=1, what=stroke.what, place=place)
             parts[start] = new if stroke.keeps else as_it_was.get((start, stroke.what), new)
     every = [parts[start] for start in sorted(parts)]
@@ -363,12 +364,12 @@ def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], 
 
 
 def _lasting(block: Block, minutes: int) -> Block:
-    """Return a block with another duration; a task that has become longer is broken down again."""
+    """Return a block with another duration; if it became longer, it is broken down into tasks again."""
     return block.model_copy(update={"minutes": minutes, "fine": block.fine and minutes <= block.minutes})
 
 
 def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Let each part except the first begin early enough for the walk to it."""
+    """Let each block except the first begin early enough for the walk to it."""
     for before, part in pairwise(blocks):
         ahead = minutes_between(turn, before.place, part.place)
         if part.start - ahead <= before.start:

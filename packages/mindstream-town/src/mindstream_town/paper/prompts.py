@@ -1,4 +1,4 @@
-"""Prompts of the paper's way of living: plans by the hour, conversations, identities."""
+"""Prompts of the mode `paper`: plans by the hour, conversations, identities."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class MeetPerson(Question):
     identity: str
     doing: str
     next: str = ""
-    """The next item of the plan."""
+    """The next block of the plan."""
     other: str
     other_doing: str
     when: str
     relation: str = ""
     news: tuple[Memory, ...] = ()
-    """News that the other has not heard yet."""
+    """News that the other person has not heard yet."""
     memories: tuple[str, ...] = ()
     last_talk: str = ""
 
@@ -42,7 +42,7 @@ class MeetPerson(Question):
 
 @rule(MeetPerson)
 def meet_by_acquaintance(ask: MeetPerson) -> dict[str, float]:
-    """Without a model: talk to acquaintances more often than to strangers, less often twice a day; else continue."""
+    """Rule: talk more often to acquaintances than to strangers, less often twice on one day; else continue."""
     p = (0.4 if ask.relation else 0.2) * (0.3 if ask.last_talk == "today" else 1.0)
     p += 0.3 * any(each.importance >= MATTERS for each in ask.news)
     return {CONTINUE: 1 - p, TALK: p, WAIT: 0.0, GO_ALONG: 0.0, AVOID: 0.0}
@@ -75,7 +75,7 @@ class PlanHours(Prompt[Hours]):
     identity: str
     what: str
     where: str = ""
-    """The place, as a path of names."""
+    """The place, as names from the widest to the narrowest."""
     start: str
     end: str
     day: tuple[str, ...] = ()
@@ -83,9 +83,9 @@ class PlanHours(Prompt[Hours]):
     done: tuple[str, ...] = ()
     """Activities of today, as `HH:MM-HH:MM what`."""
     lately: tuple[str, ...] = ()
-    """The newest memories."""
+    """The newest memories of today."""
     places: tuple[str, ...]
-    """The tree of known places, one branch per line, numbered from 1."""
+    """The known places, one room per line, numbered from 1."""
     surroundings: str = ""
 
 
@@ -94,7 +94,7 @@ AN_HOUR = 60
 
 @rule(PlanHours)
 def go_on_for_hours(ask: PlanHours) -> Hours:
-    """Without a model: the same activity, hour after hour."""
+    """Rule: continue the same activity, hour after hour."""
     start, end = minute_of(ask.start), minute_of(ask.end)
     starts = range(start, max(end, start + 1), AN_HOUR)
     return Hours(hours=[Hour(start=clock(each), what=ask.what) for each in starts][:24])
@@ -136,11 +136,11 @@ class PlanStrokes(Prompt[Strokes]):
     identity: str
     date: str
     memories: tuple[Memory, ...] = ()
-    """Memories of the days before and of today, numbered from 1."""
+    """Memories of earlier days and of today, numbered from 1."""
     yesterday: tuple[str, ...] = ()
     """Yesterday in broad strokes."""
     places: tuple[str, ...]
-    """The tree of known places, one branch per line, numbered from 1."""
+    """The known places, one room per line, numbered from 1."""
     usual: tuple[Usual, ...] = ()
     surroundings: str = ""
     """Household and weather."""
@@ -148,7 +148,7 @@ class PlanStrokes(Prompt[Strokes]):
 
 @rule(PlanStrokes)
 def keep_the_usual_strokes(ask: PlanStrokes) -> Strokes:
-    """Without a model: the parts of the usual day in their order."""
+    """Rule: follow the parts of the usual day in their order."""
     wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
     bed = min(bed, wake + DAY_MINUTES - 1)
     strokes = [
@@ -161,11 +161,11 @@ def keep_the_usual_strokes(ask: PlanStrokes) -> Strokes:
 
 
 SHORTEST, LONGEST = 5, 15
-"""Minutes of a task."""
+"""Minimum and maximum minutes of a task."""
 
 
 def _within(given: Any) -> Any:
-    """Limit a duration to that of a task; the other tasks fill the time."""
+    """Limit a duration to that of a task; further tasks fill the rest of the time."""
     return min(max(int(given), SHORTEST), LONGEST) if isinstance(given, int | float) and given > 0 else given
 
 
@@ -184,7 +184,7 @@ class PaperTask(BaseModel):
 
     @property
     def condition(self) -> str:
-        """The condition in which it leaves the thing, as acts store it: "" unchanged, MENDED in order."""
+        """The condition in which the task leaves its object, as acts store it: "" unchanged, MENDED in order."""
         return MENDED if self.mends else self.leaves.strip()
 
 
@@ -208,24 +208,24 @@ class PlanTasks(Prompt[PaperTasks]):
     when: str
     minutes: int
     things: tuple[str, ...]
-    """The things of the house that it knows, as paths, numbered from 1; those of the place itself first."""
+    """The known objects in the house, as paths of names, numbered from 1; those at the place itself first."""
     here: int = 0
-    """The number of things at the place itself."""
+    """The number of objects at the place itself."""
     plan: tuple[str, ...] = ()
     """This part of the day, hour by hour."""
     done: tuple[str, ...] = ()
     """The last activities of today."""
     lately: tuple[str, ...] = ()
-    """The newest memories."""
+    """The newest memories of today."""
     present: tuple[str, ...] = ()
-    """Who is in sight, with what activity."""
+    """The people in sight, with their activities."""
     surroundings: str = ""
     """Household, weather and light."""
 
 
 @rule(PlanTasks)
 def go_round_in_tasks(ask: PlanTasks) -> PaperTasks:
-    """Without a model: the planned activity in quarters of an hour, each at a thing of the place."""
+    """Rule: do the planned activity in quarters of an hour, each at an object of the place, drawn at random."""
     tasks = []
     for left in range(ask.minutes, 0, -LONGEST):
         at = chance.pick(range(1, ask.here + 1), ask.who, ask.what, ask.when, left) if ask.here else 0
@@ -248,17 +248,17 @@ class RenewIdentity(Prompt[Identity]):
 
     who: str
     person: str
-    """The constant part: name, age, traits."""
+    """The part that never changes: name, age, traits."""
     before: str = ""
     """The previous summary."""
     memories: tuple[str, ...] = ()
-    """Memories about core disposition, occupation, and feeling about recent progress."""
+    """Memories about core characteristics, occupation, and feelings about recent progress."""
     date: str
 
 
 @rule(RenewIdentity)
 def stay_the_same(ask: RenewIdentity) -> Identity:
-    """Without a model: the previous summary."""
+    """Rule: keep the previous summary."""
     return Identity(summary=(ask.before or ask.person)[:1_200])
 
 
@@ -284,12 +284,12 @@ class RewriteDay(Prompt[RestOfDay]):
     plan: tuple[str, ...]
     """The planned rest of the day, as `HH:MM-HH:MM what (where)`."""
     places: tuple[str, ...]
-    """The tree of known places, one branch per line, numbered from 1."""
+    """The known places, one room per line, numbered from 1."""
 
 
 @rule(RewriteDay)
 def put_it_in(ask: RewriteDay) -> RestOfDay:
-    """Without a model: the agreements only."""
+    """Rule: plan the agreements only."""
     kept = [
         Stroke(start=f"{at.start:%H:%M}", what=at.what[:200], keeps=number)
         for number, each in enumerate(ask.agreed, 1)
@@ -312,7 +312,7 @@ class Line(BaseModel):
 
     @model_validator(mode="after")
     def _has_words(self) -> Line:
-        """Accept an empty line only from a speaker who walks on."""
+        """Refuse an empty line, unless the speaker walks on."""
         if not self.says.strip() and self.does != "walks on":
             raise ValueError('says is empty: only who "walks on" says nothing')
         return self
@@ -343,7 +343,7 @@ class SayNext(Prompt[Line]):
 
 @rule(SayNext)
 def say_the_next(ask: SayNext) -> Line:
-    """Without a model: greet, and tell the most important news that the other has not heard, as it is remembered."""
+    """Rule: greet, and tell the most important news that the other has not heard, word for word."""
     mine = sum(line.startswith(f"{ask.who}: ") for line in ask.lines)
     untold = [n for n, each in enumerate(ask.memories, 1) if n not in ask.told and each.importance >= MATTERS]
     tells = max(untold, key=lambda n: ask.memories[n - 1].importance, default=0)
@@ -364,19 +364,19 @@ class ShouldAnswer(YesNo, Question):
     identity: str
     doing: str
     busy: bool = False
-    """The person deals with something urgent."""
+    """Whether the person deals with something urgent."""
     other: str
     said: str
     when: str
     relation: str = ""
-    """The relation to the other; "": none."""
+    """The relation to the other person; "": none."""
     memories: tuple[str, ...] = ()
     last_talk: str = ""
 
 
 @rule(ShouldAnswer)
 def answer_unless_busy(ask: ShouldAnswer) -> dict[str, float]:
-    """Without a model: answer unless something is urgent."""
+    """Rule: answer unless something is urgent."""
     return {"yes": float(not ask.busy), "no": float(ask.busy)}
 
 
@@ -401,5 +401,5 @@ class SumUpRelation(Prompt[Standing]):
 
 @rule(SumUpRelation)
 def stand_as_told(ask: SumUpRelation) -> Standing:
-    """Without a model: the known relation, or the first memory."""
+    """Rule: return the known relation, or else the first memory."""
     return Standing(relation=(ask.relation or ask.memories[0])[:600])

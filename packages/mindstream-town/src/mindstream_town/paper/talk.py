@@ -1,4 +1,4 @@
-"""A talk in which each line recalls memories; either speaker may decline, walk on or leave (Park 2023, 4.3.2)."""
+"""A talk with a recall for each line; either speaker may decline, walk on or leave (Park 2023, 4.3.2)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.hours import clock
 
 AT_HEART, BY_LINE, AHEAD = 8, 3, 5
-"""Memories about the speaker's own days, and per line; parts of the day's plan in the prompt."""
+"""Maximum memories about the speaker's own days, maximum memories per line, and maximum blocks of the day's plan."""
 ENOUGH = 2
-"""Minimum memories of another person for a summary of the relation."""
+"""Minimum number of memories about another person for a summary of the relation."""
 OFF = ("declines", "walks on", "leaves")
 
 
@@ -39,9 +39,9 @@ class Speaker:
     """One of the two speakers.
 
     Attributes:
-        situation: the time, and what the two were doing.
+        situation: the time, and the activities of both speakers.
         minds: the recalled memories, in the order of their numbers in prompts.
-        standing: a summary of the relation to the other.
+        standing: a summary of the relation to the other speaker; "": none.
     """
 
     turn: ResidentTurn
@@ -51,7 +51,8 @@ class Speaker:
     standing: str = ""
 
     def remember(self, records: Sequence[Record]) -> None:
-        """Add memories; the numbers of earlier ones stay. Percepts count only if they are about the other."""
+        """Add memories; earlier ones keep their numbers. Percepts are added only if they are about the other
+        speaker."""
         known = {normalised(record.text) for record in self.minds}
         for each in records:
             words = normalised(each.text)
@@ -66,7 +67,7 @@ class Talk:
     """A finished talk.
 
     Attributes:
-        lines: the lines. told: the memories that were passed on. about: its topic; "": none.
+        lines: the spoken lines. told: memories that were passed on. about: the topic; "": none.
     """
 
     speakers: tuple[str, str]
@@ -76,7 +77,7 @@ class Talk:
 
 
 async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
-    """Run a talk between two residents and write it in both turns."""
+    """Run a talk between two residents and write its events in both turns."""
     situation = f"It is {first.date_and_time}. {first.name} is {first.doing}. {second.name} is {second.doing}."
     one, two = Speaker(first, second.name, situation), Speaker(second, first.name, situation)
     for each in (one, two):
@@ -96,7 +97,7 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
 
 
 async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
-    """Let the two speak in turns until one ends it; return the lines and the ending."""
+    """Let both speak in turns until one of them ends the talk; return the lines and the way it ended."""
     lines: list[SpokenLine] = []
     most, manner = one.turn.profile.talk_lines, "talks"
     while len(lines) < most and manner == "talks":
@@ -104,14 +105,16 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
         line = await _say(speaker, lines, most - len(lines))
         told = tuple(speaker.minds[n - 1].id for n in dict.fromkeys(line.passes_on) if 0 < n <= len(speaker.minds))
         lines.append(SpokenLine(by=speaker.turn.name, text=line.says.strip(), told=told))
-        manner = "talks" if line.does == "ends" and len(lines) == 1 else line.does  # the other may answer
+        manner = (
+            "talks" if line.does == "ends" and len(lines) == 1 else line.does
+        )  # the other may answer the first line
         if manner == "talks":
             hearer.remember([each.record for each in await hearer.turn.recall(line.says, BY_LINE, kinds=OF_PEOPLE)])
     return [line for line in lines if line.text], manner
 
 
 async def _come_to_mind(speaker: Speaker) -> None:
-    """Recall memories about the other, the speaker's own days, promises and appointments; sum up the relation."""
+    """Recall memories about the other, the speaker's own days, promises and appointments; summarise the relation."""
     turn, other = speaker.turn, speaker.other
     of_other = [each.record for each in await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE)]
     found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
@@ -151,7 +154,7 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
 
 
 async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: int, manner: str) -> None:
-    """Remember a talk that did not take place, without a call of a model."""
+    """Remember a talk that did not take place; no model is called."""
     turn = speaker.turn
     said = "; ".join(f"{line.by}: {line.text}" for line in lines)
     text = f"{turn.name} and {speaker.other} did not talk ({manner})" + (f": {said}" if said else "")
@@ -165,7 +168,7 @@ async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: 
 
 
 async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...], until: int) -> str:
-    """Write a talk into a speaker's stream, rewrite the day for agreements, and return its topic."""
+    """Write a talk into a speaker's stream, plan the day again if something was agreed on, and return the topic."""
     told, known = passed_on(lines, speaker.other, other.minds, speaker.minds)
     about, agreed = await keep_said(speaker.turn, speaker.other, lines, until, told, known, rates=False)
     await rewrite_day(speaker.turn, agreed)
@@ -173,7 +176,7 @@ async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...],
 
 
 async def overhear(turn: ResidentTurn, talk: Talk) -> None:
-    """Remember a talk within hearing, without a call of a model: its topic, and each memory that was passed on."""
+    """Remember a talk of others nearby, without a model call: its topic, and each memory that was passed on."""
     first, second = talk.speakers
     said = talk.about or "; ".join(line.text for line in talk.lines)
     keywords = (first.lower(), second.lower())

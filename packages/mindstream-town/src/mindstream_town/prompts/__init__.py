@@ -1,1 +1,1 @@
-"""Prompts of residents, each with the rule that answers without a model."""
+"""Prompts of residents, each with the rule that answers if no model is set."""

@@ -1,4 +1,4 @@
-"""Prompts of conduct: reactions, talks, notes on a talk, interviews."""
+"""Prompts about conduct: reactions, talks, notes on a talk, interviews."""
 
 from __future__ import annotations
 
@@ -37,42 +37,42 @@ class SeeTo(Prompt[Remedy]):
     who: str
     identity: str
     sees: str
-    """For example `the shower is leaking`."""
+    """The percept, such as `the shower is leaking`."""
     danger: bool = False
-    """It is a danger."""
+    """Whether the condition is a danger."""
     taken: bool = False
-    """Another person is using it, and there is no room for more."""
+    """Whether the object is in use by others, with no room for more people."""
     doing: str
-    """What the person was about to do."""
+    """The person's planned activity."""
     when: str
     at: int
-    """The number of the thing."""
+    """The object's number in `around`."""
     around: tuple[str, ...]
-    """Known things, numbered from 1."""
+    """Known objects, numbered from 1."""
     sells: tuple[int, ...] = ()
-    """The numbers of things at which one can buy something now."""
+    """Numbers of the objects at which one can buy something now."""
     serves: tuple[int, ...] = ()
-    """The numbers of things at which one can eat out now."""
+    """Numbers of the objects at which one can eat out now."""
     aside: int = 0
-    """The number of a thing in another room of the same house; 0: there is none."""
+    """The number of an object in another room of the same house; 0: there is none."""
     in_charge: bool = True
-    """The person lives or works there."""
+    """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()
-    """Who deals with it already."""
+    """Names of the people who deal with it already."""
     present: tuple[str, ...] = ()
-    """Others in sight."""
+    """Names of other people in sight."""
     waited: int = 0
-    """Minutes of waiting for it in the last hour."""
+    """Minutes that the person has waited for the object in the last hour."""
     memories: tuple[str, ...] = ()
 
 
 PATIENCE = 15
-"""Maximum minutes of waiting for something in use."""
+"""Maximum minutes of waiting for an object that is in use."""
 
 
 @rule(SeeTo)
 def see_to_by_charge(ask: SeeTo) -> Remedy:
-    """Without a model: end a danger, wait for what is in use, repair one's own things, report the rest."""
+    """Rule: end a danger, wait for an object in use, repair objects in one's charge, report the others."""
     if ask.danger:
         return Remedy(tasks=[Task(minutes=3, what=f"ending a danger: {ask.sees}"[:200], place=ask.at, mends=True)])
     if ask.taken or ask.others:
@@ -95,29 +95,29 @@ class ShouldAct(YesNo, Question):
     identity: str
     doing: str
     sees: str
-    """For example `the shower is leaking`."""
+    """The percept, such as `the shower is leaking`."""
     danger: bool = False
-    """It is a danger."""
+    """Whether the condition is a danger."""
     taken: bool = False
-    """Another person is using it, and there is no room for more."""
+    """Whether the object is in use by others, with no room for more people."""
     fine: bool = False
-    """The town's file says that this condition needs no action."""
+    """Whether the town file says that this condition needs no action."""
     uses_it: bool = False
-    """The current or next activity takes place there."""
+    """Whether the current or next activity takes place at the object."""
     at_it: bool = False
-    """Variant of `uses_it` for scenes: the current activity may already be the reaction."""
+    """As `uses_it`, but for scenes: whether the person is there, perhaps because it reacts already."""
     in_charge: bool = False
-    """The person lives or works there."""
+    """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()
-    """Who deals with it already."""
+    """Names of the people who deal with it already."""
     memories: tuple[str, ...] = ()
 
 
 @rule(ShouldAct)
 def act_by_charge(ask: ShouldAct) -> dict[str, float]:
-    """Without a model: always on dangers, on things the person needs or is in charge of; else mostly.
+    """Rule: always act on dangers, and on objects that the person needs or is in charge of; on others mostly.
 
-    A thing that another uses or repairs matters only to those who need it.
+    An object that another person uses or repairs matters only to people who need it.
     """
     if ask.danger:
         p = 1.0
@@ -140,16 +140,16 @@ class ShouldTalk(YesNo, Question):
     other_doing: str
     when: str
     relation: str = ""
-    """The relation to the other; "": none."""
+    """The relation to the other person; "": none."""
     news: tuple[Memory, ...] = ()
-    """News that the other has not heard yet."""
+    """News that the other person has not heard yet."""
     memories: tuple[str, ...] = ()
     last_talk: str = ""
 
 
 @rule(ShouldTalk)
 def talk_by_acquaintance(ask: ShouldTalk) -> dict[str, float]:
-    """Without a model: more likely with acquaintances and with important news, less likely twice a day."""
+    """Rule: talk more often with acquaintances and with important news, less often twice on one day."""
     p = (0.4 if ask.relation else 0.2) * (0.3 if ask.last_talk == "today" else 1.0)
     p += 0.3 * any(each.importance >= MATTERS for each in ask.news)
     return {"yes": p, "no": 1 - p}
@@ -212,9 +212,9 @@ class TakeFromTalk(Prompt[Taken]):
     date: str
     lines: tuple[str, ...]
     told: tuple[Memory, ...] = ()
-    """Memories that the other passed on, numbered from 1."""
+    """Memories that the other person passed on, numbered from 1."""
     busy: tuple[int, ...] = ()
-    """The numbers of those that take place during the person's work or school hours."""
+    """Numbers of the memories in `told` whose appointment is during the person's work or school hours."""
     places: tuple[str, ...] = ()
     """Possible meeting places in words, numbered from 1."""
     day: tuple[str, ...] = ()
@@ -222,12 +222,12 @@ class TakeFromTalk(Prompt[Taken]):
 
 
 COMES = 0.6
-"""Probability, without a model, of accepting an invitation."""
+"""Probability that the rule accepts an invitation."""
 
 
 @rule(TakeFromTalk)
 def keep_what_was_told(ask: TakeFromTalk) -> Taken:
-    """Without a model: the news word for word; invitations are accepted or declined by a draw for each person."""
+    """Rule: keep the news word for word; a draw for each person decides whether an invitation is accepted."""
     kept, agreed = list[Learned](), list[Agreed]()
     for number, news in enumerate(ask.told[:6], 1):
         at, text = news.appointment, news.text[:400]
@@ -265,7 +265,7 @@ class Utter(Prompt[Utterance]):
     memories: tuple[Memory, ...] = ()
     """Memories about the other and possible news, numbered from 1."""
     told: tuple[int, ...] = ()
-    """The numbers of those that the other knows already."""
+    """Numbers of the memories that the other person knows already."""
     lines: tuple[str, ...] = ()
     """The conversation so far, `name: words`."""
     last_talk: str = ""
@@ -273,14 +273,14 @@ class Utter(Prompt[Utterance]):
     day: tuple[str, ...] = ()
     """The day in broad strokes, as `HH:MM what`."""
     left: int = 8
-    """How many lines remain, including this one."""
+    """Number of lines that remain, including this one."""
 
 
 @rule(Utter)
 def tell_the_next(ask: Utter) -> Utterance:
-    """Without a model: greet, and tell the most important news that the other has not heard, as it is remembered.
+    """Rule: greet, and tell the most important news that the other has not heard, word for word.
 
-    Each tells one thing; to an acquaintance, two.
+    Each speaker tells one thing; to an acquaintance, two.
     """
     mine = sum(line.startswith(f"{ask.who}: ") for line in ask.lines)
     untold = [n for n, each in enumerate(ask.memories, 1) if n not in ask.told and each.importance >= MATTERS]
@@ -300,19 +300,19 @@ class IsDanger(YesNo, Question):
     thing: str
     condition: str
     dangers: tuple[str, ...] = ()
-    """Conditions that the town's file lists as dangers."""
+    """Conditions that the town file lists as dangers."""
 
 
 @rule(IsDanger)
 def is_named(ask: IsDanger) -> dict[str, float]:
-    """Without a model: a danger is what the town's file lists as one."""
+    """Rule: only conditions that the town file lists are dangers."""
     known = ask.condition.casefold() in {each.casefold() for each in ask.dangers}
     return {"yes": float(known), "no": float(not known)}
 
 
 MOST_QUOTED, LONGEST = 3, 160
 NOBODY = "(No model answers."
-"""Prefix of answers without a model; memories that contain it are not quoted again."""
+"""Prefix of the rule's answers; memories that contain it are not quoted again."""
 
 
 class AnswerInterview(Prompt[str]):
@@ -331,12 +331,12 @@ class AnswerInterview(Prompt[str]):
     day: tuple[str, ...] = ()
     """The day's plan, in detail around the current time; empty if plans are hidden."""
     begun: int = 0
-    """How many of its lines have begun; not part of the prompt."""
+    """Number of lines of `day` that have begun; not part of the prompt."""
     asleep: bool = False
     near: tuple[str, ...] = ()
-    """Others in sight."""
+    """Names of other people in sight."""
     places: tuple[str, ...] = ()
-    """Known houses and shops."""
+    """Names of known houses and shops."""
     question: str
     most: Literal["four", "six"] = "four"
     """Maximum number of sentences."""
@@ -346,7 +346,7 @@ class AnswerInterview(Prompt[str]):
 
 @rule(AnswerInterview)
 def quote(ask: AnswerInterview) -> str:
-    """Without a model: quote the first memories with their days, and say that no model answers."""
+    """Rule: quote the first memories with their days, and say that no model answers."""
     own = [each for each in ask.memories if NOBODY not in each][:MOST_QUOTED]
     quoted = "; ".join(f"“{each[:LONGEST]}{'…' * (len(each) > LONGEST)}”" for each in own)
     return f"{NOBODY} {ask.who} remembers: {quoted or 'nothing of it'})"

@@ -1,4 +1,4 @@
-"""Memories and places as prompts show them."""
+"""Memories and places in the form in which prompts show them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from mindstream_town.residents.person import Appointment
 
 MATTERS = 5.0
-"""Importance from which residents without a model tell a memory."""
+"""Minimum importance of a memory that residents without a model tell others."""
 
 
 class Memory(BaseModel):
-    """A memory; a plain text is accepted for one.
+    """A memory in a prompt; a plain text is accepted instead.
 
     Attributes:
-        written: the day of its creation in words; "": not shown.
-        importance: 1 to 10.
-        appointment: the appointment that it is about. where: its place in words.
+        written: the day on which the memory was created, in words; "": not shown.
+        importance: from 1 to 10; 0: not rated.
+        appointment: the appointment that the memory is about. where: the place of the appointment in words.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,7 +36,7 @@ class Memory(BaseModel):
 
     @property
     def said(self) -> str:
-        """The text after its day."""
+        """The text of the memory, preceded by its day."""
         return f"({self.written}) {self.text}" if self.written else self.text
 
     @property
@@ -59,7 +59,7 @@ class Memory(BaseModel):
 
 
 def _names(given: Any) -> Any:
-    """Accept a single name or number instead of a list, and nothing instead of an empty list."""
+    """Accept a single name or number as a list of one, and None or "" as an empty list."""
     if given is None or given == "":
         return []
     return [str(given)] if isinstance(given, str | int) else [str(each) for each in given]
@@ -68,7 +68,7 @@ def _names(given: Any) -> Any:
 Where = Annotated[list[str], BeforeValidator(_names), Field(max_length=4)]
 """A path of names such as `["Oak Cafe", "cafe", "counter"]`; `[]`: nowhere in particular.
 
-A number alone is the number of a line of the list, for small models that do not spell names.
+A number alone refers to a line of the list in the prompt; small models may use it instead of spelling names.
 """
 
 

@@ -1,4 +1,4 @@
-"""Prompts that plan a resident's day, the rest of it, and the tasks of an hour."""
+"""Prompts that plan a resident's day, the rest of a day, and the tasks of an hour."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 
 WAKE, BED, AT_HOME = 7 * 60, 23 * 60, "being at home"
 LEAST_AWAKE = 60
-"""Minimum minutes between getting up and going to bed."""
+"""Minimum minutes between getting up and going to bed, for a valid plan."""
 GAP = 30
-"""Minimum minutes without an item that are spent at home."""
+"""Minimum minutes of a gap in the plan that are spent at home."""
 Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$", description="As HH:MM.")]
 
 
@@ -26,10 +26,10 @@ class Place(BaseModel):
     """A place that a person knows and may enter.
 
     Attributes:
-        words: as in "library of Oak Hill College".
-        things: its objects. home: it is the person's home. own: it belongs to the person.
-        hours: today's opening hours; "": always open or not known.
-        address: as in the town's file; not part of the prompt.
+        words: the place in words, such as "library of Oak Hill College".
+        things: objects in the place. home: whether it is the person's home. own: whether the person owns it.
+        hours: today's opening hours; "": always open, or not known.
+        address: the address as in the town file; not part of the prompt.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -67,11 +67,11 @@ class Item(BaseModel):
 
 
 class Usual(BaseModel):
-    """A part of a usual day, in minutes from midnight, on past the next one.
+    """A part of a usual day; times are minutes after midnight and may exceed 24 hours.
 
     Attributes:
-        place: the number of its place; 0: none of them. duty: work or school.
-        keeps: the number of the memory whose appointment takes its time.
+        place: number of its place in the prompt; 0: none of these. duty: whether it is work or school.
+        keeps: number of the memory whose appointment it is; 0: none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -91,12 +91,12 @@ class Usual(BaseModel):
 
     @property
     def item(self) -> Item:
-        """The same as an item of a plan."""
+        """The same part as an `Item` of a plan."""
         minutes = max(5, self.end - self.start)
         return Item(start=clock(self.start), minutes=minutes, what=self.what, place=self.place, keeps=self.keeps)
 
     def around(self, other: Usual) -> list[Usual]:
-        """Return the rest before and after another part."""
+        """Return the time of this part before and after another part."""
         spans = (self.start, min(self.end, other.start)), (max(self.start, other.end), self.end)
         return [self.model_copy(update={"start": start, "end": end}) for start, end in spans if start < end]
 
@@ -118,7 +118,7 @@ class DayPlan(BaseModel):
 
 
 def check_waking_hours(wake: str, bed: str, starts: Sequence[str]) -> None:
-    """Raise ValueError for a day without waking hours, or without an item in them."""
+    """Raise ValueError if a day has too few waking hours, or no item begins in them."""
     awake = (minute_of(bed) - minute_of(wake)) % DAY_MINUTES
     if awake < LEAST_AWAKE:
         raise ValueError(
@@ -138,7 +138,7 @@ class PlanDay(Prompt[DayPlan]):
     identity: str
     date: str
     memories: tuple[Memory, ...] = ()
-    """Memories of the days before and of today, each after the day of its creation, numbered from 1."""
+    """Memories of earlier days and of today, with the day of their creation, numbered from 1."""
     yesterday: tuple[str, ...] = ()
     """Yesterday in broad strokes."""
     places: tuple[Place, ...]
@@ -148,13 +148,13 @@ class PlanDay(Prompt[DayPlan]):
 
 
 def say_date(day: datetime.date) -> str:
-    """Return a date as in `PlanDay.date`: "Tuesday February 14, 2023"."""
+    """Return a date in the form of `PlanDay.date`: "Tuesday February 14, 2023"."""
     return f"{day:%A %B} {day.day}, {day.year}"
 
 
 @rule(PlanDay)
 def keep_the_usual_day(ask: PlanDay) -> DayPlan:
-    """Without a model: the usual day, home in the gaps, and appointments that the person hosts or has agreed to."""
+    """Rule: follow the usual day, with home in the gaps, and the appointments that the person hosts or has accepted."""
     wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
     day = list(ask.usual)
     for number, memory in enumerate(ask.memories, 1):
@@ -203,7 +203,7 @@ class PlanRest(Prompt[RestOfDay]):
 
 @rule(PlanRest)
 def keep_the_plan(ask: PlanRest) -> RestOfDay:  # noqa: ARG001
-    """Without a model: the plan stays."""
+    """Rule: keep the plan."""
     return RestOfDay()
 
 
@@ -221,7 +221,7 @@ class Task(BaseModel):
 
     @property
     def condition(self) -> str:
-        """The condition in which it leaves the thing, as acts store it: "" unchanged, MENDED in order."""
+        """The condition in which the task leaves its object, as acts store it: "" unchanged, MENDED in order."""
         return MENDED if self.mends else self.leaves.strip()
 
 
@@ -244,15 +244,15 @@ class BreakDown(Prompt[Tasks]):
     where: str = ""
     """The place, in words."""
     is_home: bool = False
-    """The place is the person's home."""
+    """Whether the place is the person's home."""
     when: str
     already: int = 0
-    """Minutes of it that are over."""
+    """Minutes for which the activity has lasted already."""
     minutes: int
     around: tuple[str, ...]
-    """Things that it can be done at, numbered from 1."""
+    """Objects at which it can be done, numbered from 1."""
     here: tuple[int, ...] = ()
-    """The numbers of those at the place itself."""
+    """Numbers of the objects at the place itself."""
     day: tuple[str, ...] = ()
 
 
@@ -261,9 +261,9 @@ A_TASK = 15
 
 @rule(BreakDown)
 def go_round(ask: BreakDown) -> Tasks:
-    """Without a model: the planned activity in quarters of an hour, each at a thing of the place by a draw.
+    """Rule: do the planned activity in quarters of an hour, each at an object of the place, drawn at random.
 
-    At home without a particular activity, no thing is used.
+    At home without a particular activity, no object is used.
     """
     tasks, left = list[Task](), ask.minutes
     things = () if ask.is_home and len(ask.here) > 1 else ask.here

@@ -1,4 +1,4 @@
-"""Prompts that prepare a town before it is run."""
+"""Prompts that read the descriptions in a town file (`town prepare`)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PrepareResident(Prompt[ResidentKeys]):
     home: str
     date: str
     places: tuple[str, ...]
-    """Places and things by address, numbered from 1."""
+    """Addresses of places and objects, numbered from 1."""
     people: tuple[str, ...]
 
 
@@ -109,6 +109,6 @@ class PreparePlaces(Prompt[TownKeys]):
     role: ClassVar[str] = "planner"
 
     places: tuple[str, ...]
-    """By address, each with its things, numbered from 1."""
+    """Addresses of places with their objects, numbered from 1."""
     people: tuple[str, ...]
-    """Who lives where, and their occupations."""
+    """Names of the residents with their homes and occupations."""

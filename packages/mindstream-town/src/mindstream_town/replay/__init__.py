@@ -1,4 +1,4 @@
-"""Recordings of towns for pages: timelines and the map."""
+"""Recordings of towns for web pages: timelines and the map."""
 
 from mindstream_town.replay.ground import ground_of
 from mindstream_town.replay.recording import record

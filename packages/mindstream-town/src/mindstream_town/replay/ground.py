@@ -1,4 +1,4 @@
-"""The map of a town for a page: its picture, and the place of each spot."""
+"""The map of a town for a web page: its drawing, and the place at each spot."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from mindstream_town.world.graph import PlaceWorld, spread
 from mindstream_town.world.tiles import TileWorld
 
 WIDE, HIGH = 14, 8
-"""Size of a place's box, in units of spots."""
+"""Width and height of a place's box, in units of spots."""
 CORNER = 0.8
 APART = 1.35
-"""Minimum distance between the centres of two places, in boxes."""
+"""Minimum distance between the centres of two places, in sizes of a box."""
 ROUNDS = 200
 MOST_DRAWN = 80
-"""Worlds with more places are drawn in rows, because the layout would take too long."""
+"""Maximum number of places that are laid out by distance; more are drawn in rows, because the layout takes too long."""
 LONGEST_NAME = 22
 Point = tuple[float, float]
 
 
 class PlaceMap:
-    """Positions of a world's places: few steps apart means near, always the same; `size` is that of the picture."""
+    """Positions of a world's places: places few steps apart are drawn near each other. `size`: size of the drawing."""
 
     def __init__(self, world: PlaceWorld) -> None:
         self._world = world
@@ -42,12 +42,12 @@ class PlaceMap:
         ]
 
     def roads(self) -> list[list[int]]:
-        """Return the positions in `boxes` of both ends of each road, and its steps."""
+        """Return for each road the positions in `boxes` of both ends, and the number of steps."""
         ends = {end: i for i, end in enumerate(self._world.ends)}
         return [[ends[road.start], ends[road.end], road.steps] for road in self._world.roads]
 
     def layers(self) -> Layers:
-        """Return the picture: roads, a box for each place, and the names above it."""
+        """Return the drawing: roads, a box for each place, and the names above the boxes."""
         roads = "".join("M{:g} {:g}L{:g} {:g}".format(*self._middles[a], *self._middles[b]) for a, b, _ in self.roads())
         c, wide, high = CORNER, WIDE - 2 * CORNER, HIGH - 2 * CORNER
         sites = "".join(
@@ -76,7 +76,7 @@ def _rows(count: int) -> list[Point]:
 
 
 def _pulled(world: PlaceWorld) -> list[Point]:
-    """Lay places out by iteration, so that distances follow the logarithm of the steps between them."""
+    """Lay places out by iteration, so that drawn distances follow the logarithm of the steps between places."""
     count = len(world.ends)
     apart = [
         [math.log1p(field[j, 0]) for j in range(count)]
@@ -107,14 +107,12 @@ def _spaced(points: list[Point]) -> list[Point]:
 
 
 def ground_of(setting: Setting) -> dict[str, object]:
-    """Return `size` in tiles, `map` (the picture), and `tiles`, or `boxes` and `roads`: the place of each spot.
+    """Return `size` in tiles, `map` (the drawing), and the place at each spot: `tiles`, or `boxes` and `roads`.
 
-    `map` has `grounds` (kind, path data), `shapes` (path data), `things` (place, stuff, outline, shape, centres) and
-    `names`
-    (x, y, size, lines), from bottom to top. `tiles` are pairs of a place's number and its run length, row by row.
-    `boxes`
-    are the places with roads: number, x, y, width, height. `roads` are the positions of their two ends in `boxes`, and
-    their steps.
+    `map` has, from bottom to top, `grounds` (kind, path data), `shapes` (path data), `things` (place, material,
+    outline, shape, centres) and `names` (x, y, size, lines). `tiles` are pairs of a place's number and its run length,
+    row by row. `boxes` are the places with roads: number, x, y, width, height. `roads` are the positions of both ends
+    in `boxes`, and the number of steps.
     """
     world = setting.world
     if isinstance(world, TileWorld):

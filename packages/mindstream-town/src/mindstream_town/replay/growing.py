@@ -1,4 +1,4 @@
-"""The recording of a running town: new rows are read from its log and sent to each page."""
+"""The recording of a running town: it reads new rows from the log and sends them to each page."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from mindstream_town.replay.recording import Recorder, Sizes, counts, order
 from mindstream_town.setting import Setting
 
 MOST_MARKS = 256
-"""Maximum number of marks from which a page can continue."""
+"""Maximum number of marks from which a page can continue; older marks are dropped."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """A recording, or an addition to one.
+    """A complete recording, or an addition to one.
 
     Attributes:
-        mark: asks for the next addition.
-        whole: the complete recording; else only the rows since the requested mark.
+        mark: value of `since` for the next request.
+        whole: whether it is the complete recording; else it has only the entries since the requested mark.
         step: the last finished step; -1: none.
     """
 
@@ -42,7 +42,7 @@ class Growth:
 
 
 class GrowingRecording:
-    """A town's recording from its first step, read once and then extended. Nothing is written.
+    """A town's recording from its first step, read once and then extended. It changes no data.
 
     After an erasure it is read again completely.
     """
@@ -60,7 +60,7 @@ class GrowingRecording:
         self._marks: OrderedDict[str, Sizes] = OrderedDict()
 
     async def since(self, mark: str) -> Growth:
-        """Return the addition since a mark; the complete recording for "" or an unknown mark.
+        """Return the additions since a mark; for "" or an unknown mark, return the complete recording.
 
         Raises:
             InputError: there is no town.
@@ -78,7 +78,7 @@ class GrowingRecording:
             return Growth(now, True, self._step, whole | ground_of(self._setting))
 
     async def history(self) -> History:
-        """Return the town's history; it is read again after each write."""
+        """Return the town's history; it is read again whenever the store has changed."""
         async with self._reading:
             async with open_store(self._data) as store:
                 version = await store.version()
@@ -87,7 +87,7 @@ class GrowingRecording:
             return self._history[1]
 
     async def _read(self, store: Store) -> None:
-        """Read new rows."""
+        """Read the new rows of the log."""
         version = await store.version()
         if version == self._version:
             return
@@ -99,12 +99,12 @@ class GrowingRecording:
                 self._begin(setting)
                 await self._add(store, setting)
         except BaseException:
-            self._begin(None)  # partly applied: the next call reads everything again
+            self._begin(None)  # rows may be applied partly, so the next call reads everything again
             raise
         self._version = version
 
     async def _add(self, store: Store, setting: Setting) -> bool:
-        """Add rows and records; return False, with some of them added, after an erasure."""
+        """Add new rows and records; return False after an erasure, in which case some may have been added."""
         rows, records = [row async for row in rows_after(store, self._seq)], dict[str, list[Record]]()
         for name in setting.people:
             key = store.key(StreamName("resident", name))
@@ -122,7 +122,7 @@ class GrowingRecording:
         return True
 
     def _take_in(self, rows: Sequence[Logged], records: Mapping[str, Sequence[Record]], setting: Setting) -> None:
-        """Apply rows; in a thread, because it can take long for a large town."""
+        """Apply rows; called in a thread, because it can take long for a large town."""
         assert self._recorder is not None
         for name, each in records.items():
             self._recorder.remember(name, each)

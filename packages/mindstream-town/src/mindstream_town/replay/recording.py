@@ -1,8 +1,7 @@
-"""A town's log as timelines: for each fact, the step from which it is valid.
+"""Convert a town's log into timelines: lists of values with the step from which each is valid.
 
-The state is derived by the town's own code (state.py); the page only looks it up. A timeline is a list of entries in
-the
-order of their steps; the first number of an entry is the difference to the step of the entry before.
+The state is computed by the town's own code (state.py); a page only looks it up. A timeline is a list of entries in the
+order of their steps. The first number of an entry is the difference to the step of the entry before.
 """
 
 from __future__ import annotations
@@ -39,23 +38,23 @@ from mindstream_town.setting import Setting
 Timeline = list[list[object]]
 WHYS = ("", "plan", "talk", "wait", "react")
 CUT = ("acts", "days", "plans", "decisions", "lived")
-"""Timelines that begin with the entry that is valid at the start of the replay; the others are complete."""
+"""Timelines that are cut to the entry that is valid when the replay starts; the others are complete."""
 
 
 @dataclass
 class Table:
-    """Frequent values by number."""
+    """Numbers for frequent values."""
 
     numbers: dict[object, int] = field(default_factory=dict)
 
     def number(self, each: object) -> int:
-        """Return a value's number, a new one if necessary."""
+        """Return a value's number; assign the next number to a new value."""
         return self.numbers.setdefault(each, len(self.numbers))
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers of entries in tables and timelines."""
+    """The numbers of entries in tables and timelines at some moment."""
 
     texts: int
     blocks: int
@@ -77,18 +76,18 @@ class Life:
     places: Timeline = field(default_factory=list)
     records: Timeline = field(default_factory=list)
     lived: Timeline = field(default_factory=list)
-    """The user who controls it, from which step on; "": none."""
+    """Name of the user who controls the resident from a step on; "": none."""
     numbers: dict[str, int] = field(default_factory=dict)
-    """Numbers of its records, by id."""
+    """Numbers of its records by record id."""
     thing_places: dict[str, str] = field(default_factory=dict)
-    """Addresses of the things that records are about, by id."""
+    """Addresses of the objects that records are about, by record id."""
 
 
 async def record(store: Store, setting: Setting, since: int | None, until: int | None) -> dict[str, object]:
     """Return the recording between two steps.
 
     Raises:
-        InputError: there is no event between these steps.
+        InputError: `until` is not after `since`, or the town has not run beyond `since`.
     """
     rows = sorted([row async for row in rows_after(store) if counts(row, setting)], key=lambda row: order(row, setting))
     whole_hour = setting.profile.a_minute * 60
@@ -97,9 +96,11 @@ async def record(store: Store, setting: Setting, since: int | None, until: int |
     if first >= last:
         begun, over = format_time(setting, first), format_time(setting, last)
         why = (
-            "the town was not lived so far" if until is None or until > first else "the end is not after the beginning"
+            "the town has not run that far"
+            if until is None or until > first
+            else "the end must be later than the beginning"
         )
-        raise InputError(f"there is nothing between {begun} and {over}: {why}")
+        raise InputError(f"there is nothing to replay from {begun} to {over}: {why}")
     recorder = Recorder(setting)
     for name in setting.people:
         async with store.walk(store.key(StreamName("resident", name))) as (_, records):
@@ -130,9 +131,9 @@ def order(row: Logged, setting: Setting) -> tuple[int, str, int]:
 
 
 class Recorder:
-    """Converts rows of a town's log into timelines: first records, then the rows that refer to them, in `order`.
+    """Converts rows of a town's log into timelines. Add records first, then the rows about them, sorted by `order`.
 
-    Timelines and tables only grow, so a page can append new entries.
+    Timelines and tables only grow, so a page can append the new entries.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -160,7 +161,7 @@ class Recorder:
         self._take_in(row, step)
 
     def remember(self, name: str, records: Iterable[Record], last: int | None = None) -> None:
-        """Add records of a resident up to a step; known ones are ignored."""
+        """Add a resident's records up to a step; None: all. Records that were added before are ignored."""
         life = self._lives[name]
         for each in records:
             step = _step_at(each.created, self._setting)
@@ -233,7 +234,7 @@ class Recorder:
                 pass
 
     def _see(self, life: Life, step: int, event: Perceived) -> None:
-        """Add percepts by number; -1: no resident."""
+        """Add percepts; residents are numbers, and -1 means that the subject is not a resident."""
         if places := self._numbers(event.places):
             life.places.append([step, places])
         ids = event.records or ("",) * len(event.seen)
@@ -265,12 +266,12 @@ class Recorder:
         }
 
     def sizes(self) -> Sizes:
-        """Return the current sizes."""
+        """Return the current numbers of entries."""
         people = {name: {key: len(line) for key, line in timelines(life)} for name, life in self._lives.items()}
         return Sizes(len(self._texts.numbers), len(self._blocks.numbers), len(self._things), people)
 
     def part(self, since: Sizes, last: int) -> dict[str, object]:
-        """Return the additions since earlier sizes, up to a step."""
+        """Return the entries that were added since `since`, up to a step."""
         people = [
             {"name": name} | {key: _delta(line, since.people[name][key]) for key, line in timelines(life)}
             for name, life in self._lives.items()
@@ -297,13 +298,13 @@ def timelines(life: Life) -> Iterator[tuple[str, Timeline]]:
 
 
 def _cut(timeline: Timeline, first: int) -> Timeline:
-    """Drop entries that are over when the replay begins."""
+    """Drop entries that are no longer valid when the replay starts."""
     over = sum(isinstance(entry[0], int) and entry[0] <= first for entry in timeline)
     return timeline[max(0, over - 1) :]
 
 
 def _delta(timeline: Timeline, begin: int = 0) -> Timeline:
-    """Encode entries from a position on, with differences of steps."""
+    """Encode the entries from a position on, with differences of steps."""
     coded, before = [], timeline[begin - 1][0] if begin else 0
     for step, *others in timeline[begin:]:
         assert isinstance(step, int) and isinstance(before, int)

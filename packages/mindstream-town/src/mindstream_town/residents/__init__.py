@@ -1,1 +1,1 @@
-"""A resident's step: it perceives, remembers, plans, reacts, talks, reflects (Park 2023)."""
+"""What a resident does in a step: perceive, remember, plan, react, talk, reflect (Park 2023)."""

@@ -24,19 +24,19 @@ from mindstream_town.world.hours import minute_of
 from mindstream_town.world.tree import ARENA
 
 PROMISE = "promise"
-"""Keyword of what a resident agreed to or declined."""
+"""Keyword of memories about an agreement that the resident made or declined."""
 IMPORTANCE = 5.0
 USUAL = timedelta(hours=1)
-"""Duration of an appointment whose end was not named."""
+"""Duration of an appointment whose end is not stated."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """One thing to remember of a talk.
+    """Something to remember from a talk.
 
     Attributes:
-        appointment: the appointment that the text is about, if any.
-        promised: the resident has agreed or declined. comes: it has agreed.
+        appointment: the appointment that the text is about; None: none.
+        promised: whether the resident agreed to it or declined it. comes: whether the resident agreed.
     """
 
     text: str
@@ -66,7 +66,7 @@ class Agreement(NamedTuple):
 
 
 def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
-    """Return where a resident can meet another: known places that it may enter, and the other's home."""
+    """Return places where two residents can meet: places that the first knows and may enter, and the other's home."""
     setting = turn.setting
     known = [address for address, _ in known_places(setting, turn.person, turn.state.knows, setting.when(turn.step))]
     host = setting.people.get(other)
@@ -88,11 +88,12 @@ def keep(
     places: Sequence[str],
     known: Sequence[Appointment] = (),
 ) -> list[Kept]:
-    """Return what to remember: lessons, agreements, and every appointment that the other told.
+    """Return what the resident remembers: what it learned, agreements, and all appointments that the other told it.
 
     Args:
-        told: the records that the other passed on, in the order of their numbers. places: addresses, in the same way.
-        known: appointments that the resident remembers already; they are not repeated.
+        told: records that the other passed on, in the order of their numbers in the prompt. places: addresses,
+            likewise.
+        known: appointments that the resident remembers already, which are not repeated.
     """
     news = [appointment_of(record.data) for record in told]
     kept = [Kept(each.text.strip(), _of(news, each.of)) for each in taken.memo]
@@ -109,7 +110,7 @@ def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:
 
 
 def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
-    """Return an agreement with its appointment: the other's, or the one described in the reply."""
+    """Return an agreement with its appointment: the one that the other told, or the one described in the reply."""
     text = said.text.strip()
     at = of or _described(turn.setting.when(turn.step), said, places)
     if at is None:
@@ -144,15 +145,15 @@ def find_name(setting: Setting, said: str, others: Iterable[str] = ()) -> str:
 
 OF_OTHER, TO_TELL, PROMISES, APPOINTMENTS = 6, 24, 4, 6
 LETTERS_A_MINUTE = 240
-"""Speed of speech."""
+"""Letters spoken per minute."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
-"""Kinds of memories that residents pass on: not observations, which all can make, and not earlier talks, whose notes
-count."""
+"""Kinds of memories that residents pass on. Observations are excluded, because everyone can make them; so are lines of
+earlier talks, because the notes on those talks count."""
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
 
 
 async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
-    """Run a talk between two residents and write it in both turns."""
+    """Run a talk between two residents and write its events in both turns."""
     lines: list[SpokenLine] = []
     most = first.profile.talk_lines
     minds = {turn.name: await come_to_mind(turn, other) for turn, other in ((first, second), (second, first))}
@@ -173,7 +174,7 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
 def passed_on(
     lines: Sequence[SpokenLine], by: str, theirs: Sequence[Record], own: Sequence[Record]
 ) -> tuple[list[Record], tuple[str, ...]]:
-    """Return the memories that a speaker passed on, and the ids of the hearer's memories that say the same.
+    """Return the memories that a speaker passed on, and the ids of the hearer's memories with the same text.
 
     Args:
         theirs: memories of the speaker. own: memories of the hearer.
@@ -220,14 +221,15 @@ async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Recor
 
 
 async def untold_news(turn: ResidentTurn, other: str) -> list[Record]:
-    """Return what matters to a resident and is still unknown to another."""
+    """Return the memories that matter to a resident and that another does not know yet."""
     shared = turn.state.shared.get(other, frozenset())
     found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
     return [each.record for each in found if each.record.id not in shared and can_be_told(each.record)]
 
 
 def can_begin_talk(turn: ResidentTurn, other: ResidentState, *, has_waited: bool = False) -> bool:
-    """Return whether two residents in sight of each other could talk; `has_waited`: the first has waited for this."""
+    """Return whether two residents in sight of each other could talk; `has_waited`: the first has waited for the
+    other."""
     state, step = turn.state, turn.step
     return (
         turn.profile.talks
@@ -241,7 +243,7 @@ def can_begin_talk(turn: ResidentTurn, other: ResidentState, *, has_waited: bool
 
 
 def can_be_told(record: Record) -> bool:
-    """Return whether a memory is for others: no secret, description, thought about oneself or plan."""
+    """Return whether a memory may be told to others: no secret, no self-description, no private thought, no plan."""
     return not {"background", "secret", OWN} & record.data.keys() and "plan" not in record.keywords
 
 
@@ -270,7 +272,7 @@ async def say_line(
 
 
 def _is_busy(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether the resident has a duty at the time of a record's appointment."""
+    """Return whether the resident has a duty at the time of the appointment in a record."""
     at = appointment_of(record.data)
     return at is not None and turn.person.is_on_duty(at)
 
@@ -285,15 +287,15 @@ async def keep_said(
     *,
     rates: bool = True,
 ) -> tuple[str, list[Agreement]]:
-    """Write a talk and its lessons into a resident's stream.
+    """Write a talk, and what the resident learned from it, into the resident's stream.
 
     Args:
         told: memories that the other passed on.
-        known: ids of the resident's memories that the other repeated, and so knows, too.
-        rates: rate the importance of the talk now; False: later, together with other memories.
+        known: ids of the resident's memories that the other told, too; the other so knows them already.
+        rates: whether to rate the importance of the talk now; False: it is rated later, together with other memories.
 
     Returns:
-        What the talk was about, and the appointments that the resident has agreed to.
+        The topic of the talk, and the appointments that the resident has agreed to.
     """
     places = meeting_places(one, other)
     taken = await one.ask(

@@ -1,4 +1,4 @@
-"""Ask a resident questions about any step without a trace: no row is written and no memory is touched.
+"""Ask residents questions as of any step; an interview writes no rows and does not affect memories.
 
 Parts of the memory can be hidden, as in the ablations of Park 2023 (6.2).
 """
@@ -32,10 +32,10 @@ from mindstream_town.state import ResidentState
 Condition: TypeAlias = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 OF_WORLD: tuple[Kind, ...] = ("observation", "chat", "note")
-"""Kinds of memories that are not the resident's own thoughts."""
+"""Kinds of memories that remain if the resident's own thoughts are hidden."""
 RECALLED, OF_NAME = 30, 10
 BESIDE = 60
-"""Minutes before and after the current time for which a day's plan is shown task by task."""
+"""Minutes before and after the current time in which the day's plan is shown task by task."""
 LONGEST = 400
 """Maximum characters of a memory in the prompt."""
 
@@ -45,7 +45,7 @@ class Interview:
     """A question and its answer.
 
     Attributes:
-        memories: the memories that were recalled, ordered by relevance to the question.
+        memories: memories that were recalled, ordered by relevance to the question.
         rests_on: those of them whose words occur in the answer.
     """
 
@@ -102,11 +102,13 @@ class Interviewer:
         """
         person = self.setting.people.get(name)
         if person is None:
-            raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.setting.people)}")
+            raise InputError(
+                f"{self.setting.name} has no resident {name!r}; residents: {', '.join(self.setting.people)}"
+            )
         if condition not in CONDITIONS:
-            raise InputError(f"{condition!r} is no condition: expected one of {', '.join(CONDITIONS)}")
+            raise InputError(f"unknown condition {condition!r}; use one of: {', '.join(CONDITIONS)}")
         if not question.strip():
-            raise InputError("there is no question")
+            raise InputError("the question is empty")
         state = self._town.states.get(name, ResidentState(name=name))
         memories = await self._recall(name, question, lines, condition, asked_in)
         plans, sees = condition in ("full", "no_reflection"), condition != "none"
@@ -136,8 +138,8 @@ class Interviewer:
     async def _recall(
         self, name: str, question: str, lines: Sequence[str], condition: Condition, asked_in: str
     ) -> list[Recalled]:
-        """Return memories recalled by the question, by names in it and by the previous question, as far as the
-        condition allows."""
+        """Return the memories recalled by the question, by names in it and by the previous question; the condition
+        decides which memories are included."""
         if condition == "none":
             return []
         key = self._recaller.store.key(StreamName("resident", name))
@@ -169,7 +171,7 @@ class Interviewer:
         return words_of(str(self.setting.world.places[arena])) if arena else ""
 
     def _words(self, record: Record) -> str:
-        """Return a memory for the prompt: its time, unless it is older than the town, its speaker, and its text."""
+        """Return a memory as text for the prompt: its time (unless it is from before the town), speaker and text."""
         said = f"{record.by}: " if record.kind == "chat" else ""
         step = step_of(self.setting, record.created)
         dated = f"({self.setting.when(step):%A %Y-%m-%d %H:%M}) " if step > 0 else ""
@@ -195,16 +197,16 @@ def _houses(state: ResidentState) -> tuple[str, ...]:
 
 
 def _policy(setting: Setting, is_past: bool) -> Policy:
-    """Return the town's ranking; for the past without recency, because the history of recalls is not stored."""
+    """Return the town's ranking. For a past step it ignores recency, because the times of recalls are not stored."""
     profile = setting.profile
     return Generative(0.0, profile.importance, profile.relevance) if is_past else policy_of(profile)
 
 
 def day_lines(setting: Setting, state: ResidentState, step: int, around: int | None = None) -> tuple[str, ...]:
-    """Return a day's plan as lines, `HH:MM what (place)`; consecutive lines with the same text are one.
+    """Return a day's plan as lines, `HH:MM what (place)`; consecutive equal lines are combined.
 
     Args:
-        around: a minute of the day; tasks far from it are replaced by the part of the day they belong to.
+        around: a minute of the day; tasks far from it are replaced by the part of the day that they belong to.
     """
     if state.day != setting.day(max(step, 0)):
         return ()
@@ -222,10 +224,10 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
 
 
 def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
-    """Return whether an answer uses a memory: at least half of the words of one of its sentences, without names.
+    """Return whether an answer uses a memory: it has at least half of the words of one of its sentences (SHARE).
 
     Args:
-        names: the stemmed words of names, which do not count.
+        names: stemmed words of names, which are not counted.
     """
     said = set(terms(answer))
     told = (set(terms(sentence)) for sentence in sentences(memory))
@@ -248,7 +250,7 @@ async def open_interview(
         setting = await read_setting(store)
         now = await read_town(store, setting.profile)
         if step is not None and not 0 <= step <= now.step:
-            raise InputError(f"the town has lived up to step {now.step}: it cannot be asked at {step}")
+            raise InputError(f"the town has run up to step {now.step}: choose a step up to that, not {step}")
         town = now if step is None else await read_town(store, setting.profile, upto=step)
         async with open_models(models) as shared:
             recaller = recaller_of(store, embedder(embed) if isinstance(embed, str) else embed)

@@ -1,7 +1,7 @@
-"""What a resident remembers of a visit: derived while the visitor still talks, written when the visit is over.
+"""What a resident remembers of a visit: computed while the visitor still talks, written when the visit is over.
 
-Writing at the end, in the order of the utterances, gives the same rows for the same words at the same step, however
-slow the model is. If the process dies before, the next process writes them before the town continues.
+The memories are written at the end, in the order of the utterances. So the same words at the same step give the same
+rows, however slow the model is. If the process ends before, the next process writes them before the town continues.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from mindstream_town.setting import Setting
 from mindstream_town.state import applied
 
 LINES = 1_000
-"""Maximum lines of a visit that are read to find the context of an utterance."""
+"""Maximum lines of a visit that are read to find an utterance and the lines around it."""
 
 
 class KeepVisit:
@@ -56,16 +56,16 @@ class KeepVisit:
         self._early: dict[int, asyncio.Future[Taken]] = {}
 
     def begin(self, heard: Logged, stream: Memory) -> None:
-        """Start to reason about an utterance and its answer in the background."""
+        """Start a background task that derives memories from an utterance and its answer."""
         self._early[heard.seq] = asyncio.ensure_future(self._take(heard, stream))
 
     def close(self) -> None:
-        """Cancel unfinished reasoning."""
+        """Cancel unfinished background tasks."""
         for thinking in self._early.values():
             thinking.cancel()
 
     async def think(self, context: RunContext) -> RunResult:
-        """Conclude the reasoning about all utterances, in their order."""
+        """Collect the results for all utterances, in their order."""
         heard = [row for row in context.events if isinstance(row.event, Heard)]
         taken = [(row, await self._thought(row, context.memory)) for row in heard]
         model = self.resident.models.of(TakeFromTalk.role)
@@ -78,12 +78,12 @@ class KeepVisit:
     async def _thought(self, heard: Logged, stream: Memory) -> Taken:
         early = self._early.pop(heard.seq, None)
         if early is not None:
-            with suppress(ModelError):  # `_take` asks again
+            with suppress(ModelError):  # after an error `_take` asks the model again
                 return await early
         return await self._take(heard, stream)
 
     async def _take(self, heard: Logged, stream: Memory) -> Taken:
-        """Ask the model what to remember of an utterance and its answer."""
+        """Ask the model what the resident remembers of an utterance and its answer."""
         turn = ResidentTurn(self.resident, self.step, self.setting, self.resident.state)
         prompt = TakeFromTalk(
             who=turn.name,
@@ -134,7 +134,7 @@ class KeepVisit:
 
 
 async def _lines_around(heard: Logged, stream: Memory) -> tuple[str, ...]:
-    """Return an utterance with the line before it and the answer."""
+    """Return an utterance, with the resident's line before it and the answer."""
     assert isinstance(heard.event, Heard)
     talk = await stream.latest("chat", LINES, episode=heard.event.session)
     at = next((n for n, each in enumerate(talk) if each.id == heard.event.record), None)
@@ -151,17 +151,17 @@ def _is_visitors(record: Record) -> bool:
 
 
 async def finish_visit(keep: KeepVisit, feed: Feed | None = None) -> None:
-    """Write what a resident remembers of visits and has not written yet, of this process or another.
+    """Write the memories of visits that are not written yet, from this process or an earlier one.
 
     Raises:
-        ModelError: no model was available; nothing is lost, and the next call tries again.
+        ModelError: a model is not available; nothing is lost, and the next call tries again.
     """
     resident, setting, owner = keep.resident, keep.setting, chance.token()
     store, key, now = resident.memory.store, resident.memory.key, setting.moment(keep.step)
     name, called = resident.name, StreamName("resident", resident.name)
     if not any(work.slot == keep.slot for work in await store.open_work(key)):
         return
-    # the town's time stands still, so leases do not expire; the process that held one has ended
+    # the town's clock is stopped, so leases do not expire by it; the process that held the lease has ended
     late = now + LONGEST_LEASE_S + 1
     work = await store.claim(key, keep.slot, owner, late, late)
     async with Memory(store, called, resident.memory.embedder, ManualClock(now), feed, strength=None) as stream:

@@ -1,4 +1,4 @@
-"""The beginning of a town: the residents' positions, known places and first memories."""
+"""Write the beginning of a town: the residents' positions, known places and first memories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream_town.setting import Setting
 from mindstream_town.source import dump_source
 
 SECRET = "secret"
-"""Keyword of secret memories, and the field of their data."""
+"""Keyword of secret memories, and key in their data."""
 
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:

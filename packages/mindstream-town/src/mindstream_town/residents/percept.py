@@ -1,4 +1,4 @@
-"""A percept."""
+"""What a resident perceives."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from mindstream_town.world.tree import Spot
 
 @dataclass(frozen=True, slots=True)
 class Percept:
-    """Something in sight of a resident.
+    """Something that a resident has in sight, as subject, predicate and object.
 
     Attributes:
-        who: the resident that it is about; "" for an object.
-        place: the address of the object, or of a resident's activity.
-        since: the step at which the object came into its condition. danger: the condition is a danger.
-        passing: the state lasts only while the object is in use; it needs no decision.
+        who: the resident that the percept is about; "" for an object.
+        place: address of the object, or of the resident's activity.
+        since: step at which the condition began. danger: whether the condition is a danger.
+        passing: whether the state lasts only while the object is in use, so that no decision is needed.
     """
 
     subject: str

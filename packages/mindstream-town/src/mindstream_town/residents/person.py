@@ -1,4 +1,4 @@
-"""The description of a resident: identity, usual day, first memories; and its memory stream."""
+"""The description of a resident (identity, usual day, first memories), and its memory stream."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from mindstream_town.world.tree import Spot
 
 @cache
 def policy_of(profile: Profile) -> Policy:
-    """Return the ranking of a town: recency, importance and relevance (Park 2023, 4.1)."""
+    """Return the ranking of memories in a town: recency, importance and relevance (Park 2023, 4.1)."""
     return Generative(profile.recency, profile.importance, profile.relevance, profile.decay)
 
 
 class ResidentMemory(Memory):
-    """A stream that defers the effects of recalls until the resident's turn is written."""
+    """A memory stream that stores the effects of recalls only when the resident's turn is written."""
 
     policy: Policy | None = None
     _recalls: tuple[Touch, ...] = ()
 
     def begin_turn(self) -> None:
-        """Discard the caches of this process, so that a turn is the same in a process that has just started."""
+        """Clear the caches of this process, so that a turn has the same result in a newly started process."""
         self._recalls = ()
         self._lately.forget(self.key)
         self.ids = Ids(self.name, self.ids.seed)
@@ -46,12 +46,12 @@ class ResidentMemory(Memory):
         return found
 
     def touch_later(self, touch: Touch) -> None:
-        """Apply the effect of a recall with the next turn that is written, at most once."""
+        """Store the effect of a recall with the next turn that is written, at most once."""
         if touch not in self._recalls:
             self._recalls += (touch,)
 
     async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
-        """Return the effects of the recalls since the last call, after `written` has waited for earlier steps."""
+        """Return and clear the collected effects of recalls, after `written` has waited for earlier steps."""
         recalls, self._recalls = self._recalls, ()
         if not recalls:
             return []
@@ -60,7 +60,7 @@ class ResidentMemory(Memory):
 
 
 KEY = "appointment"
-"""Key of an appointment in the `data` of a record; it is copied when the record is passed on."""
+"""Key of an appointment in a record's `data`; it is copied when the record is passed on."""
 
 
 TownTime = Annotated[datetime, AfterValidator(lambda when: when if when.tzinfo else when.replace(tzinfo=UTC))]
@@ -68,14 +68,14 @@ TownTime = Annotated[datetime, AfterValidator(lambda when: when if when.tzinfo e
 
 
 class Appointment(BaseModel):
-    """An appointment. Its record also has KEY among its keywords, so that it can be found.
+    """An appointment. Its record also has KEY as a keyword, so that it can be found.
 
     Attributes:
         what: the activity in a few words, as in a plan ("having lunch").
-        place: the address; "" if it is not known.
+        place: address of the place; "": not known.
         start, end: in the town's time.
-        host: who invites; "": no one.
-        who: who has agreed to come. Others may know of it and stay away.
+        host: the resident who invites; "": none.
+        who: residents who have agreed to come. Others may know of the appointment without coming.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -88,7 +88,7 @@ class Appointment(BaseModel):
     who: tuple[str, ...] = ()
 
     def is_same(self, other: Appointment) -> bool:
-        """Return whether another record is about the same appointment, in any words and with any guests."""
+        """Return whether two records mean the same appointment, whatever their words and guests."""
         return (self.start, self.place, self.host) == (other.start, other.place, other.host)
 
     def as_data(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Appointment(BaseModel):
 
 
 def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
-    """Return the appointment in a record's data; None if there is none or it cannot be read."""
+    """Return the appointment in a record's data; None if there is none or it is invalid."""
     try:
         return Appointment.model_validate(data[KEY]) if KEY in data else None
     except ValidationError:
@@ -105,7 +105,7 @@ def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
 
 
 class Relation(NamedTuple):
-    """An acquaintance and the relation: `Relation("Mei Lin", "wife")`."""
+    """A person and the relation to it, such as `Relation("Mei Lin", "wife")`."""
 
     name: str
     what: str
@@ -115,10 +115,10 @@ class DayItem(BaseModel):
     """A part of a usual day.
 
     Attributes:
-        start, end: minutes of the day; past midnight if the end is not after the start.
-        place: the address of a place or an object.
+        start, end: minutes after midnight; the part lasts past midnight if the end is not after the start.
+        place: address of a place or an object.
         on: weekdays (0 is Monday); empty: every day.
-        duty: work or school; invitations do not move it.
+        duty: whether it is work or school, which invitations do not move.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -138,10 +138,10 @@ class FirstMemory(BaseModel):
     """A memory from before the town began.
 
     Attributes:
-        weight: importance, 1 to 10; 0: rated by the model.
-        appointment: the appointment that it is about.
-        background: part of the description; it is already known, so it is not passed on as news.
-        secret: it is not told to others.
+        weight: importance from 1 to 10; 0: the model rates it.
+        appointment: the appointment that the memory is about; None: none.
+        background: whether it is part of the description, so that it is not passed on as news.
+        secret: whether the resident keeps it from others.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -160,19 +160,19 @@ class FirstMemory(BaseModel):
 
 
 class Person(BaseModel):
-    """The description of a resident.
+    """The description of a resident or visitor.
 
     Attributes:
         innate: traits. learned: occupation and life. currently: present concerns.
         lifestyle: sleeping hours. routine: fixed habits.
-        home: the address of the home. bed: the address of the bed; "": anywhere at home.
-        day: the usual day in order, from getting up to going to bed; the time between items is spent at home.
-        start: the position at the beginning; None: the bed.
+        home: address of the home. bed: address of the bed; "": anywhere at home.
+        day: the usual day in order, from getting up to going to bed; the gaps between its parts are spent at home.
+        start: position at the beginning; None: the bed.
         knows: addresses of known places in addition to the home.
-        household: members who are no residents, such as a baby or a dog, a few words each.
-        about: the life so far, in a few sentences; it is already known, so it is not passed on as news.
+        household: members who are not residents, such as a baby or a dog, a few words each.
+        about: the life so far, in a few sentences; it is not passed on as news.
         memories: memories from before the town began.
-        visits: a visitor: present only while a user controls it; `home` is the town itself.
+        visits: whether it is a visitor, who is present only while a user controls it; its `home` is the town itself.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -198,14 +198,14 @@ class Person(BaseModel):
     @field_validator("memories", mode="before")
     @classmethod
     def _of_texts(cls, memories: Any) -> Any:
-        """Accept plain texts, which older towns stored."""
+        """Accept plain texts, which towns of earlier versions stored."""
         return tuple({"text": each} if isinstance(each, str) else each for each in memories)
 
     def identity(self, currently: str = "", summary: str = "") -> str:
-        """Return a description in a few lines, after the identity stable set of Park 2023.
+        """Return a description in a few lines, as the "identity stable set" of Park 2023.
 
         Args:
-            summary: a description derived from the resident's memory.
+            summary: description written from the resident's memory; "": none.
         """
         lines = [
             f"{self.name}, {self.age} years old" if self.age else self.name,

@@ -1,4 +1,4 @@
-"""Places in words, and the places that a resident knows and may use."""
+"""Describe places in words, and decide which places a resident knows and may use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def words_of(place: str) -> str:
 
 
 def with_article(words: str) -> str:
-    """Put "the" before a place that does not begin with a name: `the stove in …`, `Ada Brook's room`."""
+    """Put "the" before a place unless it begins with a name: `the stove in …`, `Ada Brook's room`."""
     return words if words[:1].isupper() or words.startswith("the ") else f"the {words}"
 
 
@@ -38,7 +38,7 @@ def _joint(room: str) -> str:
 
 
 def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
-    """Return the objects of the same house that a resident knows and may use, those of the same room first."""
+    """Return the objects in the same house that a resident knows and may use, those in the same room first."""
     address = turn.setting.addresses.get(place)
     if address is None:
         return ()
@@ -61,9 +61,9 @@ def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
 
 
 def known_places(setting: Setting, person: Person, knows: Collection[str], when: datetime) -> list[tuple[str, Place]]:
-    """Return the places that a resident knows and may enter, the home first, with their form in prompts.
+    """Return the places that a resident knows and may enter, as prompts show them, the home first.
 
-    Places of the usual day that are not among them come last.
+    Places of the usual day that are not known yet come last.
     """
     arenas = [each for each in sorted(knows) if each.count(":") == 2]
     within = {each.rpartition(":")[0] for each in arenas}
@@ -90,11 +90,11 @@ def is_home(person: Person, place: str) -> bool:
 def may_use(setting: Setting, person: Person, place: str) -> bool:
     """Return whether a person may enter a place or use an object without an invitation.
 
-    This holds if the usual day leads there or the town's file allows it. If the file says nothing, the place must be
-    in no home or in the person's own house, and there not in the room of another person.
+    A place of the usual day may always be used. Else the town file decides. If the file has no rule, the place must be
+    outside of all homes, or be in the person's own house but not in another person's room.
     """
     asked, known = setting.uses.get(person.name, (None, {}))
-    if asked is not person:  # another description under the same name
+    if asked is not person:  # the cached results are for another description with this name
         known = {}
         setting.uses[person.name] = person, known
     if (may := known.get(place)) is None:
@@ -114,7 +114,7 @@ def _may_use(setting: Setting, person: Person, place: str) -> bool:
 
 
 def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
-    """Return whether a person may go to an appointment: without an invitation, or because the host or a guest may.
+    """Return whether a person may go to an appointment: the person, the host or a guest may enter its place.
 
     An appointment without a place is open to all.
     """
@@ -125,7 +125,7 @@ def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
 
 
 def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
-    """Return the opening hours of a place on a day, "08:00-20:00" or "closed"; "" if there is no rule or it is
+    """Return the opening hours of a place on a day, such as "08:00-20:00" or "closed"; "" if it has no rule or is
     always open."""
     rule = rules.hours(address)
     if rule is None:
@@ -136,13 +136,13 @@ def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
 
 
 def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:
-    """Return whether all residents know a place: it is in no home, or anyone may enter."""
+    """Return whether all residents know a place: it is not in a home, or anyone may enter it."""
     address = str(place.upto(3))
     return not setting.homes.get(str(place.upto(2))) or may_use(setting, person, address)
 
 
 def bed_of(setting: Setting, person: Person) -> str:
-    """Return where a person sleeps: the bed, or the home if no bed is known."""
+    """Return the address where a person sleeps: the bed, or the home if there is no bed."""
     return person.bed if person.bed in setting.addresses else person.home
 
 
@@ -150,10 +150,10 @@ def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
     """Return a resident's first position and the places that it knows.
 
     Raises:
-        InputError: the world has no such home, or no free spot.
+        InputError: the world has no such home, or no spot at the bed.
     """
     if person.home not in setting.addresses:
-        raise InputError(f"{person.name} lives at {person.home!r}, and {setting.name} has no such place")
+        raise InputError(f"{person.name}: {setting.name} has no place {person.home!r}, which is the home")
     home = setting.addresses[person.home].upto(2)
     within = [str(each) for each in setting.world.places if each.is_within(home)]
     told = person.knows or [str(each) for each in setting.world.places if _is_of_the_town(setting, person, each)]
@@ -165,5 +165,5 @@ def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
     bed = bed_of(setting, person)
     free = [spot for spot in setting.world.spots(setting.addresses[bed]) if setting.world.walkable(spot)]
     if not free:
-        raise InputError(f"nobody can stand at {bed!r}, where {person.name} is to sleep")
+        raise InputError(f"{person.name}: no resident can stand at {bed!r}, where {person.name} sleeps")
     return free[0], tuple(sorted(place for place in knows if place.count(":")))

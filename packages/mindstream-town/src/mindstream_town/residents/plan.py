@@ -1,4 +1,4 @@
-"""The plan of a day: broad strokes, tasks as they come near, the next act, and where to stand (Park 2023, 4.3)."""
+"""Plan a day in broad strokes, break it down into tasks when needed, and begin the next act (Park 2023, 4.3)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from mindstream_town.world.routes import write_walk
 from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot, sector_of
 
 ASIDE = 3
-"""Maximum spots between a resident and the thing that it uses."""
+"""Maximum distance in spots between a resident and the object that it uses."""
 
 
 def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
-    """Return where the resident stands at a place: at its nearest spot, or next to it.
+    """Return the spot where the resident stands at a place: the nearest spot of the place, or one next to it.
 
-    If the spot is in sight, the resident takes it if it is free, else a free one next to it. From elsewhere it cannot
-    know, and half of the residents stand next to it. At home and on roads it is always the nearest spot.
+    If the nearest spot is in sight, the resident takes it if it is free, else a free spot next to it. From farther away
+    it cannot see whether the spot is free, and half of the residents choose one next to it. At home and on roads the
+    resident always takes the nearest spot.
 
     Args:
-        nearest: the spot of the place with the shortest way.
+        nearest: the spot of the place that has the shortest path.
     """
     world = turn.setting.world
     if is_home(turn.person, str(address)):
@@ -52,18 +53,18 @@ def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
 
 
 AHEAD = 60
-"""Minimum minutes of a plan that are broken down into tasks at once."""
+"""Minimum minutes of a plan that are broken down into tasks in one call."""
 SLEEPING = "sleeping"
 PLAN_IMPORTANCE = 5.0
 MOST_AHEAD = 45
-"""Maximum minutes that a resident leaves early to be on time."""
+"""Maximum minutes by which a resident leaves early to arrive on time."""
 SHORT_GAP = 10
-"""Gaps of fewer minutes are added to the item before."""
+"""Shorter gaps, in minutes, are added to the item before them."""
 FREE = "having some time to oneself"
 
 
 class Stretch(NamedTuple):
-    """An item of a day, in minutes from midnight; `free`: nothing is planned."""
+    """A part of a day, in minutes after midnight; `free`: nothing is planned for it."""
 
     start: int
     end: int
@@ -73,7 +74,7 @@ class Stretch(NamedTuple):
 
 
 async def next_act(turn: ResidentTurn) -> None:
-    """Begin the act that is planned for now; plan the day first if necessary."""
+    """Begin the act that the plan has for now; plan the day first if necessary."""
     day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
     if turn.state.day != day:
         await plan_day(turn, day)
@@ -89,7 +90,7 @@ async def next_act(turn: ResidentTurn) -> None:
 
 
 def is_right_again(turn: ResidentTurn, block: Block) -> bool:
-    """Return whether the resident can see that the thing it was going to repair is in order."""
+    """Return whether the resident sees that the object it was going to repair is in order again."""
     if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
         return False
     spot = turn.state.spot(turn.step)
@@ -98,7 +99,7 @@ def is_right_again(turn: ResidentTurn, block: Block) -> bool:
 
 
 def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
-    """Replace the reaction by the next part of the plan, from now on, and return it."""
+    """Replace the current reaction by the next part of the plan, starting now, and return that part."""
     later = next((each for each in turn.state.blocks if each.start >= block.end and each.why == "plan"), None)
     if later is None:
         return block
@@ -165,7 +166,7 @@ async def plan_note(
 
 
 def usual_day(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
-    """Return the usual day for a date; `places`: the addresses that numbers in the plan refer to."""
+    """Return the usual day for a date; `places`: addresses in the order of their numbers in the prompt."""
     numbers = {address: number for number, address in enumerate(places, 1)}
     today = [each for each in turn.person.day if each.is_on(date)]
     usual: list[Usual] = []
@@ -177,7 +178,7 @@ def usual_day(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tupl
 
 
 def day_of(moment: float) -> str:
-    """Return the date of a memory as prompts show it."""
+    """Return the date of a memory in the form that prompts show."""
     return f"{datetime.fromtimestamp(moment, UTC):%A %Y-%m-%d}"
 
 
@@ -188,13 +189,13 @@ def _idle(turn: ResidentTurn) -> tuple[Block, ...]:
 def blocks_of(
     turn: ResidentTurn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
 ) -> tuple[Block, ...]:
-    """Return a day without gaps: each item until its own end (see `fill`), with sleep before and after.
+    """Return a day's blocks without gaps: each item until its own end (see `fill`), with sleep before and after.
 
-    A resident who goes to bed after midnight has blocks beyond the last minute of the day; the next day begins with
+    If the resident goes to bed after midnight, blocks exceed the last minute of the day, and the next day begins with
     them.
 
     Args:
-        kept: appointments by the numbers of the shown memories; an item that refers to one takes its time and place.
+        kept: appointments by their numbers in the prompt; an item that refers to one takes its time and place.
     """
     wake, bed = minute_of(plan.wake), minute_of(plan.bed)
     until = bed if bed > wake else bed + DAY_MINUTES
@@ -221,7 +222,7 @@ def blocks_of(
 
 
 def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
-    """Return an item with the time and place of its appointment."""
+    """Return an item moved to the time and place of its appointment."""
     begins, _ = _minutes_of(turn, at)
     later = begins - item.start if 0 <= begins < DAY_MINUTES else 0
     place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else item.place
@@ -229,11 +230,11 @@ def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
 
 
 def fill(turn: ResidentTurn, items: Iterable[Stretch], first: int, last: int) -> list[Block]:
-    """Return the activities between two minutes, without gaps.
+    """Return the blocks between two minutes of a day, without gaps.
 
-    An item lasts until its own end or until another begins; a longer item continues after a shorter one that interrupts
-    it. Between two items the resident is at home, or stays where it is if the gap is short; such blocks are not broken
-    down. A gap that is shorter than SHORT_GAP after the walk to the next item is added to the item before.
+    An item lasts until its own end or until another item begins; a longer item continues after a shorter one that
+    interrupts it. In a gap the resident is at home, or stays where it is if the gap is short; such blocks are not
+    broken down. A gap that is shorter than SHORT_GAP after the walk to the next item is added to the item before it.
     """
     ordered = sorted(items, key=lambda each: each.start)
     times = sorted({first, last, *(t for each in ordered for t in each[:2] if first < t < last)})
@@ -255,7 +256,7 @@ def fill(turn: ResidentTurn, items: Iterable[Stretch], first: int, last: int) ->
 
 
 def _without_crumbs(turn: ResidentTurn, parts: Sequence[Stretch]) -> list[Stretch]:
-    """Return the parts without short gaps, and with activities for the long ones."""
+    """Return the parts with short gaps removed and with activities in the long gaps."""
     home, kept = turn.person.home, list[Stretch]()
     for number, part in enumerate(parts):
         if not part.free:
@@ -275,7 +276,7 @@ def _without_crumbs(turn: ResidentTurn, parts: Sequence[Stretch]) -> list[Stretc
 
 
 def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
-    """Return when to leave for each item except the first, to arrive at its start."""
+    """Return the minute at which to leave for each item except the first, so as to arrive at its start."""
     starts: list[int] = []
     for before, each in pairwise(items):
         ahead = 0 if each.place == turn.person.home else minutes_between(turn, before.place, each.place)
@@ -285,7 +286,7 @@ def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
 
 
 def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
-    """Return the approximate walking time between two places."""
+    """Return the approximate walking time between two places in minutes."""
     world, addresses = turn.setting.world, turn.setting.addresses
     if sector_of(start) == sector_of(goal) or not {start, goal} <= addresses.keys():
         return 0
@@ -294,7 +295,8 @@ def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
 
 
 def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
-    """Return the blocks of the evening before that reach into this day; without such a plan, those of this evening."""
+    """Return the blocks of last evening's plan that reach into this day; without that plan, use those of this
+    evening."""
     before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else waking
     parts = (part for block in before for part in _at_midnight(block))
     return [part.model_copy(update={"start": part.start - DAY_MINUTES}) for part in parts if part.start >= DAY_MINUTES]
@@ -311,16 +313,16 @@ def _at_midnight(block: Block) -> list[Block]:
 
 
 def is_ahead_today(turn: ResidentTurn, agreed: Appointment) -> bool:
-    """Return whether an appointment is later today and this day has been planned."""
+    """Return whether an appointment is later today, and today is planned already."""
     start, end = _minutes_of(turn, agreed)
     minute, day = turn.setting.minute(turn.step), turn.setting.day(turn.step)
     return 0 <= start < DAY_MINUTES and end > minute + 10 and turn.state.day == day
 
 
 def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
-    """Add an agreed appointment to today's plan and return whether the plan changed.
+    """Add an agreed appointment to today's plan; return whether the plan changed.
 
-    The plan stays if the resident may not enter the place.
+    The plan does not change if the resident may not enter the place.
     """
     minute, (start, end) = turn.setting.minute(turn.step), _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -338,22 +340,22 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
 
 
 def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
-    """Return the start and end of an appointment in minutes from today's midnight."""
+    """Return the start and end of an appointment in minutes after today's midnight."""
     midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
     return int(at.start.timestamp() - midnight) // 60, int(at.end.timestamp() - midnight) // 60
 
 
 def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
-    """Cut a block at midnight and an hour after bedtime."""
+    """End a block at midnight, or one hour after bedtime."""
     asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
     end = min(block.end, asleep + 60, DAY_MINUTES)
     return [block.model_copy(update={"minutes": end - block.start})]
 
 
 async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Split a block into tasks, from this minute on."""
+    """Split a block into tasks, from this minute of the day on."""
     minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
-    if block.end - minute - minutes < AHEAD // 2:  # no short rest
+    if block.end - minute - minutes < AHEAD // 2:  # include a short rest of the block
         minutes = block.end - minute
     things = things_around(turn, block.place)
     reply = await turn.ask(
@@ -392,12 +394,12 @@ async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers of the things at a place: the object itself, or the objects inside."""
+    """Return the numbers of the objects at a place: the object itself, or the objects inside the place."""
     return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
 
 
 def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
-    """Return for how many minutes a block's activity has lasted already."""
+    """Return for how many minutes the activity of a block has lasted already."""
     since = start = min(block.start, minute)
     for before in reversed([each for each in turn.state.blocks if each.end <= start]):
         if before.end < since or not before.what.startswith(block.what):
@@ -407,7 +409,7 @@ def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
 
 
 def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
-    """Return tasks that fill these minutes exactly: the last one is extended, surplus is dropped."""
+    """Return tasks that fill these minutes exactly: the last one is extended, surplus tasks are dropped."""
     fitted, left = [], minutes
     for task in tasks:
         taken = min(task.minutes, left)
@@ -420,7 +422,7 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
 
 
 def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
-    """Begin the act of a block at its place, until the block ends."""
+    """Begin the act of a block at its place; the act lasts until the block ends."""
     until = turn.setting.step_at(turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
     place, path = block.place, walk_to(turn, block.place)
@@ -443,7 +445,7 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
 
 
 def walk_to(turn: ResidentTurn, place: str) -> str | None:
-    """Return the path from the resident's position to a place; None if there is none."""
+    """Return the encoded walk from the resident's position to a place; None if the place cannot be reached."""
     address = turn.setting.addresses.get(place)
     if address is None:
         return None
@@ -461,7 +463,7 @@ DONE = 12
 
 
 async def plan_rest(turn: ResidentTurn) -> None:
-    """Plan the rest of the day again; without a model, or without a change, the plan stays."""
+    """Plan the rest of the day again; the plan stays if no model is set or the model changes nothing."""
     minute, state = turn.setting.minute(turn.step), turn.state
     ahead = [each for each in state.blocks if each.end > minute]
     known = known_places(turn.setting, turn.person, state.knows, turn.setting.when(turn.step))

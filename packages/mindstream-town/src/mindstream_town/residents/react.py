@@ -1,4 +1,4 @@
-"""Reactions to percepts: continue, act, wait, or talk; and remedies for unusual conditions (Park 2023, 4.3.1)."""
+"""React to percepts: continue, act, wait, or talk; and repair objects that are not in order (Park 2023, 4.3.1)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from mindstream_town.world.tree import sector_of
 
 RECALLED = 8
 PASSING_IMPORTANCE = 2.0
-"""Importance of the memory of having waited for something."""
+"""Importance of the memory that the resident waited for something."""
 
 
 async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
-    """Decide about things in sight until the resident acts on one, or leaves it to another; return whether it did."""
+    """Decide about objects in sight until the resident acts on one, or leaves one to another; return whether it did."""
     if _leave_to_another(turn, others):
         return True
     for percept in _undecided(turn):
@@ -45,9 +45,9 @@ async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState
 
 
 def _undecided(turn: ResidentTurn) -> list[Percept]:
-    """Return the things to decide about, dangers first.
+    """Return the objects about which the resident must decide, dangers first.
 
-    While talking or repairing, a resident notices only dangers; while it deals with a danger, nothing else.
+    While it talks or repairs something, a resident notices only dangers; while it deals with a danger, nothing else.
     """
     state, step = turn.state, turn.step
     block = state.block_at(turn.setting.minute(step))
@@ -62,7 +62,7 @@ def _undecided(turn: ResidentTurn) -> list[Percept]:
 
 
 def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
-    """Stop a repair that another resident began earlier; return whether it did."""
+    """Stop a repair if another resident began the same repair earlier; return whether it was stopped."""
     act = turn.state.act
     if act is None or act.why != "react" or not act.sees_to:
         return False
@@ -81,7 +81,7 @@ def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -
 
 
 def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """Return whether to ignore a harmless thing without a decision: another is repairing or using it, or it is fine."""
+    """Return whether to ignore a harmless object: another resident repairs or uses it, or its condition is fine."""
     act, rules = turn.state.act, turn.setting.conditions
     if percept.danger or (act is not None and act.needs(percept.place)):
         return False
@@ -90,7 +90,7 @@ def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """Postpone an act that needs a broken thing which the resident has reported today; return whether it did."""
+    """Postpone an act that needs a broken object which the resident has reported today; return whether it did."""
     state, step = turn.state, turn.step
     act, minute = state.act, turn.setting.minute(step)
     if act is None or act.why != "plan" or not act.needs(percept.place):
@@ -111,7 +111,7 @@ def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
-    """Return whether the resident has reported a thing today, in its present condition."""
+    """Return whether the resident has reported an object today, since its present condition began."""
     midnight = turn.setting.step_at(turn.setting.day(turn.step), 0)
     return any(
         each.why == "wait"
@@ -134,7 +134,7 @@ def _mends(other: ResidentState, place: str) -> bool:
 def _question(
     turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState], memories: tuple[str, ...]
 ) -> ShouldAct:
-    """Return the question whether to act on a thing."""
+    """Return the prompt that asks whether to act on an object."""
     act = turn.state.act
     assert act is not None
     place = percept.place
@@ -155,7 +155,7 @@ def _question(
 
 
 async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
-    """Ask what to do about a thing, change the plan, and begin."""
+    """Ask what to do about an object, change the plan accordingly, and begin."""
     if turn.state.day != turn.setting.day(turn.step):
         await (begin_day if turn.is_paper() else plan_day)(turn, turn.setting.day(turn.step))
     minute = turn.setting.minute(turn.step)
@@ -192,26 +192,26 @@ async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: 
 
 
 def _by_nearness(turn: ResidentTurn, percept: Percept) -> list[str]:
-    """Return the known things around a percept, the nearest first."""
+    """Return the known objects around a percept, the nearest first."""
     distance = turn.setting.world.distance
     around = things_around(turn, percept.place)
     return sorted(around, key=lambda each: distance(nearest_spot(turn.setting, each, percept.spot), percept.spot))
 
 
 def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers of things outside the house of the percept."""
+    """Return the numbers of the objects in `meant` that are outside the house of the percept."""
     return tuple(things.index(each) + 1 for each in meant if sector_of(each) != sector_of(place))
 
 
 def _aside(things: Sequence[str], place: str) -> int:
-    """Return the number of a thing in another room of the same house; 0: there is none."""
+    """Return the number of an object in another room of the same house; 0: there is none."""
     room, house = place.rpartition(":")[0], sector_of(place)
     found = (n for n, each in enumerate(things, 1) if sector_of(each) == house and each.rpartition(":")[0] != room)
     return next(found, 0)
 
 
 def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
-    """Return how many minutes the resident waited for a thing in the last hour."""
+    """Return how many minutes the resident has waited for an object in the last hour."""
     return sum(
         block.minutes
         for block in state.blocks
@@ -222,9 +222,9 @@ def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
 def _rewrite_plan(
     turn: ResidentTurn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
 ) -> tuple[Block, ...]:
-    """Return the remedy's tasks with the ways to them, then the current tasks, delayed.
+    """Return the tasks of the remedy with the walks to them, then the current tasks, delayed.
 
-    Blocks that are not broken down keep their ends, so the day continues as planned.
+    Blocks that are not broken down keep their ends, so that the day continues as planned.
     """
     act = turn.state.act
     assert act is not None
@@ -247,7 +247,7 @@ def _rewrite_plan(
             )
         )
         start, place = start + minutes, where or place
-    shifts = remedy.resumes and not turn.lives_in_scenes  # in scenes each item of the day keeps its hour
+    shifts = remedy.resumes and not turn.lives_in_scenes  # in scenes each part of the day keeps its time
     return (*blocks, *(_later(turn.state.blocks, minute, start - minute) if shifts else ()))
 
 
@@ -266,7 +266,7 @@ def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
 
 
 async def _remember(turn: ResidentTurn, percept: Percept, remedy: Remedy) -> tuple[Record, ...]:
-    """Build the memory of the remedy."""
+    """Build the memory of a remedy."""
     done = ", ".join(dict.fromkeys(task.what for task in remedy.tasks))
     text = f"{turn.name} saw that {percept.text}, and saw to it: {done}"
     weight = PASSING_IMPORTANCE if remedy.waits else PLAN_IMPORTANCE
@@ -277,7 +277,7 @@ LATEST_HOUR = 23
 
 
 async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
-    """React to things first, then to people who are new in sight, the nearest first."""
+    """React to objects first, then to people who have come into sight, the nearest first."""
     if await react_to_things(turn, others) or turn.state.is_talking(turn.step):
         return
     if turn.is_paper("decider") and turn.is_paper():

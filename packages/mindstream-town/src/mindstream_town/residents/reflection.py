@@ -1,4 +1,4 @@
-"""When a resident reflects; the reflection of mindstream is written with the step."""
+"""Let a resident reflect with mindstream's reflection; the result is written with the step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mindstream_town.state import ResidentState
 
 
 def is_due(state: ResidentState, profile: Profile) -> bool:
-    """Return whether enough importance has gathered since the last reflection."""
+    """Return whether the importance of new memories since the last reflection has reached the threshold."""
     return profile.reflects and state.gathered >= profile.reflect_at
 
 
 async def reflect(turn: ResidentTurn) -> None:
-    """Reflect if it is due; without a model there is no reflection."""
+    """Reflect if a reflection is due; without a model there is no reflection."""
     model = turn.resident.models.of("reasoner")
     if not is_due(turn.state, turn.profile) or model.name == Rules.name:
         return

@@ -1,4 +1,4 @@
-"""Memories in prompts."""
+"""Convert memories into the form in which prompts show them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LONGEST = 600
 
 
 def show(records: Iterable[Record], written: Sequence[str] = ()) -> tuple[Memory, ...]:
-    """Return memories with their appointments.
+    """Return memories with their appointments, as prompts show them.
 
     Args:
-        written: the date of each memory, in words; empty: not shown.
+        written: the date of each memory in words; empty: no dates are shown.
     """
     shown = []
     for number, record in enumerate(records):

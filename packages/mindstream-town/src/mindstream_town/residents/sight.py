@@ -1,4 +1,4 @@
-"""What a resident sees, nearest first (Park 2023, 5), and which percepts are new (Park 2023, 4)."""
+"""What a resident sees, the nearest first (Park 2023, 5), and which percepts are new to it (Park 2023, 4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OCCUPIED = "occupied"
 def find_taken(
     setting: Setting, state: ResidentState, spot: Spot, others: Mapping[str, ResidentState], step: int
 ) -> list[Percept]:
-    """Return the room or thing that a resident is about to use if it is full.
+    """Return a percept of the room or object that the resident is about to use, if others have filled it; else [].
 
     Args:
         others: the residents in sight.
@@ -42,7 +42,7 @@ def _was_first(deed: Act, name: str, act: Act, own: str, step: int) -> bool:
 
 
 def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
-    """Return the place whose users are counted for an act, and its capacity; None: no limit."""
+    """Return the place whose users count for an act's capacity rule, and the capacity; None: there is no limit."""
     address = setting.addresses.get(act.place)
     if address is None or act.asleep:
         return None
@@ -51,7 +51,7 @@ def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
 
 
 def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step: int) -> list[Percept]:
-    """Return what a resident notices: the nearest people and unusual things, and every danger."""
+    """Return what a resident notices: the nearest people and objects that are not in order, and every danger."""
     setting, profile, spot, state = where.setting, where.setting.profile, where.spots[name], residents[name].state
     if not profile.observes:
         return []
@@ -61,11 +61,11 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     distance, vision = setting.world.distance, profile.vision
     seen = [
         Percept(*_deed(residents[other].state, act), there, who=other, place=act.place)
-        for other in around  # in the same arena
+        for other in around  # residents in the same arena
         if other != name
         and distance(there := where.spots[other], spot) <= vision
         and (act := residents[other].state.act)
-        and (act.why != "talk" or residents[other].state.partner)  # not a talk that is over
+        and (act.why != "talk" or residents[other].state.partner)  # excludes a talk that is over
     ]
     others = people_seen(seen, residents)
     if profile.lives == "paper":
@@ -76,7 +76,9 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     dangers = dangers_of(seen) if odd else []
     return [
         *(each for each in dangers if each not in noticed),
-        *(each for each in noticed if not state.partner or each.who != state.partner),  # the partner is no news
+        *(
+            each for each in noticed if not state.partner or each.who != state.partner
+        ),  # the partner of a talk is no news
     ]
 
 
@@ -86,7 +88,7 @@ def people_seen(percepts: Sequence[Percept], residents: Mapping[str, Resident]) 
 
 
 def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentState], step: int) -> list[Percept]:
-    """Return the states of things that other residents are using."""
+    """Return percepts of the objects that other residents are using."""
     used = []
     for other in others.values():
         act = other.act
@@ -100,14 +102,14 @@ def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentStat
 
 
 def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
-    """Return subject, predicate and object of a resident's act; a talk is the same percept for both speakers."""
+    """Return an act as subject, predicate and object; a talk gives the same percept for both speakers."""
     if act.why != "talk" or state.name < state.partner:
         return state.name, "is", act.what
     return state.partner, "is", f"talking with {state.name}"
 
 
 def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]:
-    """Return the nearest percepts by Euclidean distance, each thing once."""
+    """Return the nearest percepts by Euclidean distance, each of them once."""
     if len(percepts) < 2:
         return list(percepts[:most])
     x, y = spot
@@ -118,7 +120,7 @@ def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]
 
 
 def is_in_sight(setting: Setting, spot: Spot, other: Spot) -> bool:
-    """Return whether a spot can be seen from another: same arena, and within the square of the vision."""
+    """Return whether one spot can be seen from another: in the same arena, at most `vision` tiles away."""
     world = setting.world
     return world.distance(other, spot) <= setting.profile.vision and world.arena_of(spot) == world.arena_of(other)
 
@@ -130,7 +132,7 @@ def nearest_spot(setting: Setting, place: str, spot: Spot) -> Spot:
 
 
 def see_thing(setting: Setting, spot: Spot, place: str, condition: Condition) -> Percept | None:
-    """Return the percept of a thing in an unusual condition; None if it is out of sight."""
+    """Return the percept of an object that is not in order; None if it is out of sight."""
     near = nearest_spot(setting, place, spot)
     if not is_in_sight(setting, spot, near):
         return None
@@ -141,23 +143,23 @@ def see_thing(setting: Setting, spot: Spot, place: str, condition: Condition) ->
 
 
 def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:
-    """Return the dangers among percepts: they are always noticed, and wake sleepers."""
+    """Return the percepts that are dangers; they are always noticed and wake sleepers."""
     return [each for each in percepts if each.danger]
 
 
 PEOPLE, THING, DANGER = 1.0, 3.0, 8.0
-"""Importance of a percept when no model rates it."""
+"""Importance of percepts if no model rates them."""
 
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
-    """Return whether a percept is not among the last ones, or still needs a decision."""
+    """Return whether a percept is not among the last ones, or the resident must still decide about it."""
     return any(each.triple not in state.seen or is_undecided(state, each) for each in percepts)
 
 
 def is_undecided(state: ResidentState, percept: Percept) -> bool:
-    """Return whether a resident still has to decide about a thing in sight.
+    """Return whether a resident still has to decide about an object in sight.
 
-    It decides once; again when the condition changes, when it needs the thing, and for a danger with each new act.
+    It decides once; again when the condition changes, when it needs the object, and for a danger with each new act.
     """
     if percept.who or percept.passing or state.act is None or state.act.sees_to == percept.place:
         return False
@@ -200,11 +202,12 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
 
 
 async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float | None]:
-    """Rate percepts: by rule in scenes, later in a batch in the paper's way, else by the model now."""
+    """Return the importance of percepts: by rule in scenes, None in the mode `paper` (rated later), else by the
+    model."""
     if turn.lives_in_scenes:
         return [DANGER if each.danger else PEOPLE if each.who else THING for each in new]
     if turn.is_paper():
-        return [1.0 if each.passing else None for each in new]  # the state of a thing in use is mundane
+        return [1.0 if each.passing else None for each in new]  # an object in use is of no importance
     if not new:
         return []
     rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(each.text for each in new)))

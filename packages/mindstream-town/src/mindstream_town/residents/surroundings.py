@@ -1,4 +1,4 @@
-"""What a resident knows of its surroundings: household, weather, light and people in sight."""
+"""What a resident knows about its surroundings: household, weather, light and people in sight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def housemates(setting: Setting, person: Person) -> tuple[str, ...]:
 
 
 def household(setting: Setting, person: Person) -> tuple[str, ...]:
-    """Return the household: other residents, with their relation to the person, then members who are not residents."""
+    """Return the household: other residents with their relation to the person, then members who are not residents."""
     known = {each.name: each.what for each in person.relations}
     people = (f"{name} ({known[name]})" if name in known else name for name in housemates(setting, person))
     others = (each for name in (person.name, *housemates(setting, person)) for each in setting.people[name].household)
@@ -34,5 +34,5 @@ def weather_on(setting: Setting, step: int) -> str:
 
 
 def light_on(setting: Setting, step: int) -> str:
-    """Return the light outside at a step."""
+    """Return the light outside at a step in words."""
     return light_at(setting.when(step).hour)

@@ -1,4 +1,4 @@
-"""A resident's turn in a step. Its rows are written when the step is over, so all residents see the same moment."""
+"""A resident's turn in a step. Its rows are written after the step, so that all residents see the same state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ R = TypeVar("R", bound=BaseModel)
 OF_WORLD: tuple[Kind, ...] = ("observation", "thought")
 REMEMBERED: tuple[Kind, ...] = ("observation", "thought", "note")
 DATED = 40
-"""Number of the newest memories with appointments that are read."""
+"""Number of the newest memories with appointments that are searched."""
 
 
 class StepFailed(ModelError):  # noqa: N818
@@ -50,18 +50,18 @@ class Resident:
     models: Models
     state: ResidentState
     written: Callable[[], Awaitable[None]]
-    """Wait until all rows before this step can be read."""
+    """Waits until all rows from before this step can be read."""
 
     @property
     def name(self) -> str:
         return self.person.name
 
     def lives_in_scenes(self, profile: Profile) -> bool:
-        """Return whether a model plans this resident's days, in scenes."""
+        """Return whether a model plans this resident's days in the mode `scenes`."""
         return profile.lives == "scenes" and profile.plans and self.models.of("planner").name != Rules.name
 
     def begin(self, now: Moment) -> None:
-        """Begin a turn without leftovers of earlier or failed turns in this process."""
+        """Begin a turn; results of earlier or failed turns in this process are cleared."""
         self.clock.advance(now - self.clock.now())
         self.memory.begin_turn()
 
@@ -71,14 +71,14 @@ class ResidentTurn:
     """One resident's turn in one step.
 
     Attributes:
-        state: the state after these rows.
-        rows: what will be written, in order.
-        percepts: what the resident can see.
-        places: addresses in sight that it did not know.
-        wish: the resident it wants to talk to; "": no one.
-        calls, tokens: use of models in this turn, for the daily budget.
+        state: the state after the rows of this turn.
+        rows: rows to write, in order.
+        percepts: what the resident has in sight.
+        places: addresses in sight that the resident did not know.
+        wish: the resident it wants to talk to; "": none.
+        calls, tokens: use of models in this turn, which counts toward the daily budget.
         revisions: changes of existing memories.
-        by: the user in whose name rows are written; "": the resident.
+        by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """
 
     resident: Resident
@@ -122,7 +122,7 @@ class ResidentTurn:
         return self.person.identity(self.state.currently, self.state.summary)
 
     def is_paper(self, role: str = "planner") -> bool:
-        """Return whether the resident lives step by step as in Park 2023 and a model answers for this role."""
+        """Return whether the resident is in the mode `paper` and a language model answers for this role."""
         return self.profile.lives == "paper" and self.resident.models.of(role).name != Rules.name
 
     @property
@@ -140,13 +140,13 @@ class ResidentTurn:
         return f"{self.date}, {self.setting.when(self.step):%H:%M}"
 
     def beyond_identity(self, records: Iterable[Record]) -> tuple[str, ...]:
-        """Return the texts of memories, each once, without those that the identity contains."""
+        """Return the texts of memories, each once, without those that the identity contains already."""
         said = "\n".join((self.identity, *self.person.acquaintances()))
         return tuple(dict.fromkeys(record.text for record in records if record.text not in said))
 
     @property
     def at_heart(self) -> str:
-        """Query for what the resident would tell others."""
+        """Query for memories that the resident would tell others."""
         return f"What matters to {self.name} these days, and is worth telling?"
 
     def relation(self, other: str) -> str:
@@ -154,19 +154,19 @@ class ResidentTurn:
         return next((each.what for each in self.person.relations if each.name == other), "")
 
     def last_talk(self, other: str) -> str:
-        """Return when the two last talked: "today", "before", or "" for never."""
+        """Return when the resident last talked with another: "today", "before", or "" for never."""
         met = self.state.met.get(other)
         if met is None:
             return ""
         return "today" if self.setting.day(met) == self.setting.day(self.step) else "before"
 
     def write(self, event: Event, records: Sequence[Record] = ()) -> None:
-        """Add a row: it is written with the step, and changes the state of this turn at once."""
+        """Add a row; it is written with the step, and changes the state of this turn at once."""
         self.rows.append(Entry(event, self.by or self.name, tuple(records)))
         self.state = applied(self.state, event, self.profile)
 
     async def build(self, *news: RecordDraft) -> tuple[Record, ...]:
-        """Build records of this moment, to be written with an event."""
+        """Build records with the time of this step, to be written with an event."""
         if any(new.evidence for new in news):
             await self.resident.written()
         return tuple(await self.resident.memory.build_records(news))
@@ -177,7 +177,7 @@ class ResidentTurn:
         """Recall from the memory as it was before this step.
 
         Args:
-            touch: whether the recall strengthens the memories.
+            touch: whether the recall counts as use and strengthens the memories.
         """
         if not self.profile.recalls or not query.strip():
             return Recollection()
@@ -201,7 +201,7 @@ class ResidentTurn:
         return await recaller.about(memory.key, words, k, now=memory.clock.now(), kinds=kinds)
 
     async def recall_appointments(self) -> list[tuple[Record, Appointment]]:
-        """Return remembered appointments that are not over, the newest memory first."""
+        """Return the remembered appointments that are not over, the newest memory first."""
         when = self.setting.when(self.step)
         records = await self.recall_about([KEY], DATED, kinds=REMEMBERED)
         told = ((record, appointment_of(record.data)) for record in records)
@@ -211,8 +211,8 @@ class ResidentTurn:
         """Return a typed answer of the model for the prompt's role.
 
         Raises:
-            StepFailed: the model gave no usable answer; no rule replaces it.
-            BudgetSpent: the budget is exhausted.
+            StepFailed: the model gave no usable answer; no rule replaces the model.
+            BudgetSpent: the budget is spent.
         """
         model = self.resident.models.of(prompt.role)
         if isinstance(model, Rules):
@@ -223,30 +223,33 @@ class ResidentTurn:
         return reply
 
     def _count(self, prompt: Prompt[Any], reply: str) -> None:
-        """Count a call for the daily budget; the estimate depends on the words only, not on the model."""
+        """Count a call for the daily budget; the estimate depends only on the text, not on the model."""
         if self.lives_in_scenes:
             self.calls += 1
             self.tokens += estimate_tokens(reply) + sum(estimate_tokens(each.text) for each in prompt.messages())
 
     @contextmanager
     def failing(self, prompt: str) -> Iterator[None]:
-        """Attribute model calls to this resident and step, and turn model errors into StepFailed with the prompt."""
+        """Attribute model calls to this resident and step, and convert model errors into StepFailed with the prompt's
+        name."""
         try:
             with calls_for(Cause(resident=self.name, step=self.step)):
                 yield
         except BudgetSpent:
             raise
         except ModelError as error:
-            raise StepFailed(f"{self.name} got no answer to {prompt!r} on {self.date_and_time}: {error}") from error
+            raise StepFailed(
+                f"the prompt {prompt!r} for {self.name} on {self.date_and_time} failed: {error}"
+            ) from error
 
     async def decide(
         self, about: str, question: Question, recalled: Iterable[Recalled], *, other: str = "", place: str = ""
     ) -> bool:
-        """Decide a yes-or-no question by its probability and a draw, and write the decision.
+        """Decide a yes-or-no question: get the probability, draw, and write the decision.
 
         Args:
-            recalled: the memories behind the decision.
-            other: the resident that it is about. place: the object.
+            recalled: memories that the decision is based on.
+            other: the resident that the decision is about. place: the object that it is about.
 
         Raises:
             StepFailed, BudgetSpent: see `ask`.
@@ -260,12 +263,12 @@ class ResidentTurn:
     async def choose(
         self, about: str, question: Question, acts: Sequence[str], recalled: Iterable[Recalled], other: str
     ) -> str:
-        """Choose among a question's answers by their probabilities and a draw, and write the decision.
+        """Choose among a question's answers: get their probabilities, draw, and write the decision.
 
         Args:
-            acts: the answers that count as a yes. After any other, the resident does not decide about `other` again for
-                a while.
-            recalled: the memories behind the decision. other: the resident that it is about.
+            acts: answers that count as a yes. After any other answer, the resident does not decide about `other` again
+                for a while.
+            recalled: memories that the decision is based on. other: the resident that the decision is about.
 
         Raises:
             StepFailed, BudgetSpent: see `ask`.
@@ -280,7 +283,7 @@ class ResidentTurn:
         return choice
 
     async def _weigh(self, about: str, question: Question) -> tuple[Probabilities, float]:
-        """Return the probability of each answer, and the draw."""
+        """Return the probability of each answer, and the random number to compare them with."""
         with self.failing(question.label()):
             weights = await decide(self.resident.models.of(question.role), question)
         return weights, self.setting.draw("decide", self.step, self.name, about)

@@ -1,4 +1,4 @@
-"""A visit: a user talks with a resident, who answers at once and reasons in the background.
+"""A visit: a user talks with a resident, who answers at once and derives memories in the background.
 
 async with visit(town, "Isabella Rodriguez", by="Maya") as mind:
     print(await mind.send("Is there a party?"))
@@ -35,13 +35,13 @@ SHOWN = 40
 
 
 class Visit(Mind):
-    """A resident's mind, open for a visitor."""
+    """A resident's `Mind`, open for a visitor."""
 
     async def settled(self) -> None:
-        """Wait for the reasoning about the visit, and write its results.
+        """Wait for the background tasks of the visit, and write their results.
 
         Raises:
-            ModelError: no model was available; the utterances are kept, and reasoned about before the town continues.
+            ModelError: a model is not available; the utterances are stored, and processed before the town continues.
         """
         if isinstance(self.responder, ResidentResponder):
             await self.responder.keep_all()
@@ -49,17 +49,17 @@ class Visit(Mind):
 
 @contextlib.asynccontextmanager
 async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[Mind]:
-    """Open a resident's mind for a visitor; the town stands still during the visit.
+    """Open a resident's mind for a visitor; the town's clock is stopped during the visit.
 
-    A visitor who returns under the same name before the town continues resumes the same talk.
+    A visitor who returns with the same name before the town continues resumes the same talk.
 
     Raises:
         InputError: there is no such resident, the visitor's name is invalid, or a resident has that name.
-        ModelError: no model was available; see `Visit.settled`.
+        ModelError: a model is not available; see `Visit.settled`.
     """
     name = town.resident_name(name)
     if name not in town.residents:
-        raise InputError(f"nobody in {town.setting.name} is called {name!r}: {', '.join(town.residents)}")
+        raise InputError(f"{town.setting.name} has no resident {name!r}; residents: {', '.join(town.residents)}")
     by = checked_name(by, "a visitor's name")
     if by.casefold() in {each.casefold() for each in town.residents}:
         raise InputError(f"{by!r} is the name of a resident: choose another name")
@@ -84,7 +84,7 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
 
 
 class ResidentResponder:
-    """Answers for a resident from its memory; `by` is the visitor's name."""
+    """Answers a visitor for a resident, from the resident's memory; `by` is the visitor's name."""
 
     def __init__(self, host: Host, keep: KeepVisit, interviewer: Interviewer, by: str) -> None:
         self.name, self.title = "resident", keep.resident.name
@@ -98,14 +98,14 @@ class ResidentResponder:
         self._lines = [f"{each.by}: {each.text}" for each in said]
 
     async def attend(self, text: str, *, one_answer: bool) -> Handling:  # noqa: ARG002
-        """Store the utterance under an id that is derived from the town's seed."""
+        """Store the utterance with an id derived from the town's seed."""
         memory = self._host.memory
         number = await memory.store.count(memory.key, "heard")
         memory.ids = Ids(memory.name, f"{self._keep.setting.seed} {memory.name} heard {number}")
         return Handling(partial(self._answer, text), hold=True, by=self._by)
 
     async def _answer(self, text: str, heard: Logged) -> AsyncGenerator[Logged]:
-        """Answer, then start the reasoning about it."""
+        """Answer, then start the background task that derives memories from the exchange."""
         memory = self._host.memory
         yield heard
         async with self._host.thinkers.floor:

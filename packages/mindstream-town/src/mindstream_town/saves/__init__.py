@@ -1,1 +1,1 @@
-"""Import and export of saved simulations (Park 2023)."""
+"""Import and export saved simulations of Park 2023."""

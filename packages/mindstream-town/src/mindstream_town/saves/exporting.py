@@ -1,6 +1,6 @@
-"""A town as a saved simulation of Park 2023, as of a step, for the published code and its pages.
+"""Export a town as of a step as a saved simulation of Park 2023, for the published code and its pages.
 
-With the original save, its vectors, steps, unknown keys and unchanged values are restored.
+If the original save is given, its vectors, steps and unknown keys are kept, and values that did not change.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from mindstream_town.world.routes import read_walk
 from mindstream_town.world.tree import PlaceTree, parse_address
 
 ACT = frozenset(field.name for field in fields(Scratch) if field.name.startswith("act_"))
-"""Keys of the act; they are restored together, unless one of TOLD has changed."""
+"""Keys of the act; they are restored together, unless one of the keys in TOLD has changed."""
 TOLD = ("act_description", "act_address", "act_start_time", "act_duration")
 
 
 def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Save) -> Save:
-    """Return an export in which unchanged values are those of the original save.
+    """Return the export in which all values that did not change are those of the original save.
 
     Args:
         now: the export. then: scratch and spatial memory of each resident, exported as of the import.
@@ -69,7 +69,7 @@ def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Sav
 
 
 def _join(before: Mapping[int, Path | bytes], after: Mapping[int, Path | bytes], step: int) -> dict[int, Path | bytes]:
-    """Return the steps of one recording before a step, and of another from it on."""
+    """Return the steps of one recording before a step, and the steps of another recording from it on."""
     first = {each: before[each] for each in before if each < step}
     return first | {each: after[each] for each in after if each >= step or each not in first}
 
@@ -101,8 +101,8 @@ def _restore_node(now: ConceptNode, saved: ConceptNode | None) -> ConceptNode:
 
 
 def _restore_vectors(now: Embeddings, saved: Embeddings) -> Embeddings:
-    """Return vectors of equal width: recorded ones, and new ones padded with zeros; if new ones are wider, only
-    those."""
+    """Return vectors of equal width: recorded ones, with new ones padded by zeros; or only new ones if those are
+    wider."""
     ours, recorded = now.vectors.shape[1], saved.vectors.shape[1]
     if not len(saved.keys) or ours > recorded:
         return now
@@ -113,13 +113,13 @@ def _restore_vectors(now: Embeddings, saved: Embeddings) -> Embeddings:
 
 EXPIRES = timedelta(days=30)
 SAID = 60
-"""Characters of a text that represent its object when there is no triple."""
+"""Maximum characters of a text that serve as object of a node without a triple."""
 Type = Literal["event", "thought", "chat"]
 
 
 @dataclass
 class _Nodes:
-    """Nodes under construction.
+    """Collects the nodes of an export.
 
     Attributes:
         of: nodes by the ids of their records.
@@ -132,7 +132,7 @@ class _Nodes:
     vectors: dict[str, Sequence[float]] = field(default_factory=dict)
 
     def add(self, records: Sequence[Record], type_: Type, about: str) -> None:
-        """Add the node of a record, or of all lines of a talk."""
+        """Add the node of one record, or of all lines of a talk."""
         first = records[0]
         text = str(first.data.get("about") or about) if type_ == "chat" else first.text
         filling: Filling = tuple((record.by, record.text) for record in records)
@@ -180,9 +180,9 @@ class _Nodes:
 
 
 def export_memory(who: str, records: Sequence[Record]) -> AssociativeMemory:
-    """Convert records to nodes: a talk is one chat, an observation an event, anything else a thought.
+    """Convert records to nodes: a talk becomes one chat, an observation an event, anything else a thought.
 
-    All vectors must be of one embedder; a record without a vector gives a node without one.
+    All vectors must be of one embedder; a record without a vector becomes a node without a vector.
     """
     talks: dict[str, list[Record]] = {}
     about: dict[str, str] = {}
@@ -223,26 +223,26 @@ ASLEEP, OTHER = "💤", "🙂"
 
 
 def emoji_of(act: Act) -> str:
-    """Return the emoji of an act."""
+    """Return an emoji for an act, as saves contain one."""
     return ASLEEP if act.asleep else EMOJI.get(act.why, OTHER)
 
 
 def address_of(setting: Setting, act: Act, step: int, partner: str = "") -> str:
-    """Return the place of an act in the form of a save: an address, or the partner of a talk."""
+    """Return the place of an act as saves write it: an address, or the partner of a talk."""
     if act.why == "talk" and partner:
         return f"<persona> {partner}"
     return act.place or str(setting.world.address_at(act.spot(step)))
 
 
 def clock_of(setting: Setting, step: int) -> str:
-    """Return the time of a step in the form of a save."""
+    """Return the time of a step as saves write it."""
     return datetime.fromtimestamp(setting.moment(step), UTC).strftime(CLOCK)
 
 
 def export_scratch(
     setting: Setting, person: Person, state: ResidentState, step: int, lines: Sequence[SpokenLine]
 ) -> Scratch:
-    """Return a resident's scratch after a step; `lines`: of its current talk."""
+    """Return a resident's scratch after a step; `lines`: the lines of its current talk."""
     first, _, last = person.name.partition(" ")
     profile, act = setting.profile, state.act
     talks = state.is_talking(step + 1)
@@ -277,7 +277,7 @@ def export_scratch(
 
 
 def _in_hours(blocks: Sequence[Block]) -> Schedule:
-    """Return a plan before it was broken down: consecutive `task (part)` rows are joined."""
+    """Return a plan as it was before tasks were added: consecutive `task (part)` blocks are combined."""
     merged: list[tuple[str, int]] = []
     for block in blocks:
         task = block.what.partition(" (")[0]
@@ -289,7 +289,7 @@ def _in_hours(blocks: Sequence[Block]) -> Schedule:
 
 
 def _minutes(setting: Setting, act: Act) -> int:
-    """Return the duration of an act from the next whole minute after its start."""
+    """Return the duration of an act, counted from the first whole minute after its start."""
     begins = -int(-setting.moment(act.since) // 60)
     return max(0, -int(-setting.moment(act.until) // 60) - begins)
 
@@ -310,13 +310,13 @@ async def save_of_town(
     """Return a town as a saved simulation.
 
     Args:
-        embedder: makes missing vectors; existing ones must be of the same embedder.
-        upto: the step after which to save; None: the last one.
-        maze: the name of the map in the published code.
-        saved: the save that the town began from; values that a town does not store are restored from it.
+        embedder: computes missing vectors; existing vectors must be of the same embedder.
+        upto: step after which to save; None: the last one.
+        maze: name of the map in the published code.
+        saved: the save that the town was imported from; values that a town does not store are restored from it.
 
     Raises:
-        InputError: the town did not begin from `saved`.
+        InputError: the town was not imported from `saved`.
     """
     history = await read_history(store, upto)
     step = history.step
@@ -345,10 +345,10 @@ async def save_of_town(
 
 
 def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Save:
-    """Restore values that have not changed since the town began at step `first`."""
+    """Restore the values that have not changed since the town began at step `first`."""
     setting, last = history.setting, saved.meta.step - 1
     if set(saved.personas) != set(setting.people) or not max(last, 0) == first < save.meta.step:
-        raise InputError(f"this town did not begin from that save: it has other residents, or is not at step {first}")
+        raise InputError(f"the town was not imported from that save: other residents, or it is not at step {first}")
     then = {}
     for name, person in setting.people.items():
         state = history.state(name, max(last, 0))
@@ -358,7 +358,7 @@ def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Sa
 
 
 def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Record]:
-    """Leave out notes that repeat the scratch; an import creates them again."""
+    """Remove notes that repeat the scratch, because an import creates them again."""
     who = Person(
         name=scratch.name,
         learned=scratch.learned,
@@ -372,7 +372,7 @@ def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Re
 
 
 async def _embedded(records: Sequence[Record], embedder: Embedder) -> list[Record]:
-    """Return records with a vector of this embedder each."""
+    """Return the records with vectors of this embedder."""
     missing = [each for each in records if each.vector is None or each.embedder != embedder.name]
     if not missing:
         return list(records)
@@ -382,13 +382,13 @@ async def _embedded(records: Sequence[Record], embedder: Embedder) -> list[Recor
 
 
 def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[SpokenLine, ...]]:
-    """Return partner and lines of an act that is a talk."""
+    """Return partner and lines of a talk; "" and () if the act is not a talk."""
     talk = history.talk_at.get((name, act.since)) if act and act.why == "talk" else None
     return (talk.partner, talk.lines) if talk else ("", ())
 
 
 class _Steps(Mapping[int, bytes]):
-    """The files of steps, made on demand."""
+    """The content of the files of steps, built on demand."""
 
     def __init__(self, history: History, steps: range, maze: str) -> None:
         self._history, self._steps, self._maze = history, steps, maze
@@ -429,5 +429,5 @@ class _Movements(_Steps):
 
 
 def _recording(history: History, steps: range, maze: str) -> Recording:
-    """Return the files of all steps; positions also of the next one, where the published code continues."""
+    """Return the files of all steps, with the positions also of the step at which the published code continues."""
     return Recording(_Environments(history, range(steps.start, steps.stop + 1), maze), _Movements(history, steps, maze))

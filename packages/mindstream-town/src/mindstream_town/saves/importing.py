@@ -1,8 +1,8 @@
-"""A town from a saved simulation of Park 2023: people, memories, plans and acts.
+"""Import a saved simulation of Park 2023 as a town: people, memories, plans and acts.
 
-Events become observations, thoughts stay thoughts, a chat becomes one record per utterance. Data that only a node has
-(id, key, expiry) is stored in the record's data. Small differences between the files (a blank, other letters) are
-resolved by similarity and reported to the caller.
+Events become observations, thoughts stay thoughts, and a chat becomes one record per utterance. Fields that only a node
+has (id, key, expiry) are stored in the record's data. Small differences between names in the files (blanks, letters)
+are resolved by similarity and reported to the caller.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ from mindstream_town.world.tree import Spot, parse_address
 from mindstream_town.world.world import World
 
 RECORDED_EMBEDDER = "text-embedding-ada-002"
-"""The embedder of the vectors in the authors' saves."""
+"""Name part of the embedder that computed the vectors in the authors' saves."""
 KINDS: Mapping[str, Kind] = {"event": "observation", "thought": "thought", "chat": "chat"}
 
 
 async def import_memory(stream: Memory, memory: AssociativeMemory) -> None:
-    """Write a memory's nodes into a stream, each after its evidence.
+    """Write the nodes of a memory into a stream, each after its evidence.
 
-    Vectors are kept if they are of the stream's embedder, else made again.
+    Vectors are kept if they are of the stream's embedder; else they are computed again.
     """
     held: dict[str, tuple[str, ...]] = {}
     waiting: list[tuple[ConceptNode, list[RecordDraft]]] = []
@@ -109,7 +109,7 @@ async def _write(
 
 
 def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
-    """Return the records of a node; the depth of a thought follows from its evidence."""
+    """Return the record drafts of a node; the depth of a thought follows from its evidence."""
     data: dict[str, JsonValue] = {"node": node.node_id}
     if node.embedding_key != node.description:
         data["key"] = node.embedding_key
@@ -143,7 +143,7 @@ ASLEEP = "sleeping"
 
 
 def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
-    """Yield the rows that bring a resident to its state after a step; before the first, only its arrival."""
+    """Yield the events that bring a resident to its state after a step; at the beginning, only its arrival."""
     scratch, person = persona.scratch, setting.people[persona.name]
     spot, knows = find_home(setting, person)
     yield MovedIn(step=max(step, 0), spot=spot, knows=knows)
@@ -166,7 +166,7 @@ def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterat
 
 
 def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
-    """Return the current act: the resident continues the rest of its way."""
+    """Return the current act; the resident walks the rest of its path."""
     began = min(_step_of(setting, scratch.act_start_time), step) if scratch.act_start_time else step
     until = step + 1
     if scratch.act_start_time and scratch.act_duration is not None:
@@ -185,7 +185,7 @@ def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
 
 
 def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:
-    """Return the rest of a way; an impossible one is replaced by a shortest way."""
+    """Return the rest of a walk; if it is impossible on this map, return a shortest path instead."""
     way = scratch.planned_path
     apart = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise((spot, *way))]
     if max(apart, default=0) <= 1 and all(map(setting.world.walkable, way)):
@@ -200,7 +200,7 @@ def _step_of(setting: Setting, clock: str) -> int:
 
 
 def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
-    """Return the day's plan; saves have no places for tasks, so they are done where the resident is."""
+    """Return the day's plan; saves have no places for tasks, so current tasks are done where the resident is."""
     home = setting.people[scratch.name].home
     blocks: list[Block] = []
     doing = (scratch.act_description or "").partition(" (")[0]
@@ -236,11 +236,11 @@ SCRATCH_KEYS = {
     "decay": "recency_decay",
 }
 IDENTITY = 4.0
-"""Importance of descriptions, which no node rates."""
+"""Importance of memories from descriptions, for which a save has no rating."""
 BED = "bed"
 """Name of beds on the authors' maps."""
 CLOSE = 0.6
-"""Minimum similarity of names that are taken for the same, from 0 to 1."""
+"""Minimum similarity, from 0 to 1, at which two names count as the same."""
 
 
 def _ignore(_: str) -> None:
@@ -256,21 +256,22 @@ def setting_of_save(
     whispers: Mapping[str, Iterable[str]] | None = None,
     tell: Tell = _ignore,
 ) -> Setting:
-    """Return the town of a saved simulation, with the same step numbers.
+    """Return the setting of the town in a saved simulation, with the same step numbers.
 
     Args:
-        profile: None: the constants of the residents. The length of a step is always that of the save.
-        whispers: first memories of residents, by name.
-        tell: is called with each difference and its interpretation.
+        profile: constants of the town; None: those of the residents in the save. The step length is always that of the
+            save.
+        whispers: first memories, by resident.
+        tell: called with each difference and how it was resolved.
 
     Raises:
-        InputError: a home is not in the world and none is similar, or a resident is in a wall or cannot get home.
+        InputError: the world has no such or similar home, or a resident is in a wall or cannot reach its home.
     """
     save = settle_clock(save, tell)
     start = parse_clock(save.meta.curr_time).replace(tzinfo=UTC).timestamp() - save.meta.step * save.meta.sec_per_step
     if start < 0:
         raise InputError(
-            f"meta.json: step: {save.meta.step} steps before {save.meta.curr_time} nothing is counted: 1970"
+            f"meta.json: step: {save.meta.step} steps before {save.meta.curr_time} is before 1970; correct one of them"
         )
     spots, told = _standing(save), _whispers_of(save, whispers or {}, tell)
     names = PlaceNames(world, tell)
@@ -300,9 +301,7 @@ def profile_of_save(save: Save) -> Profile:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = SCRATCH_KEYS[str(first["loc"][0])]
-        raise InputError(
-            f"scratch.json: {key}: {first['msg']}, and most residents have {first['input']!r:.60}"
-        ) from None
+        raise InputError(f"scratch.json: {key}: {first['msg']}; most residents have {first['input']!r:.60}") from None
 
 
 async def begin_from_save(
@@ -316,7 +315,7 @@ async def begin_from_save(
     embed: Embedder | str = "wordllama",
     tell: Tell = _ignore,
 ) -> None:
-    """Write a saved simulation as a town into an empty folder; `Town.open` continues it.
+    """Write a saved simulation as a town into an empty folder; `Town.open` then continues it.
 
     Raises:
         InputError: the folder is in use, or a resident does not fit into this world.
@@ -326,7 +325,7 @@ async def begin_from_save(
     setting = setting_of_save(save, world, seed=seed, profile=profile, whispers=whispers, tell=tell)
     _tell_absent(save, tell)
     for each in missing_keys(setting):
-        tell(f"a save does not say what a town without a model lives on: {each}")
+        tell(f"a town without a model needs keys that a save does not have: {each}")
     vectors = embedder(embed) if isinstance(embed, str) else embed
     if not isinstance(data, AnyData):
         await _begin(data, save, setting, vectors)
@@ -340,7 +339,7 @@ async def begin_from_save(
 
 @contextlib.contextmanager
 def _folder_beside(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder whose files are moved at the end, so that a failed import leaves nothing behind."""
+    """Yield a temporary folder whose files are moved at the end, so that a failed import leaves no files."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as made:
         yield Path(made)
@@ -349,11 +348,11 @@ def _folder_beside(folder: Path) -> Iterator[Path]:
 
 
 async def _check_empty(data: Location) -> None:
-    """Refuse data that is in use."""
+    """Refuse a data folder that contains events."""
     if is_begun(data):
         async with open_store(data) as store:
             if await store.events(None, 0, limit=1):
-                raise InputError("the folder is in use: import into an empty one")
+                raise InputError("the folder contains data already: import into an empty folder")
 
 
 async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) -> None:
@@ -377,7 +376,7 @@ async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) 
 
 
 async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) -> None:
-    """Write descriptions and whispers into a resident's stream, unless a node has the same text."""
+    """Write descriptions and whispers as memories of a resident, unless a node has the same text."""
     there = {node.description for node in persona.memory.nodes}
     texts = [each.text for each in setting.people[persona.name].first_memories() if each.text not in there]
     if not texts:
@@ -396,28 +395,28 @@ async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) 
 
 
 def _check_standing(world: World, person: Person) -> None:
-    """Refuse a resident who is in a wall or off the map, or cannot get home."""
+    """Refuse a resident who is in a wall or off the map, or cannot reach its home."""
     home = parse_address(person.home)
     try:
         spots = world.spots(home)
         if not spots:
-            raise InputError("nobody can stand there")
+            raise InputError("no resident can stand there")
         if person.start is not None and not world.walkable(person.start):
-            raise InputError(f"{person.start}, where {person.name} stands, is a wall or not on the map")
+            raise InputError(f"{person.name} is at {person.start}, which is a wall or outside of the map")
         if person.start is not None and not world.routes.is_reachable(person.start, home):
-            raise InputError(f"no way leads there from {person.start}, where {person.name} stands")
+            raise InputError(f"it cannot be reached from {person.start}, where {person.name} is")
     except InputError as error:
         raise InputError(
             f"{person.name}: living_area: {person.home!r}: {error}; correct scratch.json (living_area, curr_tile) or "
-            "environment/, or name the right map by --map"
+            "environment/, or name the right map with --map"
         ) from None
 
 
 def _tell_absent(save: Save, tell: Tell) -> None:
-    """Report missing files, once for all residents."""
+    """Report missing files of memories, once for all residents."""
     for file in sorted({file for persona in save.personas.values() for file in persona.memory.absent}):
         count = sum(file in persona.memory.absent for persona in save.personas.values())
-        tell(f"{file} is missing for {count} of {len(save.personas)} residents: it is made anew")
+        tell(f"{file} is missing for {count} of {len(save.personas)} residents: its content is computed")
 
 
 def _person(persona: PersonaSave, names: PlaceNames, spot: Spot | None, told: Iterable[str]) -> Person:
@@ -442,7 +441,7 @@ def _person(persona: PersonaSave, names: PlaceNames, spot: Spot | None, told: It
 
 
 class PlaceNames:
-    """The names of a world's places, to resolve similar names."""
+    """The names of a world's places, with a search for similar names."""
 
     def __init__(self, world: World, tell: Tell) -> None:
         self._name, self._tell = world.name, tell
@@ -456,7 +455,7 @@ class PlaceNames:
         return name in self._within.get(parent, {})
 
     def find(self, place: str, where: str) -> str:
-        """Return the most similar address, name by name; "" if there is none."""
+        """Return the address whose names are equal or most similar, level by level; "" if there is none."""
         found = self._name
         for name in [part.strip() for part in place.split(":")][1:]:
             names = self._within.get(found, {})
@@ -466,24 +465,26 @@ class PlaceNames:
                 return ""
             found = f"{found}:{like}"
         if place != found:
-            self._tell(f"{where}: {place!r} is taken for {found!r}")
+            self._tell(f"{where}: {place!r} is interpreted as {found!r}")
         return found
 
 
 def _whispers_of(save: Save, whispers: Mapping[str, Iterable[str]], tell: Tell) -> dict[str, tuple[str, ...]]:
-    """Return whispers by residents; an unknown name stands for the most similar one."""
+    """Return the whispers of each resident; an unknown name is interpreted as the most similar one."""
     found: dict[str, tuple[str, ...]] = {}
     for name, texts in whispers.items():
         like = name if name in save.personas else next(iter(get_close_matches(name, save.personas, 1, 0.8)), "")
         if like != name:
-            tell(f"whispers: {name!r} is taken for {like!r}" if like else f"whispers: nobody is called {name!r}")
+            tell(
+                f"whispers: {name!r} is interpreted as {like!r}" if like else f"whispers: there is no resident {name!r}"
+            )
         if like:
             found[like] = (*found.get(like, ()), *texts)
     return found
 
 
 def _standing(save: Save) -> dict[str, Spot]:
-    """Return recorded positions before the next step."""
+    """Return the recorded positions at the beginning of the next step."""
     if save.meta.step in save.recording.environments:
         return {name: each.spot for name, each in save.recording.environment(save.meta.step).items()}
     if save.meta.step - 1 in save.recording.movements:
@@ -497,10 +498,10 @@ def _commonest(values: Iterable[Value]) -> Value:
 
 
 WORLDS = {
-    "recorded": "Ostrovu Cucului, a hamlet of six in the Danube delta, on two days of September; a language mind"
-    " behind each resident",
+    "recorded": "Ostrovu Cucului, a hamlet of six in the Danube delta, on two days of September; a language model"
+    " answered for each resident",
 }
-"""Descriptions of the recorded worlds, which are in `packs` as NAME.db.xz."""
+"""Descriptions of the recorded worlds; each is stored in `packs` as NAME.db.xz."""
 
 
 def unpack_world(name: str, folder: Path) -> None:
@@ -511,9 +512,9 @@ def unpack_world(name: str, folder: Path) -> None:
         StorageError: the folder cannot be used.
     """
     if name not in WORLDS:
-        raise InputError(f"there is no recorded world {name!r}: {', '.join(WORLDS)}")
+        raise InputError(f"there is no recorded world {name!r}; use one of: {', '.join(WORLDS)}")
     if (folder / FILE).exists():
         raise InputError(
-            f"something is in {folder} already: look at it with `mindstream town status`, or name another by --data"
+            f"{folder} contains data already: see `mindstream town status`, or name another folder with --data"
         )
     unpack(Path(__file__).parents[1] / "packs" / f"{name}.db.xz", folder)

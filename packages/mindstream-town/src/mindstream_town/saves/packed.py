@@ -1,4 +1,4 @@
-"""Recorded data folders as small files: compressed, without the vectors that the bundled embedder computes again."""
+"""Store recorded data folders as small files: compressed, without vectors that the bundled embedder can compute."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pack(folder: Path, file: Path) -> int:
         InputError: the folder has no database.
     """
     if not (folder / FILE).is_file():
-        raise InputError(f"there is no data in {folder}")
+        raise InputError(f"there is no database in {folder}")
     with tempfile.TemporaryDirectory() as made:
         copy = Path(made) / FILE
         with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
@@ -39,7 +39,7 @@ def pack(folder: Path, file: Path) -> int:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Write a packed file as the database of a data folder, which is created if it is missing.
+    """Unpack a packed file as the database of a data folder, which is created if it is missing.
 
     Raises:
         StorageError: the folder cannot be used.
@@ -53,7 +53,7 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 def _computed(connection: sqlite3.Connection) -> Iterator[tuple[int, bytes | None, bytes]]:
-    """Yield the number, the stored vector and a newly computed vector of each record of the bundled embedder."""
+    """Yield number, stored vector and newly computed vector of each record that uses the bundled embedder."""
     rows = connection.execute(
         "SELECT number, text, vector FROM records WHERE embedder = ?", (WordLlama.name,)
     ).fetchall()

@@ -1,1 +1,1 @@
-"""Residents with a model, in scenes: a day, a talk and a reflection are one reply each; rules do the rest."""
+"""Mode of residents with a model: one reply each for a day, a talk and a reflection; rules decide the rest."""

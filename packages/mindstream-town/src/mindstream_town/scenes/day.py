@@ -1,4 +1,4 @@
-"""Scenes: names in their prompts, and a resident's day, planned in one reply in half-hours."""
+"""Build the prompts of scenes, and plan a resident's day in one reply."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from mindstream_town.world.tree import ARENA, SECTOR, sector_of
 
 
 def identity(turn: ResidentTurn, currently: str | None = None) -> str:
-    """Return a resident's description, with life and household.
+    """Return a resident's description, with its life so far and household.
 
     Args:
-        currently: present concerns; None: the resident's own.
+        currently: text of the present concerns; None: the resident's own.
     """
     person = turn.person
     home = words_of(sector_of(person.home))
@@ -45,7 +45,7 @@ def identity(turn: ResidentTurn, currently: str | None = None) -> str:
 
 
 def _knows(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return a resident's acquaintances from the beginning, and those since then."""
+    """Return the names of people that a resident knew at the beginning, and of those it has met since."""
     known = {each.name: each.what for each in turn.person.relations}
     at_home = housemates(turn.setting, turn.person)
     before = [f"{name} ({what})" for name, what in known.items() if name not in at_home]
@@ -57,12 +57,12 @@ def _knows(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def public_identity(turn: ResidentTurn, keeps_secrets: bool) -> str:
-    """Return a resident's description for a talk; with secrets, it contains no text that the resident wrote."""
+    """Return a description for a talk. If the resident keeps secrets, texts that it wrote itself are left out."""
     return identity(turn, turn.person.currently if keeps_secrets else None)
 
 
 def doing(turn: ResidentTurn) -> str:
-    """Return a resident's act with its destination or the state of the thing in use."""
+    """Return a resident's act in words, with its destination or the state of the object in use."""
     act = turn.state.act
     if act is None or not act.place:
         return turn.doing
@@ -102,13 +102,13 @@ def is_known(turn: ResidentTurn, other: str) -> bool:
 
 
 def last_met(turn: ResidentTurn, other: str) -> str:
-    """Return when two residents last met in a scene; "": never."""
+    """Return when two residents last met in a scene, in words; "": never."""
     last = turn.state.scenes.get(other)
     return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
 
 
 def find_place(said: str, places: Mapping[str, str]) -> str:
-    """Return the address of a place that a reply names; "" if it is unknown or ambiguous.
+    """Return the address of a place that a reply names; "" if the name is unknown or ambiguous.
 
     Args:
         places: addresses by their names in the prompt.
@@ -124,14 +124,14 @@ def find_place(said: str, places: Mapping[str, str]) -> str:
 
 
 def find_thing(setting: Setting, place: str, said: str) -> str:
-    """Return the address of a thing in a place; the place itself if there is no such thing."""
+    """Return the address of an object in a place; the place itself if it has no such object."""
     name = said.strip().casefold()
     things = {each.rpartition(":")[2].casefold(): each for each in setting.objects_in(place)}
     return things.get(name, place)
 
 
 def by_words(addresses: Sequence[str]) -> dict[str, str]:
-    """Return addresses by their names in words."""
+    """Return addresses by their place in words."""
     return {words_of(each): each for each in addresses}
 
 
@@ -139,7 +139,7 @@ MOST_KNOWN = 6
 
 
 async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest secrets of a resident."""
+    """Return the newest secrets of a resident as texts."""
     found = await turn.recall_about([SECRET], MOST_KNOWN, kinds=OF_PEOPLE)
     return tuple(each.text for each in found if each.data.get(SECRET))
 
@@ -147,9 +147,9 @@ async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
 MAX_PLAN_MEMORIES = 12
 """Maximum memories in the prompt of a day's plan."""
 MAX_PER_QUESTION = 6
-"""Maximum memories for each query."""
+"""Maximum memories per query."""
 EARLY = 45
-"""Maximum minutes by which an arrival before opening time is moved."""
+"""Maximum minutes by which an arrival before opening time is delayed."""
 
 
 async def plan_scenes(turn: ResidentTurn, day: int) -> None:
@@ -185,7 +185,7 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record], list[Appointment]]:
-    """Return the memories for a day's plan, and the appointments of the day."""
+    """Return the memories for a day's plan, and the appointments of that day."""
     today = [(each, at) for each, at in await turn.recall_appointments() if at.start.date() == date.date()]
     later = [each for each, at in await turn.recall_appointments() if at.start.date() > date.date()][:3]
     found = [
@@ -203,7 +203,7 @@ def _is_known_anyway(record: Record) -> bool:
 
 
 def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> dict[str, Place]:
-    """Return the places for a day by address: known ones, and those of appointments that let the resident in."""
+    """Return the places for a day's plan by address: known ones, and those of appointments the resident may go to."""
     known = dict(known_places(turn.setting, turn.person, turn.state.knows, date))
     for at in dated:
         if at.place and is_let_in(turn.setting, turn.person, at):
@@ -220,7 +220,7 @@ def _usual(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) -> list[Block]:
-    """Return a day without gaps whose blocks are not broken down any further."""
+    """Return a day's blocks without gaps; these blocks are not broken down any further."""
     named, by_address = by_words(places), dict[tuple[str, str], SceneItem]()
     where: list[str] = []
     items = []
@@ -244,7 +244,7 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) 
 
 
 def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Move arrivals before opening time; the resident continues the activity before."""
+    """Delay arrivals before opening time; the resident continues the activity before."""
     moved = list(blocks)
     for at in range(1, len(moved)):
         before, block = moved[at - 1], moved[at]
@@ -257,7 +257,7 @@ def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
-    """Return in how many minutes a place opens; 0: it is open, admits the resident, or stays closed."""
+    """Return in how many minutes a place opens; 0: it is open, admits the resident, or does not open soon enough."""
     setting = turn.setting
     address = setting.addresses.get(block.place)
     if address is None or block.asleep:
@@ -272,13 +272,13 @@ def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
 
 
 MAX_DAY_PARTS, MAX_PART_CHARACTERS = 8, 80
-"""Maximum parts of a day in a prompt, and characters of each."""
+"""Maximum parts of a day in a prompt, and maximum characters of each."""
 MIN_REMAINING_MINUTES = 5
-"""A part that ends within this time is not shown."""
+"""Minimum remaining minutes of a part that is shown in a prompt."""
 
 
 def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
-    """Return the current and later parts of today's plan, without sleep and reactions."""
+    """Return the current and later parts of today's plan, without sleep and reactions; () outside of scenes."""
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
     return tuple(each for each in ahead if not each.asleep)[:MAX_DAY_PARTS] if turn.lives_in_scenes else ()
@@ -290,11 +290,11 @@ def line_of(block: Block) -> str:
 
 
 def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: Mapping[int, Block], why: str) -> None:
-    """Change parts of the day within their hours.
+    """Change parts of the day; each keeps its time.
 
     Args:
-        changes: by the numbers of the parts in the prompt. blocks: the parts by these numbers.
-        why: the reason.
+        changes: changes by the numbers of the parts in the prompt. blocks: parts by these numbers.
+        why: the reason, in words.
     """
     minute, setting = turn.setting.minute(turn.step), turn.setting
     named = by_words(
@@ -316,17 +316,17 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
 
 
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
-    """Return the new place of a part: unchanged if none is named, the home if the name is unknown."""
+    """Return the new place of a part: the old one if none is named, the home if the name is unknown."""
     place = find_place(said, named) if said.strip() else before
     return before if f"{before}:".startswith(f"{place}:") and place else place or turn.person.home
 
 
 DAILY = 1
-"""Importance of an act whose plan does not say it."""
+"""Importance of an act if the plan does not state it."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember an act that has ended, except sleep, talks, and acts that were not reached."""
+    """Remember an act that has ended, except sleep, talks, and acts whose place was not reached."""
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
         return
@@ -349,17 +349,17 @@ async def remember_deed(turn: ResidentTurn) -> None:
 
 
 REST_AT_HOME, REST = 240, 100
-"""Minimum minutes between two scenes of the same two people: of one household, of others."""
+"""Minimum minutes between two scenes of the same two residents: in one household, and otherwise."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
-"""Calls of a day that are kept for its evening."""
+"""Number of a day's calls that are reserved for the evening."""
 TALK_TOKENS = 2_500
 """Approximate maximum tokens of a talk."""
 LATEST_HOUR = 23
 
 
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether a resident and another in sight may begin a scene now."""
+    """Return whether two residents in sight of each other may begin a scene now."""
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
     if not all(is_free(each, setting, step) and _is_guest_or_home(each, setting, step) for each in (state, other)):
@@ -369,7 +369,7 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
 
 
 def is_free(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Return whether a resident can be spoken to: awake, not talking, not busy, within its daily budget."""
+    """Return whether a resident can be spoken to: awake, not talking, not busy, and within its daily budget."""
     act = state.act
     if act is None or act.asleep or act.why not in ("plan", "wait") or act.busy or state.is_talking(step):
         return False
@@ -379,7 +379,7 @@ def is_free(state: ResidentState, setting: Setting, step: int) -> bool:
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Return whether a resident may be where it is, or where it goes; passing through private rooms does not count."""
+    """Return whether a resident may be where it is; a resident that walks through a private room does not count."""
     act, here = state.act, setting.world.address_at(state.spot(step))
     if act is None or act.has_arrived(step) or here.level < SECTOR:
         return act is not None
@@ -387,7 +387,7 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 
 def has_left(state: ResidentState, profile: Profile) -> bool:
-    """Return whether the daily budget is enough for a talk."""
+    """Return whether the rest of the daily budget is enough for a talk."""
     calls, tokens = state.asked
     return calls < profile.day_calls - RESERVED and tokens < profile.day_tokens - TALK_TOKENS
 
@@ -398,7 +398,7 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 
 
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
-    """Return the resident in sight to meet now: the least recently met, then the nearest; "": no one."""
+    """Return the resident in sight to meet now: the least recently met, of these the nearest; "": none."""
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     return min(seen, key=lambda name: turn.state.scenes.get(name, -1), default="")
@@ -407,15 +407,15 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
 MOST = 3
-"""Maximum insights of an evening."""
+"""Maximum insights per evening."""
 MAX_MEMORY_CHARACTERS = 400
 """Maximum characters of a memory in the prompt."""
 MIN_IMPORTANCE = 10.0
-"""Minimum importance of a day's memories for a reflection."""
+"""Minimum total importance of a day's memories for a reflection."""
 
 
 async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
-    """Reflect when the resident goes to bed, or when enough importance has gathered.
+    """Reflect when the resident goes to bed, or when the importance of new memories reaches the threshold.
 
     Args:
         before: the act at the beginning of the turn.
@@ -428,7 +428,7 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
 
 
 async def reflect_before_midnight(turn: ResidentTurn) -> None:
-    """Reflect before the next day is planned if the resident is still awake and has not reflected."""
+    """Reflect before the next day is planned, if the resident is awake at midnight and has enough new memories."""
     act = turn.state.act
     if act is not None and not act.asleep and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE:
         await think_about_the_day(turn)
@@ -458,7 +458,7 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
 
 
 async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
-    """Return the most important memories of the last 24 hours and related ones, the oldest first."""
+    """Return the most important memories of the last 24 hours and memories related to the resident's concerns."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
     own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]
@@ -470,7 +470,7 @@ async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
 
 
 def _is_in_passing(record: Record) -> bool:
-    """Return whether a memory is only about an act of another resident in sight."""
+    """Return whether a memory only says what another resident was seen doing."""
     return record.about is not None and (record.importance or 0.0) <= PEOPLE
 
 
@@ -480,7 +480,7 @@ def _shown(record: Record) -> str:
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
-    """Return insights as thoughts with their evidence; an insight that is based on a secret is secret."""
+    """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence."""
     drafts = list[RecordDraft]()
     for each in evening.insights:
         numbers = [number for number in dict.fromkeys(each.because) if 0 < number <= len(records)]

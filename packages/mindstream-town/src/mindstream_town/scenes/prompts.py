@@ -1,4 +1,4 @@
-"""Prompts of days in scenes: the plan, the briefing, the talk, the reflection."""
+"""Prompts of scenes: the day's plan, the briefing about secrets, the talk, the reflection."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 
 MOST = 60
 LONGEST = 16 * 60
-"""Maximum minutes of an item; a longer one past midnight is a mistake in its times."""
+"""Maximum minutes of an item; a longer item indicates a mistake in its times."""
 NIGHT_ENDS = 5 * 60
-"""An item that begins before this minute and follows one of the evening is past midnight."""
+"""An item that starts before this minute of the day and follows an item of the evening is past midnight."""
 
 
 class SceneItem(BaseModel):
@@ -48,7 +48,7 @@ class SceneDay(BaseModel):
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:
-        """Refuse items that end before they begin, and a day without hours."""
+        """Refuse items that do not end after they begin, and a day that is too short."""
         for number, each in enumerate(self.items, 1):
             is_bedtime = number == len(self.items) > 1 and each.start == each.end
             if not is_bedtime and not 0 < _length(each) <= LONGEST and not _is_whole_day(each):
@@ -61,16 +61,16 @@ class SceneDay(BaseModel):
         return self
 
     def spans(self) -> list[tuple[int, int, SceneItem]]:
-        """Return the items with their first and last minutes, in the order of the day, on past midnight.
+        """Return the items with their first and last minutes, in the order of the day; minutes may exceed 24 hours.
 
-        The given order is kept if it is the order of a day; else the items are sorted.
+        The order of the reply is kept if it is the order of a day; else the items are sorted.
         """
         found, past = list[tuple[int, int, SceneItem]](), 0
         for each in self.items:
             start = minute_of(each.start) + past
             if found and start < found[-1][0]:
                 if minute_of(each.start) >= NIGHT_ENDS and found[-1][1] <= past + DAY_MINUTES:
-                    break  # there is no midnight between the two
+                    break  # the items are not in the order of a day
                 past += DAY_MINUTES
                 start += DAY_MINUTES
             found.append((start, start + _length(each), each))
@@ -89,7 +89,7 @@ def _length(item: SceneItem) -> int:
 
 
 def _is_whole_day(item: SceneItem) -> bool:
-    """Return whether an item lasts from midnight to midnight."""
+    """Return whether an item lasts from one midnight to the next."""
     return minute_of(item.start) % DAY_MINUTES == minute_of(item.end) % DAY_MINUTES == 0
 
 
@@ -103,7 +103,7 @@ class PlanScenes(Prompt[SceneDay]):
     date: str
     weather: str = ""
     memories: tuple[Memory, ...] = ()
-    """Memories, each after the day of its creation."""
+    """Memories, each with the day of its creation."""
     yesterday: tuple[str, ...] = ()
     places: tuple[Place, ...]
     usual: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ class PlanScenes(Prompt[SceneDay]):
 
 @rule(PlanScenes)
 def stay_at_home(ask: PlanScenes) -> SceneDay:  # noqa: ARG001
-    """Without a model for this role: a day at home."""
+    """Rule: a day at home."""
     return SceneDay(items=[SceneItem(start=clock(WAKE), end=clock(BED), what=AT_HOME)])
 
 
@@ -141,12 +141,12 @@ class LetOn(Prompt[Briefing]):
     place: str
     near: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
-    """The rest of today's plan, numbered from 1; the talk is shown the numbers in the reply."""
+    """The rest of today's plan, numbered from 1; the talk's prompt shows the parts whose numbers are in the reply."""
 
 
 @rule(LetOn)
 def keep_it(ask: LetOn) -> Briefing:  # noqa: ARG001
-    """Without a model for this role: nothing is revealed."""
+    """Rule: reveal nothing."""
     return Briefing()
 
 
@@ -214,12 +214,12 @@ class Scene(BaseModel):
 
 
 class Side(BaseModel):
-    """One of the two residents.
+    """One of the two residents of a talk.
 
     Attributes:
-        text: the description, as far as the talk may show it.
-        memories: memories about the other and this place, each after its number.
-        plan: the rest of today's plan, the current part first, each after its number.
+        text: the description, as far as this talk may show it.
+        memories: memories about the other resident and this place, each with its number.
+        plan: the rest of today's plan, the current part first, each with its number.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -241,18 +241,18 @@ class TalkScene(Prompt[Scene]):
     weather: str = ""
     place: str
     near: tuple[str, ...] = ()
-    """Others in sight."""
+    """Names of other people in sight."""
     before: str = ""
-    """When they last met; "": never."""
+    """Time of the last meeting in words; "": never."""
     strangers: bool = False
-    """Neither knows the other."""
+    """Whether neither of the two knew the other before."""
     places: tuple[str, ...] = ()
-    """Places that both can mention, in words."""
+    """Places that both may mention, in words."""
 
 
 @rule(TalkScene)
 def nod(ask: TalkScene) -> Scene:  # noqa: ARG001
-    """Without a model for this role: they do not speak."""
+    """Rule: they do not speak."""
     return Scene(talk=False)
 
 
@@ -287,5 +287,5 @@ class ReflectScenes(Prompt[Evening]):
 
 @rule(ReflectScenes)
 def think_nothing(ask: ReflectScenes) -> Evening:  # noqa: ARG001
-    """Without a model for this role: no reflection."""
+    """Rule: no reflection."""
     return Evening()

@@ -50,14 +50,14 @@ LONGEST = 700
 """Maximum characters of a memory in the prompt, including its appointment."""
 OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 6, 2, 3, 12
 PASSING = 2.0
-"""Importance of a meeting or an overheard line without a rating."""
+"""Importance of a meeting or an overheard line that was not rated."""
 
 
 async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[ResidentTurn]) -> None:
-    """Run the scene of two residents who meet, and write it in all turns.
+    """Run the scene of two residents who meet, and write its events in the turns of all who take part or overhear.
 
     Args:
-        near: residents in sight who are awake and do not talk.
+        near: residents in sight who are awake and not talking.
     """
     place, both = _place(first), (first, second)
     minds = [await _come_to_mind(turn, other, place) for turn, other in (both, (second, first))]
@@ -91,13 +91,13 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
 
 
 def _place(turn: ResidentTurn) -> str:
-    """Return the room or house of a resident."""
+    """Return the address of the room or house that a resident is in."""
     here = turn.setting.world.address_at(turn.state.spot(turn.step))
     return str(here.upto(min(here.level, ARENA)))
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
-    """Return memories about the other, the place, and recent important events, without secrets."""
+    """Return memories about the other resident, the place, and recent important events, without secrets."""
     dated = [record for record, _ in await turn.recall_appointments()][:DATED]
     found = [
         *dated,
@@ -117,7 +117,7 @@ def _is_everyday(record: Record) -> bool:
 
 
 async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]) -> Briefing | None:
-    """Ask a resident with secrets, alone, which of them to reveal; None: it has none."""
+    """Ask a resident with secrets which of them to reveal, in a call of its own; None: the resident has no secrets."""
     secrets = await secrets_of(turn)
     if not secrets:
         return None
@@ -145,7 +145,7 @@ def _sides(
     briefs: Sequence[Briefing | None],
     plans: Sequence[Mapping[int, Block]],
 ) -> tuple[Side, Side]:
-    """Return both residents as the prompt may show them; memories are numbered consecutively."""
+    """Return both residents as the prompt may show them; memories are numbered through."""
     sides, number = [], 1
     for turn, other, mind, brief, plan in zip(both, both[::-1], minds, briefs, plans, strict=True):
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
@@ -162,7 +162,7 @@ def _sides(
 def _number_plans(
     both: Sequence[ResidentTurn], briefs: Sequence[Briefing | None], number: int
 ) -> tuple[dict[int, Block], dict[int, Block]]:
-    """Return the rest of each resident's day as the prompt may show it, numbered after the memories."""
+    """Return the rest of each resident's day as the prompt may show it, with numbers after those of the memories."""
     plans = []
     for turn, brief in zip(both, briefs, strict=True):
         shown = [each for n, each in enumerate(rest_of_day(turn), 1) if brief is None or n in brief.plan]
@@ -174,7 +174,7 @@ def _number_plans(
 def _lines(
     scene: Scene, both: tuple[ResidentTurn, ResidentTurn], minds: Sequence[Sequence[Record]]
 ) -> tuple[SpokenLine, ...]:
-    """Return the spoken lines with the speaker's own records that they pass on."""
+    """Return the spoken lines, each with the speaker's own records that it passes on."""
     numbered = [(both[side].name, record.id) for side, mind in enumerate(minds) for record in mind]
     lines = []
     for line in scene.lines:
@@ -201,7 +201,7 @@ async def _keep(
     places: Sequence[str],
     plan: Mapping[int, Block],
 ) -> None:
-    """Write a scene into a resident's stream, and change its day accordingly."""
+    """Write a scene into a resident's stream, and change its day's plan accordingly."""
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
     weight = float(max((each.weight for each in kept), default=PASSING))
     spoken = await one.build(*spoken_drafts(one.name, other.name, one.step, lines, weight))
@@ -269,7 +269,7 @@ def taken_of(
     *,
     talked: bool,
 ) -> Taken:
-    """Return what a resident remembers of a scene, in the form of any talk."""
+    """Convert what a resident remembers of a scene into the reply form of other talks."""
     named, agreed = by_words(places), list[Agreed]()
     for each in scene.agreed if talked else ():
         who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]
@@ -291,7 +291,7 @@ def taken_of(
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
-    """Add places that were mentioned to the known places."""
+    """Add places that were mentioned in the scene to the resident's known places."""
     named = by_words(places)
     told = {find_place(each, named) for each in (*scene.places, *(each.place for each in scene.agreed))} - {""}
     addresses = {str(turn.setting.addresses[each].upto(level)) for each in told for level in (2, 3)}
@@ -300,7 +300,7 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
 
 
 async def _overhear(turn: ResidentTurn, first: ResidentTurn, second: ResidentTurn, scene: Scene, talked: bool) -> None:
-    """Let a resident nearby remember the line that can be overheard, if there is one."""
+    """Let a resident nearby remember the line that can be overheard, if the scene has one."""
     text = scene.overheard.strip()
     if not (talked and text):
         return

@@ -1,1 +1,1 @@
-"""The world of a town: tiles or places with roads, ways, positions, conditions and rules."""
+"""The world of a town: tiles, or places with roads; paths, positions, conditions and rules."""

@@ -1,4 +1,4 @@
-"""A world without tiles: places joined by roads."""
+"""A world without tiles: places connected by roads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_SPOTS = 100_000
 
 @dataclass(frozen=True)
 class Road:
-    """A road between two places; `steps` is its length (at least 1)."""
+    """A road between two places; `steps` is its length, at least 1."""
 
     start: Address
     end: Address
@@ -25,15 +25,15 @@ class Road:
 
 @dataclass(frozen=True, eq=False)
 class PlaceWorld:
-    """Places joined by roads. Created by `build_places`.
+    """Places connected by roads. Created by `build_places`.
 
-    A spot is `(i, 0)` for the i-th place with a road, and `(k, r)` for the k-th step of the r-th road, from 1. A place
-    without a road has the spot of the place around it; objects have the spot of their arena.
+    The spot of the i-th place with a road is `(i, 0)`; the k-th step of the r-th road is `(k, r)`, both counted from 1.
+    A place without a road has the spot of the place that contains it; objects have the spot of their arena.
 
     Attributes:
-        ends: the places with roads, in their order.
-        roads: the roads it was built from.
-        neighbours: the spots one step from each spot.
+        ends: places with roads, in order.
+        roads: roads that the world was built from.
+        neighbours: spots one step away, for each spot.
     """
 
     name: str
@@ -43,9 +43,9 @@ class PlaceWorld:
     neighbours: Mapping[Spot, Sequence[Spot]]
 
     def address_at(self, spot: Spot) -> Address:
-        """Return the place of a spot; on a road, the world."""
+        """Return the place of a spot; for a spot on a road, return the world."""
         if spot not in self.neighbours:
-            raise InputError(f"{spot} is no spot in {self.name}")
+            raise InputError(f"{self.name} has no spot {spot}")
         return self.ends[spot[0]] if spot[1] == 0 else self.places[0]
 
     def arena_of(self, spot: Spot) -> int:
@@ -53,7 +53,7 @@ class PlaceWorld:
         return self._numbers[self.ends[spot[0]].upto(ARENA)] if spot[1] == 0 else 0
 
     def spots(self, address: Address) -> tuple[Spot, ...]:
-        """Return the spots in a place, or of the place around it.
+        """Return the spots in a place; if it has none, the spot of the place that contains it.
 
         Raises:
             InputError: the world has no such place.
@@ -67,7 +67,7 @@ class PlaceWorld:
         return ((self.ends.index(around), 0),) if around is not None else ()
 
     def distance(self, a: Spot, b: Spot) -> int:
-        """Return the steps between two spots; the view follows roads."""
+        """Return the number of steps between two spots along roads."""
         return self.routes.distance(a, b)
 
     def near(self, spot: Spot, radius: int) -> list[Spot]:
@@ -79,7 +79,7 @@ class PlaceWorld:
         return tuple(there for there in self.near(spot, radius) if self.arena_of(there) == self.arena_of(spot))
 
     def number(self, address: Address) -> int:
-        """Return a place's position in `places`.
+        """Return a place's index in `places`.
 
         Raises:
             InputError: the world has no such place.
@@ -89,7 +89,7 @@ class PlaceWorld:
         return self._numbers[address]
 
     def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
-        """Return the spots of the objects in an arena (by its number) with the objects' numbers, in their order."""
+        """Return the spots of the objects in an arena (given by number), each with the object's number."""
         inside = [
             address for address in self.places if address.level == OBJECT and address.parent == self.places[arena]
         ]
@@ -100,7 +100,7 @@ class PlaceWorld:
 
     @cached_property
     def routes(self) -> PlaceRoutes:
-        """Shortest ways."""
+        """Shortest paths."""
         return PlaceRoutes(self)
 
     @cached_property
@@ -109,29 +109,29 @@ class PlaceWorld:
 
 
 class PlaceRoutes:
-    """Shortest ways along roads. A goal is a spot or an address."""
+    """Shortest paths along roads. A goal is a spot or an address."""
 
     def __init__(self, world: PlaceWorld) -> None:
         self._world = world
         self._fields: dict[Address | Spot, dict[Spot, int]] = {}
 
     def distance(self, start: Spot, goal: Address | Spot) -> int:
-        """Return the length of the shortest way.
+        """Return the length of the shortest path.
 
         Raises:
-            InputError: there is no way, or no such spot or place.
+            InputError: the goal cannot be reached, or there is no such spot or place.
         """
         return self._field(start, goal)[start]
 
     def is_reachable(self, start: Spot, goal: Address | Spot) -> bool:
-        """Return whether there is a way."""
+        """Return whether the goal can be reached."""
         return self._world.walkable(start) and start in self._look_up(goal)
 
     def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
-        """Return the spots of a shortest way after `start`.
+        """Return the spots of a shortest path, without `start`.
 
         Raises:
-            InputError: there is no way, or no such spot or place.
+            InputError: the goal cannot be reached, or there is no such spot or place.
         """
         field = self._field(start, goal)
         spots = []
@@ -143,7 +143,7 @@ class PlaceRoutes:
     def _field(self, start: Spot, goal: Address | Spot) -> dict[Spot, int]:
         field = self._look_up(goal)
         if start not in field:
-            raise InputError(f"there is no way from {start} to {goal} in {self._world.name}")
+            raise InputError(f"{goal} cannot be reached from {start} in {self._world.name}")
         return field
 
     def _look_up(self, goal: Address | Spot) -> dict[Spot, int]:
@@ -170,28 +170,28 @@ def spread(neighbours: Mapping[Spot, Sequence[Spot]], ends: Iterable[Spot], most
 
 
 def build_places(world: Address, places: Iterable[Address], roads: Sequence[Road]) -> PlaceWorld:
-    """Build a world of places and roads; places around a given one are added.
+    """Build a world of places and roads; places that contain a given place are added.
 
     Raises:
-        InputError: a road has no length or an unknown end, a place is unreachable, or there are more than MOST_SPOTS
-            steps.
+        InputError: a road has no length or an unknown end, a place is unreachable, or the roads have more than
+            MOST_SPOTS steps in total.
     """
     known = dict.fromkeys([world])
     for address in [*places, *(end for road in roads for end in (road.start, road.end))]:
         if not address.is_within(world):
-            raise InputError(f"{str(address)!r} is not in {str(world)!r}")
+            raise InputError(f"{str(address)!r} must be inside of {str(world)!r}")
         known.update(dict.fromkeys(address.upto(level) for level in range(1, address.level + 1)))
     ends = tuple(dict.fromkeys(end for road in roads for end in (road.start, road.end))) or (world,)
     if sum(max(1, road.steps) for road in roads) > MOST_SPOTS:
-        raise InputError(f"the roads of {world} are longer than {MOST_SPOTS:,} steps together")
+        raise InputError(f"the roads of {world} have more than {MOST_SPOTS:,} steps in total")
     result = PlaceWorld(world.last, tuple(known), ends, tuple(roads), _pave(ends, roads))
     reached = spread(result.neighbours, [(0, 0)])
     for i, end in enumerate(ends):
         if (i, 0) not in reached:
-            raise InputError(f"no road leads from {ends[0]} to {end}")
+            raise InputError(f"{end} cannot be reached from {ends[0]}: add a road")
     for address in known:
         if address.level > 1 and not result.spots(address):
-            raise InputError(f"no road leads to {str(address)!r}")
+            raise InputError(f"{str(address)!r} cannot be reached: add a road to it")
     return result
 
 
@@ -199,7 +199,7 @@ def _pave(ends: tuple[Address, ...], roads: Sequence[Road]) -> dict[Spot, tuple[
     neighbours: dict[Spot, list[Spot]] = defaultdict(list, {(i, 0): [] for i in range(len(ends))})
     for r, road in enumerate(roads, start=1):
         if road.steps < 1:
-            raise InputError(f"the road from {road.start} to {road.end} has {road.steps} steps: at least 1 is expected")
+            raise InputError(f"the road from {road.start} to {road.end}: expected at least 1 step, found {road.steps}")
         stations = [(ends.index(road.start), 0), *((k, r) for k in range(1, road.steps)), (ends.index(road.end), 0)]
         for a, b in itertools.pairwise(stations):
             neighbours[a].append(b)

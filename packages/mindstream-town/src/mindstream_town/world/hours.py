@@ -1,4 +1,4 @@
-"""Minutes of a day, and their form `HH:MM`."""
+"""Convert between minutes of a day and the form `HH:MM`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ DAY_MINUTES = 24 * 60
 
 
 def minute_of(clock: str) -> int:
-    """Return the minute of the day of `HH:MM`; `24:00` is the end of the day."""
+    """Return the minute of the day of a text `HH:MM`; `24:00` is the end of the day."""
     hours, _, minutes = clock.partition(":")
     return min(int(hours) * 60 + int(minutes), DAY_MINUTES)
 
 
 def clock(minute: int) -> str:
-    """Return a minute of the day as HH:MM; after midnight it starts again at 00:00."""
+    """Return a minute of the day as `HH:MM`; minutes after midnight of the next day start again at 00:00."""
     minute = minute if minute <= DAY_MINUTES else minute - DAY_MINUTES
     return f"{minute // 60:02d}:{minute % 60:02d}"

@@ -1,6 +1,6 @@
-"""Shortest ways over tiles: four neighbours, exact, never through walls; distance fields are cached.
+"""Shortest paths over tiles with four neighbours, never through walls; fields of distances are cached.
 
-A field covers only the area that was needed, so the cost of a way does not depend on the size of the map.
+A field covers only the area that was needed, so the cost of a path does not depend on the size of the map.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from mindstream_town.world.tiles import TileWorld
 
 MOST_BYTES = 32_000_000
-"""Maximum size of the cached fields; the least recently used are dropped first."""
+"""Maximum bytes of the cached fields; the least recently used fields are dropped first."""
 FREE, OUTSIDE = -1, -2
-"""Cells of a field: not reached yet; not part of this region."""
+"""Values of cells without a distance: not reached yet; not part of the region."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Box:
-    """Cells of a part of the map, row by row, with a rim of one tile; `stride` is the length of a row."""
+    """Cells of a rectangle of the map, row by row, with a border of one tile; `stride` is the length of a row."""
 
     left: int
     top: int
@@ -36,11 +36,11 @@ class Box:
     cells: array[int]
 
     def cell(self, spot: Spot) -> int:
-        """Return the index of a spot."""
+        """Return the index of a spot's cell."""
         return (spot[1] - self.top) * self.stride + spot[0] - self.left
 
     def at(self, spot: Spot) -> int:
-        """Return the cell of a spot."""
+        """Return the value of a spot's cell; OUTSIDE if the spot is not in the rectangle."""
         is_within = 0 <= spot[0] - self.left < self.stride and self.top <= spot[1]
         cell = self.cell(spot)
         return self.cells[cell] if is_within and cell < len(self.cells) else OUTSIDE
@@ -48,13 +48,13 @@ class Box:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Field(Box):
-    """Distances to a goal, known up to `radius`."""
+    """Distances to a goal, known up to the distance `radius`."""
 
     radius: int
 
 
 class TileRoutes:
-    """Shortest ways over tiles. A goal is a spot or an address. Regions and fields are computed on demand."""
+    """Shortest paths over tiles. A goal is a spot or an address. Regions and fields are computed on demand."""
 
     def __init__(self, world: TileWorld, most_bytes: int = MOST_BYTES) -> None:
         self._world, self._most_bytes, self._bytes = world, most_bytes, 0
@@ -63,15 +63,15 @@ class TileRoutes:
         self._fields: OrderedDict[tuple[Address | Spot, int], Field] = OrderedDict()
 
     def distance(self, start: Spot, goal: Address | Spot) -> int:
-        """Return the length of the shortest way.
+        """Return the length of the shortest path.
 
         Raises:
-            InputError: there is no way, or no such place.
+            InputError: the goal cannot be reached, or there is no such place.
         """
         return self._field(start, goal).at(start)
 
     def is_reachable(self, start: Spot, goal: Address | Spot) -> bool:
-        """Return whether there is a way.
+        """Return whether the goal can be reached.
 
         Raises:
             InputError: the map has no such place.
@@ -79,10 +79,10 @@ class TileRoutes:
         return self._world.walkable(start) and bool(self._ends(self._label(start), goal))
 
     def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
-        """Return the spots of a shortest way after `start`; of equal ways, up, left, down, right.
+        """Return the spots of a shortest path, without `start`; among equal paths, up, left, down, right are preferred.
 
         Raises:
-            InputError: there is no way, or no such place.
+            InputError: the goal cannot be reached, or there is no such place.
         """
         field, spots = self._field(start, goal), []
         for _ in range(field.at(start)):
@@ -91,7 +91,7 @@ class TileRoutes:
         return tuple(spots)
 
     def _field(self, start: Spot, goal: Address | Spot) -> Field:
-        """Return the field of a goal that contains the start."""
+        """Return the field of distances to a goal that contains `start`; compute or extend it if necessary."""
         label = self._label(start)
         key = (goal, label)
         field = self._fields.get(key)
@@ -99,13 +99,13 @@ class TileRoutes:
             ends = self._ends(label, goal)
             if not ends:
                 end = f"{str(goal)!r}" if isinstance(goal, Address) else f"{goal} ({self._describe(goal)})"
-                raise InputError(f"there is no way from {start} ({self._describe(start)}) to {end}")
+                raise InputError(f"{end} cannot be reached from {start} ({self._describe(start)})")
             field = self._keep(key, _spread(self._regions[label - 1], ends, start, 2 * field.radius if field else 0))
         self._fields.move_to_end(key)
         return field
 
     def _keep(self, key: tuple[Address | Spot, int], field: Field) -> Field:
-        """Cache a field instead of a smaller one; drop the least recently used ones if the cache is full."""
+        """Cache a field, replacing a smaller one; drop the least recently used fields if the cache is full."""
         if (before := self._fields.pop(key, None)) is not None:
             self._bytes -= _size(before)
         self._fields[key] = field
@@ -115,7 +115,7 @@ class TileRoutes:
         return field
 
     def _ends(self, label: int, goal: Address | Spot) -> list[Spot]:
-        """Return the spots of a goal in a region."""
+        """Return the spots of a goal that are in a region."""
         world = self._world
         ends = world.spots(goal) if isinstance(goal, Address) else [goal] if world.walkable(goal) else []
         return [spot for spot in ends if self._label(spot) == label]
@@ -123,11 +123,11 @@ class TileRoutes:
     def _label(self, spot: Spot) -> int:
         world = self._world
         if not world.walkable(spot):
-            raise InputError(f"nobody can stand at {spot} ({self._describe(spot)})")
+            raise InputError(f"no resident can stand at {spot} ({self._describe(spot)})")
         return self._labels[spot[1] * world.width + spot[0]] or self._explore(spot)
 
     def _explore(self, spot: Spot) -> int:
-        """Find all tiles that can be reached from a spot, and give them the next label."""
+        """Find all tiles that can be reached from a spot, and give them the next label (number of a region)."""
         world, labels, label = self._world, self._labels, len(self._regions) + 1
         width, found = world.width, [spot[1] * world.width + spot[0]]
         labels[found[0]] = label
@@ -185,7 +185,7 @@ def _spread(region: Box, ends: Sequence[Spot], start: Spot, least: int) -> Field
 
 
 def _cropped(region: Box, cells: array[int], ends: Sequence[Spot], steps: int) -> Field:
-    """Return the part of a region within a number of steps, with its rim."""
+    """Return the part of a region within a number of steps of the ends, with its border."""
     far = steps + 1
     left = max(region.left, min(x for x, _ in ends) - far)
     right = min(region.left + region.stride - 1, max(x for x, _ in ends) + far)
@@ -199,7 +199,7 @@ def _cropped(region: Box, cells: array[int], ends: Sequence[Spot], steps: int) -
 
 
 def _descend(field: Field, spot: Spot) -> Spot:
-    """Return the first neighbour (up, left, down, right) that is one step nearer."""
+    """Return the first neighbour (up, left, down, right) that is one step nearer to the goal."""
     x, y = spot
     cells, cell = field.cells, field.cell(spot)
     nearer = cells[cell] - 1
@@ -216,7 +216,7 @@ _RUN = re.compile(r"([RLDUS])(\d{1,6})|;(-?\d{1,9}),(-?\d{1,9})")
 
 
 def write_walk(tiles: Sequence[Spot]) -> str:
-    """Return a walk of at least one tile as text; a step to a tile that is no neighbour is written as the tile."""
+    """Encode a walk of at least one tile as text; a jump to a tile that is not a neighbour is written as that tile."""
     (x, y), *_ = tiles
     moves = [_LETTERS.get((bx - ax, by - ay), f";{bx},{by}") for (ax, ay), (bx, by) in pairwise(tiles)]
     runs = "".join(f"{move}{len(list(run))}" if move in _STEPS else "".join(run) for move, run in groupby(moves))
@@ -225,17 +225,17 @@ def write_walk(tiles: Sequence[Spot]) -> str:
 
 @lru_cache(maxsize=8_192)
 def read_walk(text: str) -> tuple[Spot, ...]:
-    """Read the result of `write_walk`.
+    """Decode the result of `write_walk`.
 
     Raises:
-        ValueError: the text is no walk.
+        ValueError: the text is not a walk.
     """
     head, _, runs = text.partition(":")
     x, y = map(int, head.split(","))
     tiles, read = [(x, y)], 0
     for run in _RUN.finditer(runs):
         if run.start() != read:
-            raise ValueError(f"no walk: {text[:80]!r}")
+            raise ValueError(f"not an encoded walk: {text[:80]!r}")
         read = run.end()
         letter, count, to_x, to_y = run.groups()
         if letter is None:
@@ -245,5 +245,5 @@ def read_walk(text: str) -> tuple[Spot, ...]:
         for _ in range(int(count)):
             tiles.append((tiles[-1][0] + dx, tiles[-1][1] + dy))
     if read != len(runs):
-        raise ValueError(f"no walk: {text[:80]!r}")
+        raise ValueError(f"not an encoded walk: {text[:80]!r}")
     return tuple(tiles)

@@ -18,27 +18,27 @@ LONGEST_HOURS = 200
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """Opening hours in minutes of the day; past midnight if the end is not after the start."""
+    """Opening hours in minutes of the day; they last past midnight if the end is not after the start."""
 
     start: int
     end: int
 
     def hold(self, minute: int) -> bool:
-        """Return whether a minute of the day is within them, the end excluded."""
+        """Return whether a minute of the day is within the hours; the end is excluded."""
         return self.start <= minute < self.end if self.start < self.end else minute >= self.start or minute < self.end
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceRule:
-    """The rule of a place, and of everything in it without a rule of its own; None: no statement.
+    """The rule of a place, which also applies to everything in it that has no rule; fields with None say nothing.
 
     Attributes:
         hours: opening hours; empty: always open.
-        days: weekdays (0 is Monday) on which the hours begin; None: all.
-        capacity: maximum residents at once.
+        days: weekdays (0 is Monday) on which the hours begin; None: all days.
+        capacity: maximum residents at the same time.
         owners: names of the owners; others need permission. Empty: public property.
-        public: True: open to all, regardless of owners and residents; False: to those only.
-        purpose: "eat" or "shop" for places where one can eat out or buy something; other words are for models.
+        public: True: open to all, regardless of owners and inhabitants; False: open only to those.
+        purpose: "eat" or "shop" if one can eat out or buy something there; other words are only read by models.
     """
 
     hours: tuple[Hours, ...] | None = None
@@ -50,7 +50,7 @@ class PlaceRule:
 
 
 class PlaceRules:
-    """The rules of a world; for each question the narrowest place with a statement decides."""
+    """The rules of a world. For each question the narrowest place whose rule has a value decides."""
 
     def __init__(self, rules: Mapping[Address, PlaceRule] | None = None) -> None:
         self._rules = dict(rules or {})
@@ -64,11 +64,11 @@ class PlaceRules:
         return rule is None or not rule.hours or any(_is_open(hours, rule.days, at) for hours in rule.hours)
 
     def capacity(self, address: Address) -> int | None:
-        """Return the maximum residents at once; None: no limit."""
+        """Return the maximum residents at the same time; None: no limit."""
         return next((rule.capacity for rule in self._around(address) if rule.capacity is not None), None)
 
     def counted_at(self, address: Address) -> Address:
-        """Return the place with the capacity rule, whose residents count."""
+        """Return the place with the capacity rule, in which residents are counted."""
         around: Address | None = address
         while around is not None:
             if (rule := self._rules.get(around)) and rule.capacity is not None:
@@ -77,11 +77,11 @@ class PlaceRules:
         return address
 
     def owners(self, address: Address) -> frozenset[str]:
-        """Return the owners; empty: none."""
+        """Return the owners' names; empty: no owners."""
         return next((rule.owners for rule in self._around(address) if rule.owners is not None), frozenset())
 
     def lets_in(self, resident: str, address: Address) -> bool | None:
-        """Return whether a resident may enter according to owners and `public`; None: no rule."""
+        """Return whether owners and `public` let a resident enter; None: no rule says so."""
         for rule in self._around(address):
             if rule.public is not None or rule.owners is not None:
                 return bool(rule.public) or resident in (rule.owners or ()) or (rule.public is None and not rule.owners)
@@ -92,17 +92,17 @@ class PlaceRules:
 
     def may_enter(self, resident: str, address: Address, at: datetime) -> bool:
         """Return whether a resident may enter without an invitation: it is an owner, or the place is open to it and
-        not closed."""
+        not closed now."""
         if self.lets_in(resident, address) is False:
             return False
         return resident in self.owners(address) or self.is_open(address, at)
 
     def hours(self, address: Address) -> PlaceRule | None:
-        """Return the rule with a place's opening hours; None: there is none."""
+        """Return the rule with the opening hours of a place; None: there is none."""
         return next((rule for rule in self._around(address) if rule.hours is not None), None)
 
     def _around(self, address: Address) -> tuple[PlaceRule, ...]:
-        """Return the rules of a place and of the places around it, the narrowest first."""
+        """Return the rules of a place and of the places that contain it, the narrowest first."""
         known = self._around_of.get(address)
         if known is None:
             levels = (address.upto(level) for level in range(address.level, 0, -1))
@@ -112,10 +112,10 @@ class PlaceRules:
 
 
 def parse_hours(text: str) -> tuple[Hours, ...]:
-    """Read opening hours: "08:00-20:00", several with commas, past midnight ("18:00-02:00"), or "always".
+    """Parse opening hours: "08:00-20:00", several with commas, past midnight ("18:00-02:00"), or "always".
 
     Raises:
-        InputError: the text has another form.
+        InputError: the text is not of this form.
     """
     if text.strip() == "always":
         return ()
@@ -125,21 +125,21 @@ def parse_hours(text: str) -> tuple[Hours, ...]:
         start, end = (int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])) if found else (-1, -1)
         if not 0 <= start < DAY_MINUTES or not 0 <= end <= DAY_MINUTES:
             raise InputError(
-                f"{text!r:.99} are no opening hours: expected 08:00-20:00, or several with commas, or always"
+                f"expected opening hours such as 08:00-20:00, several with commas, or always; found {text!r:.99}"
             )
         spans.append(Hours(start, end))
     return tuple(spans)
 
 
 def parse_days(names: list[str]) -> frozenset[int]:
-    """Read names of weekdays.
+    """Parse names of weekdays in English; return their numbers (0 is Monday).
 
     Raises:
         InputError: a name is unknown.
     """
     for name in names:
         if name.casefold() not in WEEKDAYS:
-            raise InputError(f"{name!r:.40} is no day of the week: expected {', '.join(WEEKDAYS)}")
+            raise InputError(f"unknown weekday {name!r:.40}: expected one of {', '.join(WEEKDAYS)}")
     return frozenset(WEEKDAYS.index(name.casefold()) for name in names)
 
 

@@ -1,4 +1,4 @@
-"""A world of tiles: walls, and the narrowest place of every tile. It is immutable."""
+"""A world of tiles, with walls and the narrowest place at every tile. It is immutable."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot
 MOST_TILES = 4_000_000
 MOST_PLACES = 30_000
 MOST_KEPT = 5_000
-"""Maximum spots in the cache of visible spots; a full cache is emptied."""
+"""Maximum entries in the cache of visible spots; a full cache is emptied."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class TileWorld:
-    """Tiles in rows from the top. Created by `build_tiles`. Sequences are row-major, `y * width + x`.
+    """A map of tiles. Created by `build_tiles`. Sequences are row-major from the top: index `y * width + x`.
 
     Attributes:
-        walls: 1 for a wall.
-        places: every address of the map, parents before children; [0] is the world.
-        here: the number of each tile's narrowest place.
-        arenas: the number of each tile's arena, else of its sector, else 0.
+        walls: 1 for a wall, 0 for a free tile.
+        places: all addresses of the map, parents before children; the first is the world.
+        here: for each tile, the number of its narrowest place.
+        arenas: for each tile, the number of its arena, else of its sector, else 0.
         spawns: names of the spots where residents may appear.
     """
 
@@ -45,25 +45,25 @@ class TileWorld:
         return hash((self.name, self.width, self.height, self.walls))
 
     def address_at(self, spot: Spot) -> Address:
-        """Return the narrowest address of a spot; the world if there is none."""
+        """Return the narrowest place at a spot; the world if there is no other."""
         return self.places[self.here[self._cell(spot)]]
 
     def arena_of(self, spot: Spot) -> int:
-        """Return the number of a spot's arena, else of its sector, else 0."""
+        """Return the number of the arena at a spot, else of the sector, else 0."""
         return self.arenas[spot[1] * self.width + spot[0]]
 
     def distance(self, a: Spot, b: Spot) -> int:
-        """Return the Chebyshev distance."""
+        """Return the Chebyshev distance of two spots."""
         return max(abs(a[0] - b[0]), abs(a[1] - b[1]))
 
     def near(self, spot: Spot, radius: int) -> list[Spot]:
-        """Return the spots of the square around a spot, row by row."""
+        """Return the spots in the square around a spot, row by row."""
         x, y = spot
         across = range(max(0, x - radius), min(self.width, x + radius + 1))
         return [(i, j) for j in range(max(0, y - radius), min(self.height, y + radius + 1)) for i in across]
 
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
-        """Return the spots of the square around a spot that are in its arena, row by row."""
+        """Return the spots in the square around a spot that are in the same arena, row by row."""
         known = self._visible.get((spot, radius))
         if known is None:
             arena = self.arena_of(spot)
@@ -73,12 +73,12 @@ class TileWorld:
         return known
 
     def walkable(self, spot: Spot) -> bool:
-        """Return whether a spot is on the map and no wall."""
+        """Return whether a spot is on the map and not a wall."""
         x, y = spot
         return 0 <= x < self.width and 0 <= y < self.height and not self.walls[y * self.width + x]
 
     def tiles(self, address: Address) -> tuple[Spot, ...]:
-        """Return all tiles of a place, with walls, row by row.
+        """Return all tiles of a place, including walls, row by row.
 
         Raises:
             InputError: the map has no such place.
@@ -88,9 +88,9 @@ class TileWorld:
         return self._tiles[address]
 
     def spots(self, address: Address) -> tuple[Spot, ...]:
-        """Return where residents stand at a place: its tiles without walls.
+        """Return the tiles where residents can stand at a place: its tiles that are not walls.
 
-        An object inside walls is used from the tiles next to it in its arena.
+        If an object consists of walls only, residents use it from neighbouring tiles in the same arena.
 
         Raises:
             InputError: the map has no such place.
@@ -102,7 +102,7 @@ class TileWorld:
         return known
 
     def number(self, address: Address) -> int:
-        """Return a place's position in `places`.
+        """Return a place's index in `places`.
 
         Raises:
             InputError: the map has no such place.
@@ -113,12 +113,12 @@ class TileWorld:
             raise InputError(self._unknown(address)) from None
 
     def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
-        """Return the tiles of the objects in an arena with the objects' numbers, row by row."""
+        """Return the tiles of the objects in an arena, each with the object's number, row by row."""
         return self._objects.get(arena, ())
 
     @cached_property
     def routes(self) -> TileRoutes:
-        """Shortest ways."""
+        """Shortest paths."""
         return TileRoutes(self)
 
     @cached_property
@@ -135,7 +135,7 @@ class TileWorld:
 
     @cached_property
     def _same(self) -> dict[Spot, Spot]:
-        """One object per spot, shared by the caches."""
+        """One tuple per spot, which the caches share to save memory."""
         return {}
 
     @cached_property
@@ -171,7 +171,9 @@ class TileWorld:
     def _cell(self, spot: Spot) -> int:
         x, y = spot
         if not (0 <= x < self.width and 0 <= y < self.height):
-            raise InputError(f"({x}, {y}) is not on the map of {self.name}: it has {self.width} x {self.height} tiles")
+            raise InputError(
+                f"({x}, {y}) is outside of the map of {self.name}, which has {self.width} x {self.height} tiles"
+            )
         return y * self.width + x
 
     def _unknown(self, address: Address) -> str:
@@ -187,13 +189,13 @@ def _keep(kept: dict[tuple[Spot, int], T], key: tuple[Spot, int], value: T) -> N
 
 
 def check_size(width: int, height: int) -> None:
-    """Refuse a map without tiles or with too many.
+    """Refuse a map without tiles, or with too many.
 
     Raises:
-        InputError: with the size.
+        InputError: the size is not allowed; the message contains it.
     """
     if width < 1 or height < 1 or width * height > MOST_TILES:
-        raise InputError(f"a map of {width} x {height} tiles cannot be used: 1 to {MOST_TILES:,} tiles are expected")
+        raise InputError(f"a map of {width} x {height} tiles is not possible: expected 1 to {MOST_TILES:,} tiles")
 
 
 def build_tiles(
@@ -203,12 +205,12 @@ def build_tiles(
     narrowest: Iterable[Address | None],
     spawns: Mapping[Spot, str] | None = None,
 ) -> TileWorld:
-    """Build a world from the narrowest place of each tile (None: the world only), row by row.
+    """Build a world from the narrowest place at each tile (None: only the world), row by row.
 
-    Places are numbered in the order of their appearance, each after the place around it.
+    Places are numbered in the order of their first tile, each after the place that contains it.
 
     Raises:
-        InputError: the size is wrong, an address is of another world, or there are too many places.
+        InputError: a number of tiles is wrong, an address is of another world, or there are too many places.
     """
     width, height = size
     check_size(width, height)
@@ -220,9 +222,7 @@ def build_tiles(
         if address is not None and cell < width * height:
             here[cell] = numbers[address] if address in numbers else _number(address, world, numbers)
     if count != width * height or len(walls) != count:
-        raise InputError(
-            f"the map should have {width * height} tiles, and has {count} places and {len(walls)} walls or ways"
-        )
+        raise InputError(f"expected {width * height} tiles, found {count} places and {len(walls)} walls or free tiles")
     places = tuple(numbers)
     arenas = [numbers[address.upto(ARENA)] for address in places]
     return TileWorld(
@@ -239,9 +239,9 @@ def build_tiles(
 
 def _number(address: Address, world: Address, numbers: dict[Address, int]) -> int:
     if not address.is_within(world):
-        raise InputError(f"{str(address)!r} is not in {str(world)!r}")
+        raise InputError(f"{str(address)!r} must be inside of {str(world)!r}")
     for level in range(1, address.level + 1):
         numbers.setdefault(address.upto(level), len(numbers))
     if len(numbers) > MOST_PLACES:
-        raise InputError(f"a map may have {MOST_PLACES:,} places, not more")
+        raise InputError(f"a map may have at most {MOST_PLACES:,} places")
     return numbers[address]

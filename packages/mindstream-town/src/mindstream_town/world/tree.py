@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from mindstream.errors import InputError
 
 Spot = tuple[int, int]
-"""A position in a world. In a world of tiles: x from the left, y from the top."""
+"""A position in a world; in a world of tiles (x, y): x from the left, y from the top."""
 ALL = "<all>"
-"""Wildcard for a level ("the Ville:<all>:bed" is any bed)."""
+"""Wildcard for one level of an address ("the Ville:<all>:bed" is any bed)."""
 LEVELS = ("world", "sector", "arena", "object")
 WORLD, SECTOR, ARENA, OBJECT = 1, 2, 3, 4
-"""Number of names in an address of each level."""
+"""Number of names in an address, by level."""
 LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Address:
-    """The address of a place: one to four names.
+    """The address of a place: one to four names, from the widest to the narrowest.
 
     Raises:
         InputError: the number of names is wrong, or a name is empty, too long or contains ":" or a control character.
@@ -36,7 +36,7 @@ class Address:
             if not name.strip() or len(name) > LONGEST_NAME or ":" in name or not name.isprintable():
                 raise InputError(
                     f"{name!r:.60} cannot be a name in the address {':'.join(self.names)!r:.99}: "
-                    f"one to {LONGEST_NAME} printable characters without ':' are expected"
+                    f"expected one to {LONGEST_NAME} printable characters without ':'"
                 )
 
     def __str__(self) -> str:
@@ -54,38 +54,38 @@ class Address:
 
     @property
     def parent(self) -> Address | None:
-        """The place around it; None for the world."""
+        """The place that contains it; None for the world."""
         return self.upto(len(self.names) - 1) if len(self.names) > 1 else None
 
     def child(self, name: str) -> Address:
         return Address((*self.names, name))
 
     def upto(self, level: int) -> Address:
-        """Return the place of that level around it, or the address itself if it has fewer levels."""
+        """Return the place of this level that contains the address; the address itself if it has no more levels."""
         if level >= len(self.names):
             return self
-        around = object.__new__(Address)  # its names were checked with this address
+        around = object.__new__(Address)  # skips the check of names, which this address has passed
         object.__setattr__(around, "names", self.names[:level])
         return around
 
     def is_within(self, other: Address) -> bool:
-        """Return whether it is `other` or inside it."""
+        """Return whether the address is `other` or a place inside it."""
         return self.names[: len(other.names)] == other.names
 
 
 def parse_address(text: str) -> Address:
-    """Read "world:sector:arena:object" (one to four names); blanks around names are dropped.
+    """Parse "world:sector:arena:object" (one to four names); blanks around names are removed.
 
     Raises:
-        InputError: the text is no address.
+        InputError: the text is not an address.
     """
     if len(text) > OBJECT * (LONGEST_NAME + 1):
-        raise InputError(f"{text[:60]!r}… is too long for an address")
+        raise InputError(f"the address {text[:60]!r}… is too long")
     return Address(tuple(name.strip() for name in text.split(":")))
 
 
 def sector_of(place: str) -> str:
-    """Return the sector (house, park, …) of an address."""
+    """Return the sector (such as a house or park) of an address."""
     return ":".join(place.split(":")[:2])
 
 
@@ -93,7 +93,7 @@ Branch = dict[str, "Branch"]
 
 
 class PlaceTree:
-    """Places in the order of their addition. A resident's spatial memory in a save is one (Park 2023)."""
+    """A tree of places in the order of their addition, such as a resident's spatial memory in a save (Park 2023)."""
 
     def __init__(self, addresses: Iterable[Address] = ()) -> None:
         self._root: Branch = {}
@@ -110,7 +110,7 @@ class PlaceTree:
         return _walk(self._root, ())
 
     def add(self, address: Address) -> bool:
-        """Add a place and its parents; return whether this added anything."""
+        """Add a place and its parents; return whether any of them is new."""
         branch, new = self._root, False
         for name in address.names:
             new = new or name not in branch
@@ -118,7 +118,7 @@ class PlaceTree:
         return new
 
     def to_json(self) -> dict[str, object]:
-        """Return the form of `spatial_memory.json`: {world: {sector: {arena: [objects]}}}."""
+        """Return the tree in the form of `spatial_memory.json`: {world: {sector: {arena: [objects]}}}."""
         return {
             world: {
                 sector: {arena: list(objects) for arena, objects in arenas.items()}
@@ -135,10 +135,10 @@ class PlaceTree:
 
 
 def parse_tree(data: object, where: str) -> PlaceTree:
-    """Read the tree of a `spatial_memory.json`.
+    """Parse the tree of a `spatial_memory.json`.
 
     Raises:
-        InputError: it has another form; the message begins with `where` and names the place.
+        InputError: the data have another form; the message begins with `where` and names the place.
     """
     tree = PlaceTree()
     _parse(tree, data, (), where)
@@ -154,7 +154,7 @@ def _parse(tree: PlaceTree, data: object, names: tuple[str, ...], where: str) ->
         children = data
     else:
         wanted = "a list of objects" if len(names) == ARENA else "an object of places"
-        raise InputError(f"{where}: {':'.join(names) or 'the tree'} should be {wanted}, not {type(data).__name__}")
+        raise InputError(f"{where}: {':'.join(names) or 'the tree'}: expected {wanted}, found {type(data).__name__}")
     for name, below in children.items():
         try:
             address = Address((*names, str(name) if isinstance(name, str) else ""))

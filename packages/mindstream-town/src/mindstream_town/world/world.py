@@ -1,4 +1,4 @@
-"""A world of either kind, the conditions of its objects, its weather and its light."""
+"""A world of either kind (tiles or roads), the conditions of its objects, its weather and its light."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ World = TileWorld | PlaceWorld
 
 
 class Conditions(BaseModel):
-    """Conditions with a meaning, compared without case.
+    """Conditions with a special meaning, compared without regard to case.
 
     Attributes:
-        danger: they wake sleepers in the room and have priority.
-        fine: they need no action. All others wait to be repaired.
+        danger: conditions that wake sleepers in the room and have priority.
+        fine: conditions that need no action. All other conditions wait for a repair.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -28,22 +28,22 @@ class Conditions(BaseModel):
     fine: tuple[str, ...] = ()
 
     def is_fine(self, condition: str) -> bool:
-        """Return whether the town's file says that a condition needs no action."""
+        """Return whether the town file says that a condition needs no action."""
         return condition.strip().casefold() in {each.strip().casefold() for each in self.fine}
 
 
 USUAL = ("mild and dry", "sunny", "cloudy", "windy", "a shower in the afternoon", "rain, off and on", "fog until noon")
-"""Weather if the file says nothing; it fits any season."""
+"""Weather if the town file has none; it fits any season."""
 LIGHT = ((5, "night"), (7, "dawn"), (18, "daylight"), (20, "dusk"), (24, "night"))
-"""The hour until which each light lasts."""
+"""Pairs of an hour and the light until that hour."""
 
 
 class Weather(BaseModel):
-    """The weather in a town file.
+    """The weather of a town.
 
     Attributes:
-        days: of the first day, the second, …; repeated when they are over.
-        dates: of single dates; they have priority over `days`.
+        days: weather of the first day, the second, …; it starts again after the last one.
+        dates: weather of single dates, which has priority over `days`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,12 +52,12 @@ class Weather(BaseModel):
     dates: dict[date, str] = {}
 
     def of(self, seed: int, day: int, on: date) -> str:
-        """Return the weather of a day, counted from the town's first; the same for the same seed."""
+        """Return the weather of a day (0 is the first) on a date; it is the same for the same seed."""
         if on in self.dates:
             return self.dates[on]
         return self.days[day % len(self.days)] if self.days else chance.pick(USUAL, seed, "weather", day)
 
 
 def light_at(hour: int) -> str:
-    """Return the light at an hour of the day."""
+    """Return the light at an hour of the day in words."""
     return next(light for until, light in LIGHT if hour < until)

@@ -1,4 +1,4 @@
-/** Life: a goal pursued for long. The ledger, the diary, what it asks you; answer, pause, standing orders. */
+/** The page Life: a long-running goal with its ledger, diary and questions; answer, pause, change standing orders. */
 import { html } from "../html.js";
 import { newest } from "../events.js";
 import { useQuery } from "../api.js";

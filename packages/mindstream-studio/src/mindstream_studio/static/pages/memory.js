@@ -1,4 +1,4 @@
-/** Memory: find something, see why it came up, open what it rests on; the life on a time line beside it. */
+/** The page Memory: search, see why a memory was found and what it is based on; or browse memories by time. */
 import { html } from "../html.js";
 import { newest } from "../events.js";
 import { params, seq } from "../state.js";

@@ -1,4 +1,4 @@
-/** Plan: tasks that were solved, and what each cost; one of them in the ways in which it was solved, side by side. */
+/** The page Plan: solved tasks and their costs; a task with its runs by different strategies, side by side. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { base, params } from "../state.js";

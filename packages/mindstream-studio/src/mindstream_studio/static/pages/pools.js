@@ -1,4 +1,4 @@
-/** Pools: what agents share, by which rubric it was let in or refused, what the pool has learned, and who is trusted. */
+/** The page Pools: shared examples, the rubric that admits or rejects them, lessons learned, and trusted sources. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { base, change, linkTo, params } from "../state.js";
@@ -80,10 +80,10 @@ function Tabs({ now }) {
 }
 
 function Nothing() {
-  if (base.value) return html`<${Empty} title="This recording holds no pool"><p>Choose somebody else’s mind, on the left.</p><//>`;
+  if (base.value) return html`<${Empty} title="This recording has no pool"><p>Choose another user on the left.</p><//>`;
   return html`
     <${Empty} title="There is no pool yet">
-      <p>A pool keeps good answers, so that whoever is asked something like it sees how others answered. Begin one, or look at a recorded one first.</p>
+      <p>A pool keeps good answers, so that agents with similar questions see how others answered. Begin one, or look at a recorded one first.</p>
       <p><a href=${linkTo("pools", { from: "recorded", user: "", seq: "" })}>Look at a recorded pool</a></p>
     <//>
     <${Create} />`;

@@ -1,4 +1,4 @@
-/** Talk: a conversation, and beside it what goes on in the mind: who is at work, what is believed, planned, thought. */
+/** The page Talk: a conversation, and beside it the state of the mind: running reasoners, beliefs, plan, thoughts. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { base, params, seq, user } from "../state.js";
@@ -18,7 +18,7 @@ import { inWords } from "./talk/words.js";
 /** @typedef {import("./talk/shapes.js").Session} Session @typedef {import("./talk/shapes.js").Row} Row */
 /** @typedef {{packs: string[], pack: string}} Packs */
 
-/** Which talk the link means: a named one, that of its row, or the one that went on last. @param {Session[]} sessions @returns {Session} */
+/** Return the conversation that the link names, or that contains its row, or else the newest one. @param {Session[]} sessions @returns {Session} */
 function chosen(sessions) {
   const { talk = "", pack } = params.value;
   const named = sessions.find(({ session }) => session === talk);
@@ -72,7 +72,7 @@ function Talk({ session, sessions, packs }) {
     </div>`;
 }
 
-/** What a moment is called. @param {Row[]} rows @param {number} at */
+/** Return the label of a moment. @param {Row[]} rows @param {number} at */
 function momentOf(rows, at) {
   const row = rows.findLast(({ seq: each }) => each <= at);
   return row ? `${clockOf(row.at)}, ${inWords(row)}` : `row ${at}`;

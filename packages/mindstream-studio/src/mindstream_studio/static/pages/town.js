@@ -1,4 +1,4 @@
-/** Town: a map on which residents live, now or at any moment; somebody's day, why, who knows what; whisper, set, live in it. */
+/** The page Town: a map with its residents at any moment; a resident's day and reasons, spread of facts; whisper, set, control. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { base, change, params } from "../state.js";

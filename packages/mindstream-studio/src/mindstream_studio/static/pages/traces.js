@@ -1,4 +1,4 @@
-/** Traces: every call of a model, what it took and for what it was; totals by day and role, and what may be spent. */
+/** The page Traces: all model calls with their cost and purpose; totals by day and role; budgets. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { newest } from "../events.js";
@@ -29,7 +29,7 @@ export function Page() {
     </div>`;
 }
 
-/** Whose calls are shown: those of the mind, or of a town, where one is offered. */
+/** The choice of whose calls are shown: those of the mind or of a town. */
 function Source() {
   const { data } = useQuery({ path: "/towns" });
   const towns = /** @type {{towns: string[]} | undefined} */ (data)?.towns ?? [];

@@ -1,4 +1,4 @@
-/** The calls of models behind something: links to each, where the page of traces is there. */
+/** Links to the model calls behind something, if the page Traces exists here. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { isPage } from "../pages.js";
@@ -8,7 +8,7 @@ import { linkTo } from "../state.js";
 
 const MOST = 8;
 
-/** The calls that a town made for a resident at a step. @param {{town: string, resident: string, step: number}} props */
+/** The model calls for a resident of a town at one step. @param {{town: string, resident: string, step: number}} props */
 export function CallsOfStep({ town, resident, step }) {
   const query = { resident, step, limit: MOST };
   const { data } = useQuery(isPage("traces") ? { path: `/towns/${encodeURIComponent(town)}/calls`, query } : null);

@@ -1,18 +1,18 @@
-/** Curves, by uPlot, which is fetched when the first is drawn; the same numbers stand in words for whoever does not see them. */
+/** Line charts with uPlot, which is loaded for the first chart; the numbers are also given in words for screen readers. */
 import { html, useEffect, useRef } from "../html.js";
 import { styled } from "../pages.js";
 import { theme } from "../state.js";
 
-/** How a chart looks, fetched once. @type {Promise<unknown> | undefined} */
+/** The style sheet of charts, loaded once. @type {Promise<unknown> | undefined} */
 let looks;
 
 /**
- * @typedef {{label: string, values: (number | null)[], token?: string, dashed?: boolean, points?: boolean}} Curve `token`: a colour of the tokens
+ * @typedef {{label: string, values: (number | null)[], token?: string, dashed?: boolean, points?: boolean}} Curve `token`: name of a CSS colour variable
  * @typedef {{title: string, xs: number[], curves: Curve[], times?: boolean, from?: number, to?: number,
- *   sayX?: (x: number) => string, sayY?: (y: number) => string, words: string}} ChartProps  `words`: what it shows, said
+ *   sayX?: (x: number) => string, sayY?: (y: number) => string, words: string}} ChartProps  `words`: the content of the chart as a sentence
  */
 
-/** The colour that a token has now, in this theme. @param {HTMLElement} place @param {string} token */
+/** Return the current value of a CSS colour variable. @param {HTMLElement} place @param {string} token */
 export function colourOf(place, token) {
   const before = place.style.color;
   place.style.color = `var(${token})`;

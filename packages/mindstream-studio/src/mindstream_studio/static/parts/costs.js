@@ -1,16 +1,16 @@
-/** Who answered, and what it cost: said in the same words on every page. */
+/** Which model answered, and the cost, in the same words on every page. */
 import { counted, dollars } from "../format.js";
 import { base } from "../state.js";
 
 /** @typedef {{model: string, cost_usd: number | null}} Priced */
-/** @typedef {{cost_usd: number | null, unpriced?: number | null}} Sum  `unpriced`: calls whose price nobody knows; null: it was not counted */
+/** @typedef {{cost_usd: number | null, unpriced?: number | null}} Sum  `unpriced`: number of calls without a known price; null: not counted */
 
 const RECORDED = "playback:";
 
-/** A model answered when the recording was made; playing it back costs nothing. */
+/** Suffix of models whose answers were recorded; playing them back costs nothing. */
 const NOT_CHARGED = "recorded, not charged";
 
-/** Who answered, and whether that was recorded, a stand-in, or live. @param {string} model */
+/** Return who answered: a recorded model, rules, or a live model. @param {string} model */
 export function whoAnswered(model) {
   if (model === "rules") return "a stand-in";
   if (model === "safety") return "words that are always said so";
@@ -24,7 +24,7 @@ export function costOfCall({ model, cost_usd }) {
   return cost_usd === null ? "price not known" : dollars(cost_usd);
 }
 
-/** The cost of several calls: not charged (a recording), free (rules alone), not known, or a sum. @param {Sum} sum */
+/** The cost of several calls: not charged (recording), free (only rules), not known, or a sum. @param {Sum} sum */
 export function costOf({ cost_usd, unpriced }) {
   if (cost_usd) return unpriced ? `${dollars(cost_usd)} and ${counted(unpriced, "call")} without a known price` : dollars(cost_usd);
   if (unpriced !== 0) return "price not known";

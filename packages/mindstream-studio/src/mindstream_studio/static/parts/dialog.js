@@ -1,18 +1,18 @@
-/** Before something is changed: what it will change is shown first, then it is asked for. */
+/** The confirmation dialog: it shows what a change would do, and asks before doing it. */
 import { html, signal, useEffect, useRef, useState } from "../html.js";
 import { ReadFailure } from "./failure.js";
 import { Icon } from "./icons.js";
 
 /**
  * @typedef {{title: string, verb: string, grave?: boolean, preview: () => Promise<any>, act: () => Promise<unknown>}} Change
- *   `preview` gives nodes that show what would change; `act` does it, and may return a sentence that says so
+ *   `preview` returns nodes that show the effect; `act` makes the change and may return a sentence that confirms it
  */
 
 const asked = signal(/** @type {Change | null} */ (null));
-/** What was done last, until it is closed or something else is asked. */
+/** The confirmation of the last change, shown until the user closes it or another change is requested. */
 const done = signal("");
 
-/** Show what a change would do, and do it if that is wanted. @param {Change} change */
+/** Show the effect of a change, and make the change if the user confirms. @param {Change} change */
 export function askChange(change) { asked.value = change; done.value = ""; }
 
 export function ChangeDialog() {
@@ -33,7 +33,7 @@ function Opened({ change }) {
   useEffect(() => {
     place.current?.showModal();
     change.preview().then(see, tell);
-    window.addEventListener("hashchange", leave); // Back, or another link: the question was about the page that is left
+    window.addEventListener("hashchange", leave); // the user opens another page, which the question is not about
     return () => window.removeEventListener("hashchange", leave);
   }, [change]);
   /** @param {Event} event */
@@ -56,7 +56,7 @@ function Opened({ change }) {
           <h2 id="change-title">${change.title}</h2>
           <button type="button" class="quiet icon" onClick=${leave} aria-label="Close"><${Icon} name="close" /></button>
         </header>
-        ${seen ?? (!problem && html`<p class="soft">It is looked at what this would change …</p>`)}
+        ${seen ?? (!problem && html`<p class="soft">Checking what this would change …</p>`)}
         ${problem && html`<${ReadFailure} problem=${problem} />`}
         <div class="row">
           <button class=${change.grave ? "grave" : "main"} disabled=${!seen || busy}>${change.verb}</button>

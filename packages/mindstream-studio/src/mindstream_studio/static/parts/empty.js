@@ -1,4 +1,4 @@
-/** What stands where there is nothing yet: it says so, and what to do; a recording of the page is offered. */
+/** The placeholder of an empty page: it says what to do, and offers a recording of the page. */
 import { html } from "../html.js";
 import { base, linkToRecording, page, recordings, user } from "../state.js";
 

@@ -1,4 +1,4 @@
-/** What could not be read, in words, and a way on. */
+/** An error message for data that could not be loaded, with a button to try again. */
 import { html } from "../html.js";
 import { token, wanted } from "../network.js";
 

@@ -1,4 +1,4 @@
-/** A graph, laid out by dagre (fetched when the first is drawn), drawn as SVG; each node is a button. */
+/** A graph as SVG, with a layout by dagre (loaded for the first graph); each node is a button. */
 import { html, signal, useEffect, useMemo, useRef } from "../html.js";
 
 const dagre = signal(/** @type {typeof import("../vendor/dagre.js").default | null} */ (null));
@@ -27,7 +27,7 @@ export function linesOf(text, letters = BROAD.letters) {
   return kept;
 }
 
-/** What stands over a box: a long name goes on in the next line. @param {string} note @param {number} letters */
+/** Break the label above a box into lines. @param {string} note @param {number} letters */
 function notesOf(note, letters) {
   /** @type {string[]} */
   const lines = [];
@@ -61,7 +61,7 @@ function layOut(by, nodes, edges, down, { width, letters }) {
 /** @param {{x: number, y: number}[]} points */
 const pathOf = (points) => `M${points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
 
-/** @param {{x: number, y: number}[]} points the last two say where the tip points */
+/** @param {{x: number, y: number}[]} points the last two define the direction of the arrowhead */
 function tipOf(points) {
   const [a, b] = points.slice(-2);
   if (!a || !b) return "";
@@ -90,7 +90,7 @@ export function Graph({ title, nodes, edges, down = false, slim = false, onOpen,
   const by = dagre.value;
   useEffect(() => { if (!by) import("../vendor/dagre.js").then((made) => { dagre.value = made.default; }); }, []);
   const laid = useMemo(() => by && layOut(by, nodes, edges, down, box), [by, JSON.stringify([nodes, edges, down, slim])]);
-  /** Arrow keys go from node to node. @param {KeyboardEvent} event */
+  /** Move the focus from node to node with the arrow keys. @param {KeyboardEvent} event */
   const walk = (event) => {
     const step = ["ArrowRight", "ArrowDown"].includes(event.key) ? 1 : ["ArrowLeft", "ArrowUp"].includes(event.key) ? -1 : 0;
     const all = /** @type {SVGGElement[]} */ ([...(place.current?.querySelectorAll("[role=button]") ?? [])]);

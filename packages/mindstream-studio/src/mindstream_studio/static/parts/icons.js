@@ -1,4 +1,4 @@
-/** Drawn icons, 24 by 24: lines only, in the colour of the text. */
+/** Icons of 24 by 24 units, drawn as lines in the colour of the text. */
 import { html } from "../html.js";
 
 /** @type {Record<string, string>} */

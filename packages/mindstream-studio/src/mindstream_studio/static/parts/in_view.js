@@ -1,7 +1,7 @@
-/** What is opened beside a list is seen: its head is brought into view when it opens, and again when it is filled. */
+/** Scroll a detail view beside a list into view, when it opens and again when its data have arrived. */
 import { useLayoutEffect, useRef } from "../html.js";
 
-/** @param {boolean} filled what is shown has come @returns a ref for what is opened, whose first child is its head */
+/** @param {boolean} filled whether the data have arrived @returns a ref for the detail view, whose first child is its head */
 export function useInView(filled) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => { place.current?.focus({ preventScroll: true }); }, []);

@@ -1,4 +1,4 @@
-/** A receipt: why a memory was recalled. Each part of its score, its place by each, and how it is held. */
+/** A receipt shows why a memory was recalled: the parts of its score, its rank by each part, and its strength. */
 import { html } from "../html.js";
 import { ago, number, percent } from "../format.js";
 
@@ -9,7 +9,7 @@ import { ago, number, percent } from "../format.js";
  */
 
 /** @type {Record<string, string>} */
-const SOURCES = { user: "you said it", mind: "the mind drew it", foreign: "strangers wrote it" };
+const SOURCES = { user: "you said it", mind: "derived by the mind", foreign: "text from third parties" };
 
 /** @param {{value: number, most: number}} props */
 export function Bar({ value, most }) {

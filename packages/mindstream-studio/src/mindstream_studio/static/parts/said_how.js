@@ -1,10 +1,10 @@
-/** How what a page shows came about: live by a model, by stand-ins, or recorded. Always right of the page's title. */
+/** Shows whether the content of a page comes from a live model, rules, or a recording; placed beside the page's title. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { held } from "../network.js";
 import { base, page, params, recordings, user } from "../state.js";
 
-/** @typedef {{model: string, stand_ins: boolean}} Answers who answers here in most roles */
+/** @typedef {{model: string, stand_ins: boolean}} Answers the model of most roles, and whether rules answer */
 
 export function SaidHow() {
   const { data } = useQuery(/** @type {import("../api.js").Ask | null} */ (base.value ? null : { path: "/answers" }));
@@ -16,7 +16,7 @@ export function SaidHow() {
     : html`<span class="how live">live: ${answers.model}</span>`;
 }
 
-/** Pages on which a recording shows how long something took. */
+/** Pages on which a recording shows durations. */
 const TIMED = ["talk", "plan", "traces"];
 
 function Recorded() {

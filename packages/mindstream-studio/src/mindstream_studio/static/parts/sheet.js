@@ -1,4 +1,4 @@
-/** The side sheet: one at a time, beside the page; Escape closes it, and the focus goes back to what opened it. */
+/** The side sheet beside the page, at most one. Escape closes it and returns the focus to the element that opened it. */
 import { html, signal, useLayoutEffect, useRef } from "../html.js";
 import { Icon } from "./icons.js";
 
@@ -23,7 +23,7 @@ export function closeSheet() {
 export function Sheet() {
   const content = shown.value;
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  useLayoutEffect(() => { place.current?.focus(); }, [content]); // at once: Escape closes it from the first moment
+  useLayoutEffect(() => { place.current?.focus(); }, [content]); // immediately, so that Escape works from the start
   if (!content) return null;
   /** @param {KeyboardEvent} event */
   const leave = (event) => { if (event.key === "Escape") { event.stopPropagation(); closeSheet(); } };

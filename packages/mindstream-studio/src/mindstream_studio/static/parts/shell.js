@@ -1,4 +1,4 @@
-/** The navigation beside each page, whose page it is, and light or dark; the head of a page. */
+/** The navigation beside each page, the choice of user and theme, and the head of a page. */
 import { html, useId } from "../html.js";
 import { held, token, useToken, wanted } from "../network.js";
 import { PAGES } from "../pages.js";
@@ -24,7 +24,7 @@ export function Aside() {
     </div>`;
 }
 
-/** The token is let go of; the page asks anew, and so for another one. */
+/** Sign out: forget the token, so that the shell asks for another one. */
 function signOut() {
   useToken("");
   window.location.reload();
@@ -32,7 +32,7 @@ function signOut() {
 
 const RECORDED = "recorded:";
 
-/** Whose mind is looked at: one that is kept here, or a recorded one. */
+/** The choice of the user whose mind is shown, or of a recording. */
 function Whose() {
   const id = useId();
   const here = [...new Set([...(base.value ? [] : [user.value]), ...users.value])];
@@ -65,7 +65,7 @@ function ThemeSwitch() {
 }
 
 /**
- * The head of a page: its title, right of it how what is shown came about, and a sentence that says what it is for.
+ * The head of a page: its title, beside it where its content comes from, and a sentence about its purpose.
  * @param {{title: string, children?: any}} props
  */
 export function Head({ title, children }) {

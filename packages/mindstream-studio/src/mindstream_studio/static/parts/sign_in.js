@@ -1,15 +1,15 @@
-/** The sign-in: where the server wants a token, it is asked for here, and why. */
+/** The sign-in page: asks for the token that the server requires, and says why. */
 import { html, useState } from "../html.js";
 import { request, useToken, wanted } from "../network.js";
 
 /** @type {Record<"none" | "refused" | "another", string>} */
 const WHY = {
-  none: "This server asks for a token: it is on another machine, or wants one of everybody.",
-  refused: "That token opens nothing here: it is mistyped, has ended, or was revoked.",
-  another: "Give the token that is to be used from now on.",
+  none: "This server requires a token, because it is on another machine or requires one from all users.",
+  refused: "The server refused this token: it is mistyped, expired or revoked.",
+  another: "Enter the token to use from now on.",
 };
 
-/** @param {{signedIn: () => void}} props `signedIn`: called when a token was taken */
+/** @param {{signedIn: () => void}} props `signedIn`: called when the server has accepted a token */
 export function SignIn({ signedIn }) {
   const [text, type] = useState("");
   const [problem, tell] = useState("");
@@ -36,6 +36,6 @@ export function SignIn({ signedIn }) {
         </label>
         <div><button class="main" disabled=${!text.trim()}>Sign in</button></div>
       </form>
-      <p class="soft small">Who runs the server makes one: <code>mindstream token new</code>. It is kept until this tab is closed, and stands in no link.</p>
+      <p class="soft small">The operator of the server creates one with <code>mindstream token new</code>. It is stored until this tab is closed, and never part of a link.</p>
     </section>`;
 }

@@ -1,4 +1,4 @@
-/** A table: on a narrow page each row is a block, and each cell says what it is. */
+/** A table; on a narrow screen each row is a block, and each cell shows its column's title. */
 import { html } from "../html.js";
 
 /**

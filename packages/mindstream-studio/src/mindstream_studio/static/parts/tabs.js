@@ -1,8 +1,8 @@
-/** Views of one page, as links: which of them is seen stands in the link. */
+/** Views of one page as links; the selected view is stored in the link. */
 import { html } from "../html.js";
 import { linkTo, page, params } from "../state.js";
 
-/** @param {{name: string, label: string, views: [string, string][]}} props `name`: in the link; the first view is "" there */
+/** @param {{name: string, label: string, views: [string, string][]}} props `name`: name of the link parameter, which is "" for the first view */
 export function Tabs({ name, label, views }) {
   const now = params.value[name] ?? "";
   return html`

@@ -1,11 +1,11 @@
-/** The moment that is shown: the newest row of the log, or any other. Arrow keys move it; a link holds it. */
+/** A slider for the moment that is shown: the newest row of the log or an earlier one, stored in the link. */
 import { html, useId } from "../html.js";
 import { change, seq } from "../state.js";
 import { Icon } from "./icons.js";
 
 /**
  * @param {{most: number, least?: number, stops?: number[], label?: (seq: number) => string}} props `most`: the newest row;
- *   `stops`: the rows at which it halts, in order; without them at each
+ *   `stops`: rows at which the slider stops, in order; without them it stops at each row
  */
 export function TimeSlider({ most, least = 1, stops, label = (at) => `row ${at}` }) {
   const id = useId();

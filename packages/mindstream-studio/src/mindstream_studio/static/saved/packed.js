@@ -1,4 +1,4 @@
-/** A page that was saved to a file: what the API had answered is packed in it, and answers in the place of the network. */
+/** A page saved to a file: the API's answers are packed in it and replace the network. */
 import { answerBy } from "../network.js";
 import { unpack } from "./unpack.js";
 
@@ -6,7 +6,7 @@ import { unpack } from "./unpack.js";
 /**
  * @typedef {{link: string, answers: Record<string, unknown>, rows: Row[], calls: Call[],
  *   recalls: {query: string, as_of: number, answer: unknown}[]}} Packed
- *   `answers`: by path below /api/v1; `rows`, `calls`, `recalls`: from which the rest is answered
+ *   `answers`: by path below /api/v1; `rows`, `calls`, `recalls`: data from which other requests are answered
  */
 
 const API = "/recorded/api/v1";
@@ -15,7 +15,7 @@ const packed = openFile();
 answerBy(answer);
 import("../app.js");
 
-/** Unpack the file, and go to what it is about, where its address names nothing. @returns {Promise<Packed>} */
+/** Unpack the file's data, and open its main page unless the address names another one. @returns {Promise<Packed>} */
 async function openFile() {
   const found = await unpack((document.getElementById("recording")?.textContent ?? "").replace(/\s/g, ""));
   if (window.location.hash) return found;
@@ -29,7 +29,7 @@ async function openFile() {
 async function answer(address, init) {
   const all = await packed.catch(() => null);
   init.signal?.throwIfAborted();
-  if (!all) return answered(500, { detail: "This file cannot be read here: a browser of 2024 or later is wanted." });
+  if (!all) return answered(500, { detail: "This browser cannot read the file: use a browser from 2024 or later." });
   const found = answerOf(all, address, init);
   return found ? answered(200, found) : answered(404, { detail: "This is not in the file." });
 }
@@ -52,14 +52,14 @@ function answerOf(all, address, init) {
 /** @param {URLSearchParams} query @param {string} name @param {number} usual */
 const numberIn = (query, name, usual) => Number(query.get(name) ?? usual);
 
-/** A page of the log, as the API gives it. @param {Row[]} rows oldest first @param {URLSearchParams} query */
+/** Return one page of the log in the form of the API. @param {Row[]} rows oldest first @param {URLSearchParams} query */
 function rowsOf(rows, query) {
   const kinds = query.get("kinds")?.split(",");
   const found = rows.filter(({ seq, event }) => seq > numberIn(query, "after", 0) && seq <= numberIn(query, "upto", Infinity) && (!kinds || kinds.includes(event)));
   return { rows: (query.get("newest") ? found.reverse() : found).slice(0, numberIn(query, "limit", 50)), next: "" };
 }
 
-/** A page of calls, as the API gives it. @param {Call[]} calls newest first @param {URLSearchParams} query */
+/** Return one page of calls in the form of the API. @param {Call[]} calls newest first @param {URLSearchParams} query */
 function callsOf(calls, query) {
   const [role, about, from, most] = [query.get("role"), numberIn(query, "about", 0), numberIn(query, "cursor", 0), numberIn(query, "limit", 50)];
   const found = calls.filter((call) => call.seq <= numberIn(query, "upto", Infinity)

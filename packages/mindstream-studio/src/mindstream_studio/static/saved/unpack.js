@@ -1,7 +1,7 @@
-// What stands in a saved page, read.
+// Unpack the data of a saved page.
 
 /**
- * Unpack JSON, deflated, in base64.
+ * Decode base64, decompress (deflate) and parse JSON.
  * @param {string} text
  */
 export async function unpack(text) {

@@ -1,8 +1,8 @@
-// Where one looks: the part of the map that is shown, in tiles.
+// The camera: the part of the map that is shown, in tiles.
 
 /** @import { Point } from "./types.js" */
 
-const NEAREST = 14; // so many tiles are shown at least
+const NEAREST = 14; // minimum number of tiles that are shown across
 
 export class Camera {
   /** @param {[number, number]} size  of the map, in tiles */
@@ -13,10 +13,10 @@ export class Camera {
     this.x = 0;
     this.y = 0;
     this.wide = size[0];
-    this.moved = false; // whether somebody has looked elsewhere; then a window that changes its size leaves it there
+    this.moved = false; // whether the user has moved the camera; then it stays there when the window changes its size
   }
 
-  /** Pixels of a tile. */
+  /** Pixels per tile. */
   get scale() {
     return this.pixels[0] / this.wide;
   }
@@ -42,7 +42,7 @@ export class Camera {
   }
 
   /**
-   * Look at a part of the map; never so far away that the map is lost.
+   * Show a part of the map; the camera cannot zoom out beyond the map.
    * @param {number} x
    * @param {number} y
    * @param {number} wide

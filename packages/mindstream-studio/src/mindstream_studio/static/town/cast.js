@@ -1,4 +1,4 @@
-// Who is where at a moment, on the map: as it happened, or as somebody experienced it.
+// The residents on the map at a moment: as they were, or as one resident perceived them.
 
 import { actAt, canSee, entryAt, isWalking, lastNoticed, spotAt, textOf, WHYS } from "./moment.js";
 import { pointOf } from "./places.js";
@@ -29,7 +29,7 @@ export class Cast {
   }
 
   /**
-   * Everybody at a step.
+   * All residents at a step.
    * @param {number} step
    * @param {Person | null} viewer
    */
@@ -68,7 +68,7 @@ export class Cast {
 }
 
 /**
- * Where somebody is between two steps.
+ * The position of a resident between two steps.
  * @param {Part} part
  * @param {number} share  of the step that has passed
  * @returns {Point | null}

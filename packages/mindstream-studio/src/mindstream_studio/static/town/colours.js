@@ -1,4 +1,4 @@
-// The colours of the style sheet, as a canvas wants them.
+// The style sheet's colours in the form that a canvas needs.
 
 const MAP = /** @type {const} */ (["meadow", "ways", "walls", "tree", "shade", "green", "paved", "tiled", "kitchen", "sleep", "shop", "treat", "learn", "hall",
   "wood", "cloth", "steel", "plant", "water", "felt", "name", "halo", "night", "odd", "rim", "face-ink"]);
@@ -8,7 +8,7 @@ const PAGE = /** @type {const} */ (["paper", "ink", "line", "accent"]);
 /** @typedef {Record<ColourName, string>} Colours */
 
 /**
- * Read the colours as they are now, light or dark; the map's by their own names, the page's by theirs.
+ * Read the current colours of the theme; the map's by their own names, the page's by theirs.
  * @param {HTMLElement} within
  * @returns {Colours}
  */
@@ -32,11 +32,11 @@ export function readColours(within) {
   return found;
 }
 
-/** Before the style sheet was read. */
+/** Colours before the style sheet is read. */
 export const noColours = () => /** @type {Colours} */ ({});
 
 /**
- * Somebody's colour.
+ * The colour of a resident.
  * @param {Colours} colours
  * @param {number} hue
  * @param {boolean} asleep

@@ -1,4 +1,4 @@
-// Elements of a page. Texts become text nodes: what residents wrote is never markup.
+// Create elements of the page. Text becomes text nodes, so that text of residents is never markup.
 
 import { ICONS } from "./icons.js";
 
@@ -8,7 +8,7 @@ const SVG = "http://www.w3.org/2000/svg";
 /** @typedef {Record<string, string | number | boolean | null | undefined | ((event: any) => void)>} Attributes */
 
 /**
- * Make an element; `hue` colours it, `onclick` and the like are listened to.
+ * Make an element; `hue` sets its colour, and attributes such as `onclick` add event listeners.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {Attributes} [attributes]
@@ -28,14 +28,14 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
- * A text that somebody wrote: in its own direction, without changing that of what stands around it.
+ * A text written by a resident or user, with its own text direction, which does not affect the text around it.
  * @param {string} text
  * @param {string} [className]
  */
 export const said = (text, className) => make("bdi", className ? { class: className } : {}, text);
 
 /**
- * A drawn sign.
+ * An icon.
  * @param {keyof typeof ICONS} name
  */
 export function icon(name) {
@@ -49,7 +49,7 @@ export function icon(name) {
 }
 
 /**
- * A button that is a sign.
+ * A button with an icon.
  * @param {keyof typeof ICONS} name
  * @param {string} label
  * @param {() => void} onclick

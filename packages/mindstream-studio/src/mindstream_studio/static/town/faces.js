@@ -1,4 +1,4 @@
-// Residents' discs with initials: drawn once, many on one sheet, then only copied.
+// Residents' discs with initials: drawn once on shared sheets, then only copied.
 
 import { at } from "./lists.js";
 import { faceOf } from "./colours.js";
@@ -7,8 +7,8 @@ import { faceOf } from "./colours.js";
 /** @import { Colours } from "./colours.js" */
 
 const MARGIN = 3; // pixels around a disc
-const LEGIBLE = 13; // pixels of a disc from which on there are initials
-const SHEET = 1024; // device pixels of a side; a canvas for each of a thousand costs more than all that is drawn on them
+const LEGIBLE = 13; // minimum pixels of a disc with initials
+const SHEET = 1024; // device pixels per side of a sheet; shared sheets are faster than one canvas per resident
 
 export class Faces {
   constructor() {
@@ -17,12 +17,12 @@ export class Faces {
     /** @type {Map<string, number>} the place of each on the sheets */
     this.places = new Map();
     this.key = "";
-    this.side = 1; // device pixels of a place
-    this.across = 1; // places in a row of a sheet
+    this.side = 1; // device pixels of a face's cell on a sheet
+    this.across = 1; // cells in a row of a sheet
   }
 
   /**
-   * Copy faces to where they belong; those that are seen for the first time are drawn before, all at once: a sheet that is drawn on between two copies is copied whole.
+   * Copy faces to their positions. New faces are drawn first, all together, because a browser copies a whole sheet again after each change.
    * @param {CanvasRenderingContext2D} context
    * @param {{part: Part, x: number, y: number}[]} shown
    * @param {number} size

@@ -1,4 +1,4 @@
-// Hands on the map: drag, pinch, wheel, press.
+// Gestures on the map: drag, pinch, wheel, press.
 
 /** @import { Camera } from "./camera.js" */
 /** @import { Point } from "./types.js" */

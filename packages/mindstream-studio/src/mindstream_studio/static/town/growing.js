@@ -1,4 +1,4 @@
-// A recording that goes on: what is new of it is added to what was there.
+// Add new entries to a growing recording.
 
 import { happenings } from "./happenings.js";
 import { TIMELINES } from "./recording.js";
@@ -6,7 +6,7 @@ import { TIMELINES } from "./recording.js";
 /** @import { Recording } from "./types.js" */
 
 /**
- * Add what came after a recording, in place; its first steps count from the entries before.
+ * Append new entries to a recording in place; the first step of each is relative to the last entry before.
  * @param {Recording} town
  * @param {any} part  `last`, and the new entries of people, things, texts, blocks
  */

@@ -1,4 +1,4 @@
-// Everything worth a headline, in order. A talk stands in two lives and is told once.
+// All events worth a line in the feed, in order. A talk is stored for both residents, and listed once.
 
 import { at } from "./lists.js";
 import { WHYS } from "./moment.js";
@@ -56,6 +56,6 @@ function reflections({ texts }, person) {
 function changes({ things, texts, places }) {
   return things.map(([step, place, condition, by]) => {
     const name = place < 0 ? "something" : at(places, place)[1];
-    return { ...NOTHING, step, kind: "thing", who: by < 0 ? [] : [by], place, text: `${name}: ${texts[condition] || "as it should be"}` };
+    return { ...NOTHING, step, kind: "thing", who: by < 0 ? [] : [by], place, text: `${name}: ${texts[condition] || "in order"}` };
   });
 }

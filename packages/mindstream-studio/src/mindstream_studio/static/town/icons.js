@@ -1,4 +1,4 @@
-// Signs, drawn in a box of 20.
+// Icons, drawn in a box of 20 units.
 
 export const ICONS = {
   play: "M6.5 4v12l9-6z",

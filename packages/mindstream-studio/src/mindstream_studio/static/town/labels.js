@@ -1,11 +1,11 @@
-// Where bubbles stand: beside whom they belong to, clear of each other, of the residents and of the names of places.
+// Place speech bubbles beside their residents, without covering each other, residents or names of places.
 
 /** @typedef {{x: number, y: number, wide: number, high: number}} Rect */
 /** @typedef {{number: number, x: number, y: number, wide: number, high: number, weight: number, forced: boolean}} Wish  the middle of a resident; a bubble's size */
 
 const GAP = 5;
 const EDGE = 4;
-const STAY = 0.35; // so much of a bubble may be covered before it moves to another side
+const STAY = 0.35; // maximum covered share of a bubble before it moves to another side
 
 /**
  * @param {Rect} one
@@ -24,14 +24,14 @@ export class Labels {
   }
 
   /**
-   * Find a place for each wish, the weightiest first; what is not forced and has none is left out.
+   * Find a place for each bubble, the most important first; a bubble without room is left out unless it is forced.
    * @param {Wish[]} wishes
    * @param {Rect[]} dots
    * @param {Rect[]} names
    * @param {[number, number]} size  of the canvas
    * @param {number} radius  of a resident
    */
-  place(wishes, dots, names, size, radius) { // names: and whatever else stands on the map
+  place(wishes, dots, names, size, radius) { // names: rectangles of place names and other marks on the map
     /** @type {Map<number, Rect & {side: number}>} */
     const placed = new Map();
     const sides = new Map();
@@ -69,7 +69,7 @@ export class Labels {
 }
 
 /**
- * Above, below, right, left, and aslant: within the canvas.
+ * Return the candidate positions above, below, right, left and diagonal, inside the canvas.
  * @param {Wish} wish
  * @param {number} radius
  * @param {[number, number]} size

@@ -1,6 +1,6 @@
-// Words on a canvas: measured once, broken into lines, cut where they are too long.
+// Text on a canvas: measured once, broken into lines, and cut if it is too long.
 
-const MOST = 4000; // measures that are kept
+const MOST = 4000; // maximum cached measurements
 
 export class Lettering {
   /** @param {CanvasRenderingContext2D} context */
@@ -27,7 +27,7 @@ export class Lettering {
   }
 
   /**
-   * Break a text into lines no wider than so many pixels; what has no place is cut.
+   * Break a text into lines no wider than `widest` pixels; text that exceeds the last line is cut.
    * @param {string} text
    * @param {string} font
    * @param {number} widest

@@ -1,4 +1,4 @@
-// The address of a moment, of somebody or of a place, and the way back.
+// Convert a moment, a resident or a place into the parameters of a link, and back.
 
 import { at } from "./lists.js";
 import { lastAt } from "./moment.js";
@@ -23,7 +23,7 @@ export function partsOf(town, { t = null, who = null, place = 0, own = false }) 
 }
 
 /**
- * What an address names: `t` (a moment of the town, or a step), `who`, `place`, `see=own`; `lost`: what is not in this recording.
+ * Read the parameters of an address: `t` (a time of the town, or a step), `who`, `place`, `see=own`; `lost`: names that this recording lacks.
  * @param {Recording} town
  * @param {URLSearchParams} parts
  */
@@ -49,7 +49,7 @@ function stepOf(town, t) {
 }
 
 /**
- * Where to begin: shortly before the first gets up, where most are asleep at first.
+ * The step to start with: shortly before the first resident gets up, if most residents are asleep at first.
  * @param {Recording} town
  */
 export function firstMorning({ people, first, last }) {
@@ -59,7 +59,7 @@ export function firstMorning({ people, first, last }) {
 }
 
 /**
- * The happening before or after a step.
+ * The event before or after a step.
  * @param {Recording} town
  * @param {number} step
  * @param {1 | -1} way
@@ -71,7 +71,7 @@ export function nextHappening({ feed }, step, way, who) {
 }
 
 /**
- * How many happenings there were up to a step.
+ * The number of events up to a step.
  * @param {Recording} town
  * @param {number} step
  */

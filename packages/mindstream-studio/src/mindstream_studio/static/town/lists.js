@@ -1,4 +1,4 @@
-// Lists whose numbers stand in the recording, which names nothing that it has not.
+// Access to lists by numbers from the recording, which are always valid.
 
 /**
  * @template T

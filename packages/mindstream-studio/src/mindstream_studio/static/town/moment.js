@@ -1,4 +1,4 @@
-// What held at a step: where somebody was, what it did and planned, what it could see. Only looked up, never worked out.
+// Look up the state at a step: a resident's position, act, plan and sight. Nothing is computed here.
 
 import { at } from "./lists.js";
 import { arenaOf, around, placeAt } from "./places.js";
@@ -9,7 +9,7 @@ import { lengthOf, spotOn, walkOf } from "./walks.js";
 export const WHYS = ["", "plan", "talk", "wait", "react"];
 
 /**
- * The index of the last entry that holds at a step; -1: none does yet.
+ * The index of the last entry that is valid at a step; -1: there is none.
  * @param {[number, ...any][]} timeline
  * @param {number} step
  */
@@ -62,7 +62,7 @@ export function spotAt(town, person, step) {
 export const isWalking = (town, act, step) => act !== null && step - act[0] < lengthOf(walkOf(town, act[7]));
 
 /**
- * In which condition a thing is, in words; "": as it should be.
+ * The condition of an object in words; "": in order.
  * @param {Recording} town
  * @param {number} place
  * @param {number} step
@@ -73,7 +73,7 @@ export function conditionOf(town, place, step) {
 }
 
 /**
- * The day's plan, in minutes.
+ * The day's plan; times are in minutes.
  * @param {Recording} town
  * @param {Person} person
  * @param {number} step
@@ -86,7 +86,7 @@ export function planAt(town, person, step) {
 }
 
 /**
- * Whether somebody awake has a spot in sight: in its own arena, within its vision; without tiles: at the same place.
+ * Whether a resident is awake and sees a spot: in the same arena within its vision; without tiles, at the same place.
  * @param {Recording} town
  * @param {Person} person
  * @param {Spot} spot
@@ -102,7 +102,7 @@ export function canSee(town, person, spot, step) {
 }
 
 /**
- * What somebody believes of the others: where each was when it was last noticed.
+ * What a resident knows about the others: where each was when it last noticed them.
  * @param {Recording} town
  * @param {Person} person
  * @param {number} step
@@ -129,7 +129,7 @@ export function knownPlaces(town, person, step) {
 }
 
 /**
- * The talk that somebody is in.
+ * The talk that a resident is in.
  * @param {Person} person
  * @param {number} step
  * @returns {Talk | null}
@@ -140,14 +140,14 @@ export function talkAt(person, step) {
 }
 
 /**
- * The line of a talk that is being said at a moment, each for the same time.
+ * The line of a talk that is shown at a moment; all lines have the same duration.
  * @param {Talk} talk
  * @param {number} t
  */
 export const lineAt = ([start, , length, lines], t) => lines[Math.max(0, Math.min(lines.length - 1, Math.floor(((t - start) / Math.max(1, length)) * lines.length)))] ?? null;
 
 /**
- * The things that are not as they should be; as somebody experienced it, those that it has noticed.
+ * The objects that are not in order; for a viewer, only those that it has noticed.
  * @param {Recording} town
  * @param {number} step
  * @param {Person | null} viewer

@@ -1,4 +1,4 @@
-// Names of places on the map: as large as they can be read, never on one another, fading under a bubble.
+// Names of places on the map: as large as there is room for, never overlapping, faded under a bubble.
 
 import { covered } from "./labels.js";
 
@@ -8,9 +8,9 @@ import { covered } from "./labels.js";
 /** @import { Lettering } from "./lettering.js" */
 /** @import { Recording } from "./types.js" */
 
-const SMALLEST = 10, LARGEST = 15; // pixels of a letter
-const EDGE = 6; // pixels from the edge of the map
-const FADE = 0.2; // of the way, in a frame
+const SMALLEST = 10, LARGEST = 15; // font size in pixels
+const EDGE = 6; // minimum pixels between a name and the edge of the map
+const FADE = 0.2; // share of the remaining change of opacity per frame
 
 /** @typedef {{x: number, y: number, size: number, lines: string[], wide: number, high: number, seen: number, up: number}} Name */
 
@@ -24,7 +24,7 @@ export class Names {
   }
 
   /**
-   * Find which names there is room for.
+   * Select the names for which there is room.
    * @param {number} scale  pixels of a tile
    * @param {Lettering} lettering
    * @param {string} family
@@ -91,7 +91,7 @@ export class Names {
 }
 
 /**
- * How much higher a name has to stand, so that residents do not cover it; null where that is too high.
+ * Return by how many pixels a name must move up so that residents do not cover it; null if that is too far.
  * @param {Rect} rect
  * @param {Rect[]} dots
  * @param {number} most

@@ -1,4 +1,4 @@
-// What lies on the ground at a step: the chosen place, the way of the chosen resident, what it sees, things that are out of order.
+// Marks on the ground at a step: the chosen place, the chosen resident's path and sight, objects that are not in order.
 
 import { at } from "./lists.js";
 import { actAt, canSee, isWalking, oddThings, spotAt } from "./moment.js";
@@ -41,7 +41,7 @@ function wayOf(town, person, step) {
 }
 
 /**
- * All of the map but what somebody has in sight.
+ * The area of the map that a resident does not see.
  * @param {Recording} town
  * @param {Person} person
  * @param {number} step

@@ -1,4 +1,4 @@
-// A frame: the ground, the night, ways, residents, what they say and do.
+// Draw a frame: the ground, the night, paths, residents, and what they say and do.
 
 import { between } from "./cast.js";
 import { noColours } from "./colours.js";
@@ -18,11 +18,11 @@ import { minuteOf } from "./times.js";
 /** @import { Scenery } from "./scenery.js" */
 /** @import { Point, Recording } from "./types.js" */
 
-const NEAR = 13; // pixels a tile from which on words stand over everybody
-const FEW = 14; // residents in sight that may all have words when the map is small
-const READ_S = 0.9; // so long a line of a talk is shown at least; when time runs faster only its beginning is told
-const NEIGHBOURS = 180; // pixels; who do the same within these are told of once
-const SOFT = 0.28; // of the way to a new place in a crowd, in a frame
+const NEAR = 13; // minimum pixels per tile at which all residents have bubbles
+const FEW = 14; // maximum residents in view that all have bubbles when the map is small
+const READ_S = 0.9; // minimum seconds for a line of a talk; if time runs faster, only the beginning of the talk is shown
+const NEIGHBOURS = 180; // pixels within which residents with the same activity share one bubble
+const SOFT = 0.28; // share of the remaining way to a new position in a crowd per frame
 
 /**
  * @typedef {object} Shot  what a frame is to show
@@ -77,7 +77,7 @@ export class Painter {
     this.scenery.recolour(colours);
   }
 
-  /** Pixels of a resident: smaller where many are to be seen from afar. */
+  /** Pixels of a resident's disc: smaller if many residents are seen from afar. */
   size() {
     const [width, height] = this.camera.pixels, crowd = Math.sqrt((width * height) / Math.max(1, this.town.people.length)) * 0.32;
     const least = Math.max(7, Math.min(width < 500 ? 18 : 22, crowd));
@@ -153,7 +153,7 @@ export class Painter {
   }
 
   /**
-   * Find where each is drawn; who stand together are spread.
+   * Find the position of each disc; discs that would overlap are moved apart.
    * @param {Shot} shot
    */
   putAll({ parts, t, atOnce, calm }) {
@@ -204,7 +204,7 @@ export class Painter {
   }
 
   /**
-   * A line between two who talk.
+   * Draw a line between two residents who talk.
    * @param {Shot} shot
    */
   drawTalks({ parts, t }) {
@@ -222,7 +222,7 @@ export class Painter {
   }
 
   /**
-   * What stands beside whom.
+   * Return the bubble of each resident.
    * @param {Shot} shot
    */
   bubbles({ parts, t, rate, who, over }) {
@@ -240,7 +240,7 @@ export class Painter {
   }
 
   /**
-   * Whether somebody is in a talk that is shown line by line, where there is time to read it, and what it says just now.
+   * Return whether a resident's talk is shown line by line (there is time to read it), and its current line.
    * @param {Part} part
    * @param {number} t
    * @param {number} rate
@@ -285,7 +285,7 @@ export class Painter {
     return this.labels.place(wishes, dots, [...names, ...this.taken, ...this.taken, ...this.taken], this.camera.pixels, this.dot / 2);
   }
 
-  /** Where residents are drawn. */
+  /** The rectangles of the residents' discs. */
   dots() {
     const half = this.dot / 2;
     return this.drawn.filter((at) => at !== null).map(([x, y]) => ({ x: x - half, y: y - half, wide: this.dot, high: this.dot }));
@@ -310,7 +310,7 @@ export class Painter {
   }
 
   /**
-   * Who is at a pixel; the one in front.
+   * Return the resident at a pixel; if several overlap, the one in front.
    * @param {Point} pixel
    */
   whoIsAt([x, y]) {
@@ -324,7 +324,7 @@ export class Painter {
 }
 
 /**
- * Whether somebody near does the same, as whose words tell already.
+ * Whether a resident nearby has a bubble with the same words already.
  * @param {Map<string, Point[]>} told
  * @param {string} words
  * @param {Point} at

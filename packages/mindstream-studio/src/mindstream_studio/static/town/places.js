@@ -1,11 +1,11 @@
-// The ground: which place a spot is in, where it is on the map, what a place is called.
+// The ground: the place at a spot, a spot's point on the map, and the names of places.
 
 import { at } from "./lists.js";
 
 /** @import { Point, Recording, Spot } from "./types.js" */
 
 /**
- * Where a spot is on the map.
+ * The point of a spot on the map.
  * @param {Recording} town
  * @param {Spot} spot
  * @returns {Point}
@@ -33,7 +33,7 @@ export function placeAt(town, [x, y]) {
 }
 
 /**
- * The place at a point of the map.
+ * The narrowest place at a point of the map.
  * @param {Recording} town
  * @param {Point} point
  */
@@ -43,7 +43,7 @@ export function placeOn(town, [x, y]) {
 }
 
 /**
- * The places around a place, itself the last, without the world.
+ * The places that contain a place, from the widest, and the place itself last; without the world.
  * @param {Recording} town
  * @param {number} place
  */
@@ -83,14 +83,14 @@ export const nameOf = (town, place) => (place > 0 ? at(town.places, place)[1] : 
 export const wordsOf = (town, place) => (place > 0 ? around(town, place).reverse().map((each) => nameOf(town, each)).join(", ") : "");
 
 /**
- * The place as it is named in files and links: `Oak Cafe:kitchen`.
+ * The address of a place in files and links: `Oak Cafe:kitchen`.
  * @param {Recording} town
  * @param {number} place
  */
 export const addressOf = (town, place) => around(town, place).map((each) => nameOf(town, each)).join(":");
 
 /**
- * The middle of a place on the map.
+ * The centre of a place on the map.
  * @param {Recording} town
  * @param {number} place
  * @returns {Point}

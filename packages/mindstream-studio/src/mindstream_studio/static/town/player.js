@@ -32,8 +32,8 @@ import { SPEEDS, Transport } from "./transport.js";
  * @property {(event: KeyboardEvent) => boolean} [keys]  takes a key before the player does
  */
 
-const SPARING_MS = 120; // words are renewed no more often than this while it plays
-const ELSEWHERE = "input:not([type=range]), select, textarea, dialog, [role=dialog], nav, .aside"; // where keys mean something else
+const SPARING_MS = 120; // minimum milliseconds between two updates of the texts while playing
+const ELSEWHERE = "input:not([type=range]), select, textarea, dialog, [role=dialog], nav, .aside"; // elements that handle keys themselves
 const NARROW = matchMedia("(max-width: 760px)");
 
 export class Player {
@@ -57,14 +57,14 @@ export class Player {
     this.node.style.setProperty("--tall", (town.size[1] / town.size[0]).toFixed(3));
     /** @type {View} */
     this.view = { node: this.panel, update: () => {} };
-    this.shown = -1; // the step that words tell of
-    this.told = 0; // when they were renewed
-    this.before = 0; // when the frame before was drawn
+    this.shown = -1; // the step that the texts show
+    this.told = 0; // time of the last update of the texts
+    this.before = 0; // time of the previous frame
     this.frame = 0;
     this.drawing = false;
-    this.catching = false; // goes to the end of a recording that has grown
-    this.all = true; // everything is drawn anew, at once
-    this.node.addEventListener("click", (event) => { // a button that a pointer has pressed does not keep the space bar
+    this.catching = false; // whether the player moves to the end of a recording that has grown
+    this.all = true; // whether everything must be drawn again at once
+    this.node.addEventListener("click", (event) => { // a button that was clicked must not receive the space bar
       if (event.detail > 0 && event.target instanceof Element) /** @type {HTMLElement | null} */ (event.target.closest("button, summary"))?.blur();
     });
     this.onkey = (/** @type {KeyboardEvent} */ event) => this.key(event);
@@ -77,7 +77,7 @@ export class Player {
     return Math.floor(this.state.t);
   }
 
-  /** Take the colours of the style sheet; once the page shows it, and when the theme has changed. */
+  /** Read the colours of the style sheet; call it when the page is shown and when the theme has changed. */
   restyle() {
     this.stage.restyle();
   }
@@ -210,7 +210,7 @@ export class Player {
   }
 
   /**
-   * Draw soon; what somebody has asked for (`all`) at once.
+   * Request a frame; `all` draws everything at once, after an action of the user.
    * @param {boolean} [all]
    */
   request(all = false) {
@@ -245,7 +245,7 @@ export class Player {
   }
 
   /**
-   * Renew what is told in words: once a step, and not more often than eyes can follow.
+   * Update the texts: once per step, and at most every SPARING_MS while playing.
    * @param {number} now
    */
   tell(now) {
@@ -289,7 +289,7 @@ export class Player {
   close() {
     document.removeEventListener("keydown", this.onkey);
     cancelAnimationFrame(this.frame);
-    this.drawing = true; // no frame comes any more
+    this.drawing = true; // no further frame is requested
     this.frame = -1;
     this.view.close?.();
     this.stage.close();

@@ -15,7 +15,7 @@ function addUp(timeline) {
 }
 
 /**
- * Make a recording of what was written, in place.
+ * Convert the JSON of a recording into the form that the player uses, in place.
  * @param {any} raw
  * @returns {Recording}
  */
@@ -48,7 +48,7 @@ function unroll(runs, count) {
 }
 
 /**
- * Two letters for each: of the first and the last name, or the first two that tell it from who has the same.
+ * Two letters for each resident: the initials of the first and last name, or the first two letters that are unique.
  * @param {Person[]} people
  * @returns {Map<Person, string>}
  */

@@ -11,7 +11,7 @@ const PASSING_MS = 4000;
 const notice = make("p", { class: "notice", role: "status" });
 
 /**
- * Say something for a moment; what went wrong stays.
+ * Show a message for a moment; error messages stay.
  * @param {string} text
  */
 function notify(text) {
@@ -19,14 +19,14 @@ function notify(text) {
   setTimeout(() => { if (notice.textContent === text) notice.textContent = ""; }, PASSING_MS);
 }
 
-/** Light or dark, whatever the system prefers. */
+/** Light or dark theme, independent of the system's setting. */
 function changeTheme() {
   const { dataset } = document.documentElement, dark = dataset.theme ? dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   dataset.theme = dark ? "light" : "dark";
 }
 
 /**
- * Let the page's address name this moment, so that it can be handed on.
+ * Store the current moment in the page's address, so that the address can be shared.
  * @param {Player} player
  */
 function writeAddress(player) {

@@ -9,14 +9,14 @@ import { Region } from "./region.js";
 /** @import { ColourName, Colours } from "./colours.js" */
 /** @import { Recording } from "./types.js" */
 
-const PIECE = 512; // pixels of a side
-const MOST = 64; // pieces that are kept
-const BUDGET_MS = 6; // for drawing pieces, in a frame that is not the first
-const COARSE = 900; // pixels of the longer side of the coarse picture
-const REST_MS = 140; // so long the scale has to stay for pieces of its own
+const PIECE = 512; // pixels of a tile image's side
+const MOST = 64; // maximum cached images
+const BUDGET_MS = 6; // maximum milliseconds per frame for drawing images, except in the first frame
+const COARSE = 900; // pixels of the longer side of the coarse image of the whole map
+const REST_MS = 140; // milliseconds without zooming until images are drawn for the current scale
 
 /**
- * How a kind of ground is drawn: filled, stroked, how wide in tiles; `[dx, dy]`: moved.
+ * Style of each kind of ground: fill, stroke, line width in tiles; `[dx, dy]`: offset.
  * @type {Record<string, {fill?: ColourName, stroke?: ColourName, width?: number, dx?: number, dy?: number, even?: boolean}>}
  */
 const KINDS = {
@@ -41,7 +41,7 @@ export class Scenery {
     /** @type {HTMLCanvasElement | null} */
     this.coarse = null;
     this.colours = noColours();
-    this.scale = 0; // device pixels of a tile, of the pieces
+    this.scale = 0; // device pixels per tile in the cached images
     this.wanted = 0;
     this.since = 0;
   }
@@ -54,7 +54,7 @@ export class Scenery {
   }
 
   /**
-   * Draw what the camera shows.
+   * Draw the part of the map that the camera shows.
    * @param {CanvasRenderingContext2D} context  in device pixels
    * @param {Camera} camera
    * @param {number} ratio  device pixels of a pixel

@@ -6,7 +6,7 @@ const ROUNDS = 6;
 const TURN = -Math.PI / 2;
 
 /**
- * Where to draw each, in pixels: near where they are, the same every time.
+ * Return the position of each disc in pixels: near the resident's spot, and always the same.
  * @param {(Point | null)[]} points  in pixels; null: not drawn
  * @param {number} size  of what is drawn, with the room around it
  * @returns {(Point | null)[]}
@@ -18,7 +18,7 @@ export function spread(points, size) {
 }
 
 /**
- * Who stand on the very same spot stand in a ring around it, by their numbers.
+ * Residents on the same spot are placed in a ring around it, in the order of their numbers.
  * @param {(Point | null)[]} points
  * @param {number} size
  */
@@ -44,7 +44,7 @@ function ringed(points, size) {
 }
 
 /**
- * The place of one of several in a crowd: two side by side, up to six in a ring, more in rows.
+ * The position of one resident in a crowd: two side by side, up to six in a ring, more in rows.
  * @param {number} i
  * @param {number} count
  * @param {number} size
@@ -61,7 +61,7 @@ function place(i, count, size) {
 }
 
 /**
- * Push apart who touch, each half of the way.
+ * Push overlapping discs apart, each by half of the overlap.
  * @param {(Point | null)[]} points
  * @param {number} size
  */

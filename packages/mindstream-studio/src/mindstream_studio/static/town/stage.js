@@ -17,10 +17,10 @@ import { momentOf } from "./times.js";
 /** @import { State } from "./player.js" */
 /** @import { Recording } from "./types.js" */
 
-const CALM = matchMedia("(prefers-reduced-motion: reduce)"); // then residents stand from step to step
-const HANDLES = 120; // more residents than these are found in the list alone
-const CLOSE = 44; // tiles across when somebody is followed
-const SLOW = 100; // times as fast, up to which movement is soft
+const CALM = matchMedia("(prefers-reduced-motion: reduce)"); // if it matches, residents jump from step to step
+const HANDLES = 120; // maximum residents with a keyboard-accessible handle on the map; more are only in the list
+const CLOSE = 44; // tiles across while a resident is followed
+const SLOW = 100; // maximum speed factor with smooth movement
 
 export class Stage {
   /**
@@ -101,19 +101,19 @@ export class Stage {
     this.told.draw();
   }
 
-  /** Take the colours and letters of the style sheet again. */
+  /** Read colours and fonts from the style sheet again. */
   restyle() {
     this.painter.restyle(readColours(this.node), Math.max(11, parseFloat(getComputedStyle(this.node).fontSize) - 1 || 12));
     this.told.draw();
   }
 
-  /** Look closely at whom is followed. */
+  /** Zoom in on the resident that is followed. */
   approach() {
     this.camera.wide = Math.min(this.camera.wide, CLOSE);
     this.camera.moved = true;
   }
 
-  /** What has changed with the town's data. */
+  /** Update after the town's data have changed. */
   renew() {
     this.cast.key = this.overlaid = "";
   }
@@ -153,7 +153,7 @@ export class Stage {
     if (same && place) this.overlay.chosen = chosen;
   }
 
-  /** Tell in words what is shown, where somebody listens: a few times a second, not in every frame. */
+  /** Announce in words what is shown, for screen readers: a few times per second, not in every frame. */
   describe() {
     const { town, state } = this, person = state.who === null ? null : town.people[state.who];
     this.mode.hidden = !(person && state.own);

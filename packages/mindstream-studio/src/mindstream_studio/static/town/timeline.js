@@ -6,7 +6,7 @@ import { dayOf, minuteOf, shortDayOf, timeOf } from "./times.js";
 /** @import { Recording } from "./types.js" */
 
 const BINS = 160;
-const APART = 56; // pixels between two hours in words
+const APART = 56; // minimum pixels between two labelled hours
 
 export class Timeline {
   /**
@@ -25,7 +25,7 @@ export class Timeline {
     this.renew();
   }
 
-  /** Draw it anew: the recording or the width is another. */
+  /** Draw the time line again, after the recording or the width has changed. */
   renew() {
     Object.assign(this.slider, { min: String(this.town.first), max: String(this.town.last) });
     this.width = this.hours.clientWidth;

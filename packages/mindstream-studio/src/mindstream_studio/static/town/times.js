@@ -49,7 +49,7 @@ export const shortDayOf = (town, step) => SHORT_DAY.format(whenOf(town, step));
 export const momentOf = (town, step) => `${shortDayOf(town, step)} ${timeOf(town, step)}`;
 
 /**
- * The time of a step, with its weekday where `now` is on another day.
+ * The time of a step, with the weekday if `now` is on another day.
  * @param {Recording} town
  * @param {number} step
  * @param {number} now

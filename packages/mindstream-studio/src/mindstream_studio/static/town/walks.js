@@ -8,7 +8,7 @@ import { at } from "./lists.js";
 const MOVES = { R: [1, 0], L: [-1, 0], D: [0, 1], U: [0, -1], S: [0, 0] };
 
 /**
- * Read a walk: `12,7:R3D12`, or `;x,y` where a step leads to no neighbour.
+ * Decode a walk: `12,7:R3D12`, with `;x,y` for a jump to a tile that is not a neighbour.
  * @param {string} text
  * @returns {Int32Array} x and y by turns
  */
@@ -25,7 +25,7 @@ export function readWalk(text) {
 }
 
 /**
- * The walk of a text, by its number.
+ * The decoded walk of a text, by the text's number.
  * @param {Recording} town
  * @param {number} text
  */
@@ -36,13 +36,13 @@ export function walkOf(town, text) {
 }
 
 /**
- * How many steps a walk takes.
+ * The number of steps of a walk.
  * @param {Int32Array} walk
  */
 export const lengthOf = (walk) => walk.length / 2 - 1;
 
 /**
- * Where one is on a walk.
+ * The position on a walk at a step.
  * @param {Int32Array} walk
  * @param {number} steps  since it began
  * @returns {Spot}

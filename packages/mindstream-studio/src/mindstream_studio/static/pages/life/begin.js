@@ -1,4 +1,4 @@
-/** No life yet: give it a goal. */
+/** The form that gives a mind a first goal. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { base, user } from "../../state.js";

@@ -1,4 +1,4 @@
-/** The diary: what a life did, turn by turn, newest first; a turn opens to each of its steps. */
+/** The diary of a life, turn by turn, newest first; a turn can be opened to show its steps. */
 import { html, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, seq, user } from "../../state.js";

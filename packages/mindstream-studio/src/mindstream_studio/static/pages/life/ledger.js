@@ -1,4 +1,4 @@
-/** The ledger: what it works on, waits for and has done. Add to it, give up, open again, reorder. */
+/** The ledger of tasks: open, waiting and done. Add, give up, reopen and reorder tasks. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { timeOf } from "../../format.js";

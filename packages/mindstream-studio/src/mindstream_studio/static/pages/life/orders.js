@@ -1,4 +1,4 @@
-/** Standing orders: when, and what. */
+/** The standing orders: a time and an instruction each. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { timeOf } from "../../format.js";

@@ -1,4 +1,4 @@
-/** What it asks you: questions to be answered, and calls that wait for leave. */
+/** Questions to the user, and tool calls that wait for the user's approval. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { ReadFailure } from "../../parts/failure.js";
@@ -44,9 +44,9 @@ function Wanted({ wish, editable }) {
   const give = (yes) => ask({ path: "/users/{user}/life/leave", body: { id: wish.id, yes } }).then(askAllAgain, tell);
   return html`
     <div class="card stack">
-      <p>It wants leave to call <b>${wish.tool}</b>, which may change something, with:</p>
+      <p>It asks for permission to call <b>${wish.tool}</b>, which may change something, with:</p>
       <p class="words mono">${wish.arguments}</p>
-      ${wish.foreign && html`<p class="problem">Words of strangers may stand in it.</p>`}
+      ${wish.foreign && html`<p class="problem">The arguments may contain text from third parties.</p>`}
       ${editable && html`<div class="row"><button class="main" onClick=${() => give(true)}>Allow this call</button><button onClick=${() => give(false)}>Refuse</button></div>`}
       ${problem && html`<${ReadFailure} problem=${problem} />`}
     </div>`;

@@ -1,4 +1,4 @@
-/** What a row of a life's log says, in words. */
+/** Rows of a life's log as sentences. */
 import { timeOf } from "../../format.js";
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {{what: string, words: string}} Sentence */
@@ -32,7 +32,7 @@ const SENTENCES = {
   observed: ({ tool, text, failed }) => ({ what: failed ? `${tool} failed` : `${tool} gave`, words: text }),
 };
 
-/** Steps of a turn that are told beside what the diary tells. */
+/** Kinds of rows that a turn's view shows in addition to those of the diary. */
 export const STEPS = ["replied", "observed"];
 
 /** @param {Row} row @returns {Sentence | null} */

@@ -1,5 +1,5 @@
 /**
- * What the API gives of a life.
+ * Types of the API's answers about a life.
  *
  * @typedef {{number: number, text: string, standing: "open" | "waiting" | "done" | "stopped", until: number | null, result: string}} Task
  * @typedef {{id: string, text: string, late: boolean}} Question
@@ -11,10 +11,10 @@
  * @typedef {import("../../events.js").Row} Row
  */
 
-/** Rows of the log that the diary tells of. */
+/** Kinds of log rows that the diary shows. */
 export const DIARY = [
   "life_began", "turn_began", "turn_ended", "task_changed", "questioned", "answered", "leave_asked", "leave_given", "commanded",
   "rested", "noticed", "heard", "folded",
 ];
-/** Rows after which a life stands otherwise. */
+/** Kinds of log rows that change the state of a life. */
 export const CHANGING = [...DIARY, "replied", "observed", "beat", "leave_used"];

@@ -1,4 +1,4 @@
-/** How a life stands: its goal, whether it is lived, what it has spent; pause, go on, stop, let it live, say something. */
+/** The state of a life: goal, activity and cost; pause, resume, stop, run it, or send it a message. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, askAndWait } from "../../api.js";
 import { counted, dollars, whole } from "../../format.js";
@@ -7,12 +7,12 @@ import { ReadFailure } from "../../parts/failure.js";
 
 /** @typedef {import("./shapes.js").Life} Life */
 
-/** What it does now, in words. @param {Life} life */
+/** Return the current activity in words. @param {Life} life */
 export function standingOf({ lived, halted, turn, in_turn, tasks }) {
   if (halted) return `At rest: ${halted}.`;
   if (lived) return in_turn ? `At work, in turn ${turn}.` : `Lived, after turn ${turn}; it waits for what comes.`;
   const open = tasks.some(({ standing }) => standing === "open");
-  return open ? "Nobody lives it now: let it live." : "Nothing is left to do now.";
+  return open ? "It is not running: start it below." : "Nothing is left to do now.";
 }
 
 /** @param {{life: Life, editable: boolean}} props */
@@ -51,7 +51,7 @@ function Acts({ life }) {
   return html`
     <div class="row">
       ${life.halted
-        ? html`<button class="main" onClick=${() => give("resume")}>Let it go on</button>`
+        ? html`<button class="main" onClick=${() => give("resume")}>Resume</button>`
         : html`
           ${!life.lived && html`
             <button class="main" onClick=${live}>Let it live</button>

@@ -1,4 +1,4 @@
-/** A turn, step by step: what each role said, which tools it called, what they gave. */
+/** One turn, step by step: the replies of each role, the tool calls and their results. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";

@@ -1,4 +1,4 @@
-/** Correct a memory, or forget it: what goes with it is shown first. */
+/** Correct or forget a memory; the effect on other memories is shown first. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { base, change, keepLink } from "../../state.js";

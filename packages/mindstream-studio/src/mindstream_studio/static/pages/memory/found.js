@@ -1,4 +1,4 @@
-/** What a question brings up, best first, each with why. */
+/** The memories found by a question, best first, each with a receipt. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
@@ -24,7 +24,7 @@ export function Found({ query, moment }) {
     return html`<${Empty} title="Nothing comes to mind"><p>Ask in other words, or look through the whole life.</p><//>`;
   }
   return html`
-    <p class="soft small" role="status">${found.memories.length} memories, best first. ${found.low_confidence ? "Low confidence: it" : "It"} is ${percent(found.certainty)} sure that one of them answers.</p>
+    <p class="soft small" role="status">${found.memories.length} memories, best first. ${found.low_confidence ? "Low confidence: the search" : "It"} is ${percent(found.certainty)} sure that one of them answers.</p>
     <ol class="list">${found.memories.map((one) => html`<${FoundOne} key=${one.id} one=${one} />`)}</ol>`;
 }
 

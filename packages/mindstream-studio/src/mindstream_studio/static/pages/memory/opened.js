@@ -1,4 +1,4 @@
-/** One memory, opened: what it says, how it came about, what it rests on down to what was said. */
+/** The view of one memory: its text, its origin, and the memories and messages that it is based on. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
@@ -40,9 +40,9 @@ function Inside({ lineage: { memory, from, into, cut } }) {
     <p class="words card">${memory.text}</p>
     <${Facts} memory=${memory} />
     <${Care} memory=${memory} />
-    <h3>What it rests on</h3>
-    ${from.length ? html`<${Rests} memory=${memory} from=${from} />` : html`<p class="soft">On nothing else: it was said or written down as it stands.</p>`}
-    ${into.length > 0 && html`<h3>What was drawn from it</h3><${Lines} memories=${into} />`}
+    <h3>What it is based on</h3>
+    ${from.length ? html`<${Rests} memory=${memory} from=${from} />` : html`<p class="soft">Not based on other records: it was said or written exactly like this.</p>`}
+    ${into.length > 0 && html`<h3>What is derived from it</h3><${Lines} memories=${into} />`}
     <${Wordings} id=${memory.id} />
     <${Strength} id=${memory.id} status=${memory.status} />
     ${cut && html`<p class="soft small">There is more than is shown.</p>`}`;
@@ -63,7 +63,7 @@ function Facts({ memory }) {
     </dl>`;
 }
 
-/** The calls of models that are about the row that it came from. @param {{seq: number}} props */
+/** Links to the model calls about the log row that the memory comes from. @param {{seq: number}} props */
 function Calls({ seq }) {
   const { data } = useQuery(seq > 0 && isPage("traces") ? { path: "/users/{user}/calls", query: { about: seq, limit: 5 } } : null);
   const calls = /** @type {{calls: {seq: number, prompt: string}[]} | undefined} */ (data)?.calls ?? [];
@@ -89,11 +89,11 @@ function Rests({ memory, from }) {
   const nodes = all.map(({ id, text, kind }) => ({ id, text, note: kind, state: /** @type {"now" | ""} */ (id === memory.id ? "now" : "") }));
   const edges = all.flatMap(({ id, derived_from }) => derived_from.map((each) => ({ from: each, to: id })));
   return html`
-    <${Graph} title="What it rests on" nodes=${nodes} edges=${edges} down=${true} onOpen=${(/** @type {string} */ id) => change({ id })}
-      words="From what was said, above, down to this memory. Each can be opened." />`;
+    <${Graph} title="What it is based on" nodes=${nodes} edges=${edges} down=${true} onOpen=${(/** @type {string} */ id) => change({ id })}
+      words="From the original messages at the top down to this memory. Each can be opened." />`;
 }
 
-/** The wordings that it had, where it was corrected. @param {{id: string}} props */
+/** The earlier wordings of a corrected memory. @param {{id: string}} props */
 function Wordings({ id }) {
   const { data } = useQuery({ path: pathOf(id, "history") }, { on: ["corrected"] });
   const wordings = /** @type {{memories: Memory[]} | undefined} */ (data)?.memories ?? [];

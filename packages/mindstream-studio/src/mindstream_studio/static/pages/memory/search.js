@@ -1,4 +1,4 @@
-/** The search of a memory: a question; the link holds it. */
+/** The search field of a memory; the question is stored in the link. */
 import { html, useEffect, useState } from "../../html.js";
 import { change, params } from "../../state.js";
 import { Icon } from "../../parts/icons.js";

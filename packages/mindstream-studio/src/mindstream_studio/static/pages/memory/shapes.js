@@ -1,5 +1,5 @@
 /**
- * What the API gives of memories.
+ * Types of the API's answers about memories.
  *
  * @typedef {{id: string, text: string, kind: string, created: number, by: string, session: string,
  *   importance: number | null, status: string, superseded_by: string | null, derived_from: string[], seq: number, keywords: string[],
@@ -12,8 +12,8 @@
  *   pending: boolean}} Removal
  */
 
-/** Rows of the log after which a memory may be another. */
+/** Kinds of log rows that may change a memory. */
 export const CHANGING = ["heard", "said", "follow_up", "thought", "remembered", "belief_changed", "corrected", "slept", "reflected"];
 
-/** How it stands with a memory, by its status in the API; these words, and no others, are said of it. @type {Record<string, string>} */
+/** Descriptions of a memory's state, by its status in the API. @type {Record<string, string>} */
 export const STATES = { holds: "held", superseded: "corrected: other words have its place", forgotten: "faded: out of reach, kept in the archive", ended: "no longer true" };

@@ -1,4 +1,4 @@
-/** The sleeps of a mind: what faded in each, and what it dreamt; sleep now, read the dream, undo it. */
+/** The sleeps of a mind: memories that faded and the dream of each; start a sleep, read the dream, undo a sleep. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, askAndWait, useQuery } from "../../api.js";
 import { base, change } from "../../state.js";
@@ -76,7 +76,7 @@ function One({ id }) {
   const { data, problem } = useQuery({ path: pathOf(id) });
   const memory = /** @type {Memory | undefined} */ (data);
   const open = () => { closeSheet(); change({ id }); };
-  if (problem) return html`<li class="soft">It was forgotten, for good.</li>`;
+  if (problem) return html`<li class="soft">This memory was permanently deleted.</li>`;
   return html`<li>${memory && html`<button class="item words clip" onClick=${open}>${memory.text}</button>`}</li>`;
 }
 
@@ -98,7 +98,7 @@ function SleepNow() {
     title: "Let this mind sleep now?",
     verb: "Sleep",
     preview: async () => html`
-      <p>Twenty memories are drawn. Those that nobody has recalled for two weeks become weaker, and the weakest fade: out of reach, kept in the archive. A dream is made of what fades.</p>
+      <p>Twenty memories are drawn. Those that were not recalled for two weeks become weaker, and the weakest fade: out of reach, kept in the archive. A dream is made of what fades.</p>
       <p>The sleep can be undone.</p>`,
     act: async () => {
       const done = /** @type {{dream: string}} */ (await askAndWait({ path: "/users/{user}/memories/sleep", body: {} }, tell));

@@ -1,4 +1,4 @@
-/** How well a memory is held, and its forgetting curve: what is predicted if nobody recalls it any more. */
+/** A memory's strength and its forgetting curve: the prediction if it is not recalled again. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { ago, lasting, percent } from "../../format.js";
@@ -20,8 +20,8 @@ export function Strength({ id, status }) {
   const half = held.curve.find(([, kept]) => kept < 0.5);
   const last = held.curve.at(-1);
   const words = half
-    ? `If nobody recalls it, it has faded as likely as not after ${half[0]} days.`
-    : `If nobody recalls it, it is still held after ${last?.[0] ?? 0} days with a chance of ${percent(last?.[1] ?? 1)}.`;
+    ? `If it is not recalled, the chance that it has faded reaches 50 % after ${half[0]} days.`
+    : `If it is not recalled, it is still active after ${last?.[0] ?? 0} days with a probability of ${percent(last?.[1] ?? 1)}.`;
   const left = held.counts_again - held.now;
   return html`
     <${Chart} title="How it will fade" xs=${held.curve.map(([day]) => day)} from=${0} to=${1.02}

@@ -1,4 +1,4 @@
-/** How much was remembered when: a strip over the time line, a bar a day or an hour; a bar leads to its day. */
+/** A bar chart above the time line: number of memories per day or hour; a bar links to its day. */
 import { html } from "../../html.js";
 import { counted, dayOf, timeOf } from "../../format.js";
 
@@ -8,7 +8,7 @@ const [HOUR_S, DAY_S] = [3_600, 86_400];
 const MOST = 90;
 const HIGH = 40;
 
-/** Count by equal spans from the oldest to the newest. @param {Memory[]} memories */
+/** Count memories in equal time spans from the oldest to the newest. @param {Memory[]} memories */
 export function spansOf(memories) {
   const times = memories.map(({ created }) => created);
   const [first, last] = [Math.min(...times), Math.max(...times)];

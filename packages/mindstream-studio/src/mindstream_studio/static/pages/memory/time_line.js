@@ -1,4 +1,4 @@
-/** A life on a time line: memories by day, newest first, of one kind or of all. */
+/** Memories by day, newest first, of one kind or of all kinds. */
 import { html, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, params, user } from "../../state.js";

@@ -1,4 +1,4 @@
-/** Ask for a task to be solved: in one way or in several beside each other, with a look at the plan first if wanted. */
+/** The form for a task: choose one or several strategies, and optionally review the plan before it runs. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { change, keepLink } from "../../state.js";
@@ -14,7 +14,7 @@ import { WAYS } from "./shapes.js";
 const PATIENCE = 50;
 const SOON_MS = 60;
 
-/** Show the runs of what is begun, as soon as they have names. @param {Promise<Operation>[]} begun */
+/** Show the runs of started operations as soon as they have ids. @param {Promise<Operation>[]} begun */
 async function show(begun) {
   const isHere = keepLink();
   const named = await Promise.all(begun.map(async (coming) => {
@@ -30,13 +30,13 @@ async function show(begun) {
   askAllAgain();
 }
 
-/** Begin to solve a task in these ways. @param {string} task @param {string[]} ways @param {boolean} look the plan is shown before it runs */
+/** Start solving a task by these strategies. @param {string} task @param {string[]} ways @param {boolean} look show the plan before it runs */
 export async function solve(task, ways, look) {
   await show(ways.map((how) => /** @type {Promise<Operation>} */ (
     ask({ path: "/users/{user}/plans", body: { task, how, fresh: true, approve: look && how !== "react" } }))));
 }
 
-/** Run a plan that is there. @param {Plan} plan @param {string} task */
+/** Run an existing plan. @param {Plan} plan @param {string} task */
 export async function runPlan(plan, task) {
   await show([/** @type {Promise<Operation>} */ (ask({ path: "/users/{user}/plans/run", body: { plan, task } }))]);
 }
@@ -82,7 +82,7 @@ function WayChoice({ ways, choose }) {
     </div>`;
 }
 
-/** A plan that was saved: it is looked at, edited, run. */
+/** The view of a plan from a file, which can be edited and run. */
 function OpenFile() {
   const [opened, open] = useState(/** @type {{plan?: Plan, problem?: Error}} */ ({}));
   /** @param {any} event */

@@ -1,4 +1,4 @@
-/** What each way took, in one table: the first thing that is seen of a task. */
+/** The table that compares the cost and result of each strategy. */
 import { html } from "../../html.js";
 import { whole } from "../../format.js";
 import { Table } from "../../parts/table.js";

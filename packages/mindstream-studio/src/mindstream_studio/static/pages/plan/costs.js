@@ -1,4 +1,4 @@
-/** What runs took: tokens, seconds, dollars; and the calls of models behind it. */
+/** The cost of runs: tokens, seconds, dollars; and their model calls. */
 import { html } from "../../html.js";
 import { lasting, millis, whole } from "../../format.js";
 import { isPage } from "../../pages.js";
@@ -8,7 +8,7 @@ import { Table } from "../../parts/table.js";
 
 /** @typedef {import("./shapes.js").Spent} Spent @typedef {import("./shapes.js").Call} Call */
 
-/** How long it took, below a second in milliseconds. @param {number} seconds */
+/** Format a duration; below a second in milliseconds. @param {number} seconds */
 export const took = (seconds) => (seconds < 1 ? millis(seconds * 1000) : lasting(seconds));
 
 /** @param {{spent: Spent | null | undefined}} props */
@@ -25,7 +25,7 @@ const COLUMNS = [
   { title: "cost", numeric: true, of: costOfCall },
 ];
 
-/** What a run took, in full. @param {{spent: Spent, calls: Call[]}} props */
+/** The complete cost of a run. @param {{spent: Spent, calls: Call[]}} props */
 export function Bill({ spent, calls }) {
   return html`
     <dl class="facts">

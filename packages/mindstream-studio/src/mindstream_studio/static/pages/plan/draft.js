@@ -1,7 +1,7 @@
-/** A plan that is being edited: its steps as they are typed, what is wrong with them, and what differs from before. */
+/** A plan in the editor: its steps as typed, their faults, and the differences from the original plan. */
 
 /** @typedef {import("./shapes.js").Plan} Plan @typedef {import("./shapes.js").Step} Step */
-/** @typedef {{id: string, tool: string, given: string, why: string, after: string}} Typed `given`: its arguments, as JSON */
+/** @typedef {{id: string, tool: string, given: string, why: string, after: string}} Typed `given`: the arguments as JSON */
 
 /** @param {Plan} plan @returns {Typed[]} */
 export function typedOf(plan) {
@@ -10,7 +10,7 @@ export function typedOf(plan) {
   }));
 }
 
-/** A step more, with the first id that is free. @param {Typed[]} typed @returns {Typed[]} */
+/** Add a step with the first free id. @param {Typed[]} typed @returns {Typed[]} */
 export function withOneMore(typed) {
   const taken = new Set(typed.map(({ id }) => id));
   let number = 1;
@@ -19,7 +19,7 @@ export function withOneMore(typed) {
 }
 
 /**
- * The plan that was typed; where it cannot be read, `faults` says why, by step.
+ * Return the typed plan; `faults` has the reason for each step that cannot be read.
  * @param {string} task @param {Typed[]} typed @returns {{plan: Plan, faults: Map<string, string>}}
  */
 export function readTyped(task, typed) {
@@ -49,7 +49,7 @@ export function readTyped(task, typed) {
 /** @param {Step | undefined} step */
 const callOf = (step) => step && JSON.stringify([step.tool, step.arguments ?? {}, step.after ?? []]);
 
-/** What differs between two plans, a line a step. @param {Plan} before @param {Plan} after @returns {string[]} */
+/** Describe the differences between two plans, one line per step. @param {Plan} before @param {Plan} after @returns {string[]} */
 export function differences(before, after) {
   const old = new Map((before.steps ?? []).map((step) => [step.id, step]));
   const now = new Map((after.steps ?? []).map((step) => [step.id, step]));
@@ -62,7 +62,7 @@ export function differences(before, after) {
   return [...gone, ...rest];
 }
 
-/** Save a plan to a file, which `mindstream plan run` and this page read. @param {Plan} plan */
+/** Save a plan to a file that `mindstream plan run` and this page can read. @param {Plan} plan */
 export function savePlan(plan) {
   const address = URL.createObjectURL(new Blob([JSON.stringify(plan, null, 1)], { type: "application/json" }));
   const link = document.createElement("a");

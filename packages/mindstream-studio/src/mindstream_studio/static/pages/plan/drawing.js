@@ -1,4 +1,4 @@
-/** A plan as a graph: its steps, and the answer at its end; what runs is lit. */
+/** A plan as a graph of its steps and the answer; running steps are highlighted. */
 import { html } from "../../html.js";
 import { Graph } from "../../parts/graph.js";
 import { counted } from "../../format.js";
@@ -20,7 +20,7 @@ function graphOf(steps, end, withAnswer) {
   return { nodes, edges };
 }
 
-/** How far it is, in words. @param {SeenStep[]} steps @param {Row | null} end */
+/** Return the progress in words. @param {SeenStep[]} steps @param {Row | null} end */
 function far(steps, end) {
   const now = steps.filter(({ state }) => state === "now").map(({ step }) => step.id);
   const done = steps.filter(({ state }) => state === "ran" || state === "failed").length;
@@ -34,7 +34,7 @@ function far(steps, end) {
 
 /**
  * @param {{title: string, steps: SeenStep[], end?: Row | null, down?: boolean, draft?: boolean, onOpen?: (id: string) => void}} props
- *   `draft`: it has not been run
+ *   `draft`: the plan has not been run
  */
 export function Drawing({ title, steps, end = null, down = false, draft = false, onOpen }) {
   const { nodes, edges } = graphOf(steps, end, !draft);

@@ -1,4 +1,4 @@
-/** Edit a plan before it is run: its steps as fields, and beside them the graph that they make. */
+/** The editor of a plan: its steps as form fields, and beside them the graph. */
 import { html, useId, useState } from "../../html.js";
 import { askChange } from "../../parts/dialog.js";
 import { Drawing } from "./drawing.js";

@@ -1,4 +1,4 @@
-/** A run as it stood at a row of the log. */
+/** Compute the state of a run as of a row of the log. */
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Step} Step @typedef {import("./shapes.js").Plan} Plan */
 /**
@@ -28,7 +28,7 @@ export function foldRows(rows, upto) {
   return seen;
 }
 
-/** Take a plan over; what was done of steps that are others now is done no more. @param {SeenRun} seen @param {Map<string, unknown>} done @param {Row} row */
+/** Apply a new plan; results of steps that have changed are dropped. @param {SeenRun} seen @param {Map<string, unknown>} done @param {Row} row */
 function plan(seen, done, row) {
   const before = new Map((seen.plan?.steps ?? []).map((step) => [step.id, JSON.stringify([step.tool, step.arguments])]));
   for (const step of row.plan?.steps ?? []) {
@@ -38,7 +38,7 @@ function plan(seen, done, row) {
   seen.plan = row.plan ?? null;
 }
 
-/** The plan's steps, and those that were done without one. @param {Plan | null} plan @param {Map<string, {began?: Row, found?: Row}>} done @returns {Step[]} */
+/** Return the plan's steps, and steps that ran without a plan. @param {Plan | null} plan @param {Map<string, {began?: Row, found?: Row}>} done @returns {Step[]} */
 function stepsOf(plan, done) {
   const planned = plan?.steps ?? [];
   const known = new Set(planned.map(({ id }) => id));
@@ -53,7 +53,7 @@ function stepsOf(plan, done) {
   return [...planned, ...more];
 }
 
-/** What a tool was called with. @param {any} text as the log holds it @returns {any} */
+/** Parse the arguments of a tool call. @param {any} text as stored in the log @returns {any} */
 export function parsed(text) {
   if (typeof text !== "string" && text) return text;
   try {
@@ -70,7 +70,7 @@ function withState(step, done) {
   return { step, state, ...(began ? { began } : {}), ...(found ? { found } : {}) };
 }
 
-/** The steps that a step waits for: those it refers to, and those it is to come after. @param {Step} step */
+/** Return the steps that a step waits for: those it refers to, and those in `after`. @param {Step} step */
 export function needsOf(step) {
   const found = new Set(step.after ?? []);
   /** @param {any} value */
@@ -85,13 +85,13 @@ export function needsOf(step) {
   return [...found];
 }
 
-/** How a run ended: in these words, wherever it is said. @param {{answer?: string, unanswered?: string, stopped?: string}} end */
+/** Return the outcome of a run in words, the same on every page. @param {{answer?: string, unanswered?: string, stopped?: string}} end */
 export function endOf({ answer, unanswered, stopped }) {
   if (!answer) return "no answer";
   return unanswered || stopped ? "answered in part" : "answered";
 }
 
-/** A step's arguments in a line, references as #E1. @param {unknown} value @returns {string} */
+/** Return a step's arguments as one line, with references as #E1. @param {unknown} value @returns {string} */
 export function said(value) {
   if (typeof value === "string") return value;
   if (value === null || typeof value !== "object") return String(value);

@@ -1,5 +1,5 @@
 /**
- * What the API gives of plans.
+ * Types of the API's answers about plans.
  *
  * @typedef {{id: string, tool: string, arguments?: Record<string, unknown>, why?: string, after?: string[]}} Step
  * @typedef {{task?: string, steps?: Step[]}} Plan
@@ -18,10 +18,10 @@
  *   progress: {at: number, text: string}[], waits_for: Wanted[], problem: string}} Operation
  */
 
-/** Rows of the log after which a run is another. */
+/** Kinds of log rows that change a run. */
 export const MOVING = ["solving", "run_planned", "answer_missing", "plan_kept", "step_began", "step_found", "solved"];
 
-/** The ways of solving a task, and what each is. @type {Record<string, string>} */
+/** The strategies for solving a task, with a description each. @type {Record<string, string>} */
 export const WAYS = {
   "rewoo": "plans all steps first, then runs them",
   "react": "thinks, acts, looks, again and again",

@@ -1,4 +1,4 @@
-/** One step of a run: why it was planned, what it was called with, what it found. */
+/** The view of one step of a run: reason, arguments and result. */
 import { html } from "../../html.js";
 import { openSheet } from "../../parts/sheet.js";
 import { took } from "./costs.js";
@@ -26,7 +26,7 @@ function Inside({ one: { step, began, found, state } }) {
       <dt>state</dt><dd>${STATES[state]}</dd>
       <dt>waits for</dt><dd>${needs.length ? needs.join(", ") : "nothing"}</dd>
       ${found && html`<dt>took</dt><dd>${took(found.seconds ?? 0)}${(found.tries ?? 1) > 1 && `, in ${found.tries} tries`}</dd>`}
-      ${found?.foreign && html`<dt>whose words</dt><dd>strangers' (it is read as data, never as orders)</dd>`}
+      ${found?.foreign && html`<dt>whose words</dt><dd>third parties' (read as data, never as instructions)</dd>`}
     </dl>
     <h3>As it was planned</h3>
     <${Arguments} given=${step.arguments ?? {}} />
@@ -34,7 +34,7 @@ function Inside({ one: { step, began, found, state } }) {
     ${found && html`<h3>${found.failed ? "Why it gave nothing" : "What it found"}</h3><p class="words card">${found.text}</p>`}`;
 }
 
-/** What a tool is given, a line a name; #E1 is what the step E1 found. @param {{given: any}} props */
+/** The arguments of a tool call, one line each; #E1 is the result of step E1. @param {{given: any}} props */
 function Arguments({ given }) {
   const named = Object.entries(given ?? {});
   if (!named.length) return html`<p class="soft">Nothing is given to it.</p>`;

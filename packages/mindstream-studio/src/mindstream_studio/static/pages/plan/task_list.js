@@ -1,4 +1,4 @@
-/** The tasks that were solved, newest first: in which ways, with what answer, at what cost. */
+/** The solved tasks, newest first, with strategies, answers and costs. */
 import { html } from "../../html.js";
 import { base, change } from "../../state.js";
 import { timeOf } from "../../format.js";
@@ -9,7 +9,7 @@ import { WAYS } from "./shapes.js";
 
 /** @typedef {import("./shapes.js").Run} Run */
 
-/** Put the runs of each task together, the newest task first, its newest run first. @param {Run[]} runs @returns {Run[][]} */
+/** Group runs by task: the newest task first, and in it the newest run first. @param {Run[]} runs @returns {Run[][]} */
 export function tasksOf(runs) {
   /** @type {Map<string, Run[]>} */
   const found = new Map();
@@ -19,7 +19,7 @@ export function tasksOf(runs) {
 
 const ORDER = Object.keys(WAYS);
 
-/** The newest run of each way, in the order of the ways. @param {Run[]} runs newest first @returns {Run[]} */
+/** Return the newest run of each strategy, in the order of the strategies. @param {Run[]} runs newest first @returns {Run[]} */
 export function newestOfEach(runs) {
   const newest = runs.filter((run, at) => runs.findIndex(({ how }) => how === run.how) === at);
   return newest.sort((a, b) => ORDER.indexOf(a.how) - ORDER.indexOf(b.how));

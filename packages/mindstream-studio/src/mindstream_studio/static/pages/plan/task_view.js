@@ -1,4 +1,4 @@
-/** A task in the ways in which it was solved: what each took first, then the plans side by side, at one moment of the log. */
+/** A task with its runs by different strategies: first their cost, then their plans side by side at one moment of the log. */
 import { html, useEffect, useState } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { base, change, seq } from "../../state.js";
@@ -21,7 +21,7 @@ const A_ROW_MS = 420;
 /** @param {{shown: string[], runs: Run[], operations: Operation[]}} props */
 export function TaskView({ shown, runs, operations }) {
   const [rows, keep] = useState(/** @type {Record<string, RunRows>} */ ({}));
-  useEffect(() => closeSheet, [shown.join()]); // what is open beside it is about other runs
+  useEffect(() => closeSheet, [shown.join()]); // an open side sheet is about runs that are no longer shown
   const there = shown.flatMap((name) => runs.filter(({ run }) => run === name));
   const known = there.flatMap((run) => (rows[run.run] ? [{ ...rows[run.run], run }] : []));
   const coming = operations.filter(({ run, waits_for }) => shown.includes(run) && !waits_for.length && !there.some((each) => each.run === run));
@@ -37,7 +37,7 @@ export function TaskView({ shown, runs, operations }) {
     ${others.length > 0 && html`<${Others} others=${others} shown=${shown} />`}`;
 }
 
-/** Asks for the rows of one run, while it is shown. @param {{run: string, take: (found: RunRows) => void}} props */
+/** Load the rows of one run while the run is shown. @param {{run: string, take: (found: RunRows) => void}} props */
 function RowsOf({ run, take }) {
   const { data, problem, again } = useQuery({ path: `/users/{user}/plans/${encodeURIComponent(run)}/rows` }, { on: [...MOVING, "model_called"] });
   useEffect(() => { if (data) take(/** @type {RunRows} */ (data)); }, [data]);
@@ -71,7 +71,7 @@ function Ways({ known }) {
     </div>`;
 }
 
-/** What a row says, in a word or two. @param {import("./shapes.js").Row} row */
+/** Describe a row in a word or two. @param {import("./shapes.js").Row} row */
 function momentOf(row) {
   const { event, step, failed } = row;
   if (event === "step_began") return `${step} begins`;
@@ -80,7 +80,7 @@ function momentOf(row) {
   return { solving: "begun", run_planned: "planned", answer_missing: "the answer was missing" }[event] ?? "the plan is kept";
 }
 
-/** Play the runs again, row by row. @param {{seqs: number[]}} props */
+/** Replay the runs row by row. @param {{seqs: number[]}} props */
 function Play({ seqs }) {
   const [playing, set] = useState(false);
   const now = seq.value;

@@ -1,4 +1,4 @@
-/** What goes on and waits for a yes: a plan before it is run, a call that changes the world; and what failed to begin. */
+/** Operations that wait for the user's approval (a plan, or a tool call with effects), and those that failed to start. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, useQuery } from "../../api.js";
 import { base, user } from "../../state.js";
@@ -7,7 +7,7 @@ import { Editor } from "./editor.js";
 
 /** @typedef {import("./shapes.js").Operation} Operation @typedef {import("./shapes.js").Wanted} Wanted @typedef {import("./shapes.js").Plan} Plan */
 
-/** The user's operations on plans, newest first; [] over recordings. @returns {Operation[]} */
+/** Load the user's operations on plans, newest first; [] for recordings. @returns {Operation[]} */
 export function useOperations() {
   const asked = base.value ? null : { path: "/operations" };
   const { data } = useQuery(asked, { on: ["operation"] });
@@ -49,7 +49,7 @@ function CallWaits({ one, wanted }) {
     <h2>A call waits for you</h2>
     <p class="words">${wanted.id}: ${wanted.text}.</p>
     <pre class="words mono">${JSON.stringify(wanted.data.arguments ?? {}, null, 1)}</pre>
-    ${wanted.data.foreign && html`<p class="problem">What it is called with was drawn from what strangers wrote.</p>`}
+    ${wanted.data.foreign && html`<p class="problem">The arguments are derived from text of third parties.</p>`}
     <div class="row">
       <button class="main" onClick=${() => answer(one, wanted, true)}>Allow it</button>
       <${Refuse} one=${one} wanted=${wanted} />

@@ -1,4 +1,4 @@
-/** One run of a task: its plan as it moves, its answer, and what can be done with it. */
+/** One run of a task: its plan with progress, its answer, and buttons to repeat or edit it. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { askChange } from "../../parts/dialog.js";
@@ -33,7 +33,7 @@ function End({ end }) {
     ${end.stopped && html`<p class="problem small words">${end.stopped}</p>`}`;
 }
 
-/** Scroll to what was opened, when it is mounted. @param {HTMLElement | null} opened */
+/** Scroll an element to the top when it is mounted. @param {HTMLElement | null} opened */
 const scrollToTop = (opened) => opened?.scrollIntoView({ block: "start" });
 
 /** @param {{one: SeenWay}} props */

@@ -1,4 +1,4 @@
-/** Begin a pool, and offer it a pair. */
+/** The forms that create a pool and offer an answer to it. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, askAndWait } from "../../api.js";
 import { change, keepLink } from "../../state.js";

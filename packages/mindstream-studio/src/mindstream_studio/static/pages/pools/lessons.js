@@ -1,4 +1,4 @@
-/** Lessons: what agents learned in this place, which tasks and corrections each rests on, and what became of it. */
+/** Lessons of a pool: the tasks and corrections that each is based on, and how it has been confirmed or contradicted. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, useQuery } from "../../api.js";
 import { base, user } from "../../state.js";
@@ -49,7 +49,7 @@ function One({ pool, one, texts, mayChange }) {
       </p>
       ${one.retired && html`<p class="small soft words">${one.retired}</p>`}
       ${one.disputes.filter((id) => texts.has(id)).map((id) => html`<p key=${id} class="small words">Says otherwise: ${texts.get(id)}</p>`)}
-      <details><summary>What it rests on</summary><ul>${one.sources.map((source) => html`<li key=${source} class="words">${source}</li>`)}</ul></details>
+      <details><summary>What it is based on</summary><ul>${one.sources.map((source) => html`<li key=${source} class="words">${source}</li>`)}</ul></details>
       ${mayChange && !one.retired && html`
         <div class="row">
           ${(one.private || one.untrusted) && html`<button onClick=${share} aria-label=${`Share: ${one.text}`}>Share</button>`}

@@ -1,4 +1,4 @@
-/** What was offered to a pool: what was let in or refused, each with why. */
+/** The answers offered to a pool: admitted and rejected ones, each with the reasons. */
 import { html, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, params } from "../../state.js";
@@ -41,7 +41,7 @@ export function Pairs({ pool, details }) {
     ${next && html`<div><button onClick=${readOn}>Older pairs</button></div>`}`;
 }
 
-/** What became of a pair, in words. @param {Pair} pair */
+/** Describe the verdict on a pair. @param {Pair} pair */
 export function becameOf({ verdict, by_hand, score, served }) {
   if (by_hand) return "laid in by hand";
   if (!verdict) return "not judged yet";
@@ -96,7 +96,7 @@ function Judgement({ pair, details }) {
 /** @param {Pair} pair @param {number | undefined} threshold */
 function sumOf(pair, threshold) {
   if (pair.by_hand) return "A person laid it in: it is trusted, and no rubric was asked.";
-  if (!pair.verdict) return "Nobody has judged it yet.";
+  if (!pair.verdict) return "It has not been judged yet.";
   const needed = threshold === undefined ? "" : ` ${threshold} were needed.`;
   return `${pair.verdict === "admitted" ? "Let in" : "Refused"} with ${number(pair.score)} points of 100.${needed}`;
 }

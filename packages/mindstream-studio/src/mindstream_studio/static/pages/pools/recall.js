@@ -1,4 +1,4 @@
-/** What a pool brings up for a question: before it had learned anything, and now. */
+/** The examples that a pool recalls for a question, before and after it learned a ranking. */
 import { html, useEffect, useState } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
@@ -18,11 +18,11 @@ export function Recall({ pool, details: { versions } }) {
   const search = (event) => { event.preventDefault(); change({ q: typed.trim() }); };
   return html`
     <form class="row" role="search" onSubmit=${search}>
-      <input class="grow" type="search" aria-label="A question" placeholder="A question like those that were answered" value=${typed} maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <input class="grow" type="search" aria-label="A question" placeholder="A question similar to those in the pool" value=${typed} maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button class="main">Recall</button>
     </form>
-    ${!versions.length && html`<p class="soft small">This pool has not learned yet, so both sides are alike. It begins with 36 pairs.</p>`}
-    ${asked ? html`<${BothSides} pool=${pool} query=${asked} />` : html`<p class="soft">Ask something: the examples that would stand before its answer appear here, as they would have before the pool learned, and as they do now.</p>`}`;
+    ${!versions.length && html`<p class="soft small">This pool has not learned a ranking yet, so both lists are equal. Learning starts at 36 pairs.</p>`}
+    ${asked ? html`<${BothSides} pool=${pool} query=${asked} />` : html`<p class="soft">Enter a question: the examples that an agent would be shown for it are listed here, with the ranking before the pool learned and with the current one.</p>`}`;
 }
 
 /** @param {{pool: string, query: string}} props */
@@ -36,12 +36,12 @@ function BothSides({ pool, query }) {
   if (!first || !then) return html`<p class="soft" role="status">It recalls …</p>`;
   return html`
     <div class="both">
-      <${Side} title="Before it learned" exemplars=${first} />
+      <${Side} title="Before learning" exemplars=${first} />
       <${Side} title="Now" exemplars=${then} before=${first.map(({ id }) => id)} />
     </div>`;
 }
 
-/** Where an exemplar stood before. @param {number} at @param {number} was -1: not among them */
+/** Describe an example's earlier rank. @param {number} at @param {number} was -1: it was not among the examples */
 function moved(at, was) {
   if (was === at) return "as before";
   if (was < 0) return "new among them";
@@ -53,7 +53,7 @@ function Side({ title, exemplars, before }) {
   return html`
     <section class="stack" aria-label=${title}>
       <h3>${title}</h3>
-      ${!exemplars.length && html`<p class="soft">Nothing is shown to you.</p>`}
+      ${!exemplars.length && html`<p class="soft">No example is recalled for you.</p>`}
       <ol class="list">
         ${exemplars.map(({ id, query, answer, writer }, at) => html`
           <li key=${id} class="stack tight">

@@ -1,4 +1,4 @@
-/** By what a pool's pairs are graded. */
+/** The rubric by which a pool grades answers. */
 import { html, useState } from "../../html.js";
 import { Empty } from "../../parts/empty.js";
 import { Bar } from "../../parts/receipt.js";

@@ -1,5 +1,5 @@
 /**
- * What the API gives of pools.
+ * Types of the API's answers about pools.
  *
  * @typedef {{pool: string, domain: string, owner: string, members: string[], exemplars: number, rubrics: number}} Pool
  * @typedef {{name: string, points: number, asks: string, others: boolean}} Criterion
@@ -17,5 +17,5 @@
  * @typedef {{points: {size: number, helped: number, untrained: number}[], why: string}} Growth
  */
 
-/** Where the API has a pool. @param {string} pool */
+/** Return the API path of a pool. @param {string} pool */
 export const pathOf = (pool) => `/users/{user}/pools/${encodeURIComponent(pool)}`;

@@ -1,4 +1,4 @@
-/** Who is trusted: where pairs come from, what speaks against a source, and what a person has said of it. */
+/** The sources of a pool's answers: signs against a source, and the owner's decision whether to trust it. */
 import { html } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
 import { base, user } from "../../state.js";

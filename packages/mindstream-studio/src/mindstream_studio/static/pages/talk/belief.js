@@ -1,4 +1,4 @@
-/** A belief as it stands: what just changed is marked; each thing in it says what words it rests on. */
+/** A belief at a moment: fields that have just changed are marked, and each value has a button with its reasons. */
 import { html } from "../../html.js";
 import { Why } from "../../parts/why.js";
 import { WhyBelieved } from "./why_believed.js";

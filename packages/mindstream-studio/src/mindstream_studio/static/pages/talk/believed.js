@@ -1,4 +1,4 @@
-/** What was believed and planned at a moment: each version is the one before with what a row changed. */
+/** Compute beliefs and plans as of a moment: each version is the one before plus the changes of a row. */
 
 /** @typedef {import("./shapes.js").Row} Row */
 /**

@@ -1,4 +1,4 @@
-/** Beside the conversation: who is at work, what is believed and planned with what just changed, thoughts, times. */
+/** The pane beside the conversation: running reasoners, beliefs and plan with recent changes, thoughts, durations. */
 import { html } from "../../html.js";
 import { beliefsAt, plansAt } from "./believed.js";
 import { BeliefNow } from "./belief.js";

@@ -1,4 +1,4 @@
-/** What a thought tells the talker: how it stands, what to find out, to say, to mind. */
+/** The advice of a thought to the talker: the situation, what to ask, what to say, what to be careful about. */
 import { html } from "../../html.js";
 
 /** @typedef {import("./shapes.js").Row} Row */

@@ -1,4 +1,4 @@
-/** Which talk is shown; another, a new one, and who answers in it. */
+/** The choice of a conversation, or of a new one with its pack. */
 import { html, useId } from "../../html.js";
 import { base, change } from "../../state.js";
 import { dayOf } from "../../format.js";

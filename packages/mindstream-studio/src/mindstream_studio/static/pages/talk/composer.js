@@ -1,4 +1,4 @@
-/** Say something; stop what goes on; from an earlier moment back to the newest. */
+/** The input of a conversation: send a message, stop an answer, or return from an earlier moment to the newest. */
 import { html, useRef, useState } from "../../html.js";
 import { ask, newKey } from "../../api.js";
 import { held } from "../../network.js";

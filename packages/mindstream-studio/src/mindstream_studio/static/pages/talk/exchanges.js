@@ -1,4 +1,4 @@
-/** From rows to exchanges: what was heard and what came of it, who is at work, and how long each part took. */
+/** Group rows into exchanges: an utterance with its answer and thoughts, the state of the answer, and durations. */
 import { signal } from "../../html.js";
 import { aboutOf } from "./rows.js";
 
@@ -9,7 +9,7 @@ import { aboutOf } from "./rows.js";
  * @typedef {"speaks" | "waits" | "done" | "stopped" | "failed"} TalkerState
  */
 
-/** Put each row to the utterance that it came of. @param {Row[]} rows of one talk @param {boolean} isNow @returns {Exchange[]} */
+/** Assign each row to the utterance that caused it. @param {Row[]} rows of one talk @param {boolean} isNow @returns {Exchange[]} */
 export function exchangesOf(rows, isNow) {
   /** @type {Exchange[]} */
   const found = [];
@@ -33,13 +33,13 @@ export function exchangesOf(rows, isNow) {
 
 const SOON_S = 0.02;
 
-/** Whose call it is: of what had been heard when it began. @param {Exchange[]} found @param {Row} call */
+/** Return the exchange of a model call: that of the utterance before the call began. @param {Exchange[]} found @param {Row} call */
 function beganWith(found, call) {
   const began = call.at - call.seconds + SOON_S;
   return found.findLast(({ heard }) => heard.at <= began) ?? found.at(0);
 }
 
-/** What was written together with a thought belongs to it. @param {Exchange[]} found @param {Row} row */
+/** Assign rows that were written with a thought to the exchange of that thought. @param {Exchange[]} found @param {Row} row */
 function beside(found, row) {
   const together = found.findLast(({ rows }) => rows.some((each) => each.event === "thought" && each.at === row.at && each.by === row.by));
   return together ?? found.at(-1);
@@ -51,18 +51,18 @@ export const rowsOf = (one, kind) => one.rows.filter(({ event }) => event === ki
 /** The last row of a kind. @param {Exchange} one @param {string} kind */
 export const lastOf = (one, kind) => one.rows.findLast(({ event }) => event === kind);
 
-/** Rows of what was heard whose answers were stopped here: where no model had been asked yet, no row says so. */
+/** Utterances whose answers were stopped in this page; if no model had been called yet, the log has no row about it. */
 export const stopped = signal(/** @type {ReadonlySet<number>} */ (new Set()));
 
-/** Remember that an answer was stopped, or is given after all. @param {number} seq @param {boolean} is */
+/** Remember that an answer was stopped, or was requested again. @param {number} seq @param {boolean} is */
 export function setStopped(seq, is) {
   stopped.value = new Set([...stopped.value].filter((each) => each !== seq).concat(is ? [seq] : []));
 }
 
-/** Nobody answers any more after so long: the server ended meanwhile. */
+/** Seconds without an answer after which the exchange counts as abandoned, because the server has ended. */
 const LOST_S = 600;
 
-/** How it stands with the answer. @param {Exchange} one @returns {TalkerState} */
+/** Return the state of an answer. @param {Exchange} one @returns {TalkerState} */
 export function talkerState(one) {
   if (lastOf(one, "said")) return "done";
   const waiting = lastOf(one, "waiting");
@@ -73,7 +73,7 @@ export function talkerState(one) {
   return waiting && !one.rows.some(({ event, seq }) => (event === "thought" || event === "set_aside") && seq > waiting.seq) ? "waits" : "speaks";
 }
 
-/** Whether a reasoner is still to think about it. @param {Exchange} one @param {Exchange[]} all */
+/** Return whether a reasoner will still think about an exchange. @param {Exchange} one @param {Exchange[]} all */
 export function isThoughtAbout(one, all) {
   if (lastOf(one, "decided")?.thinks === false) return false;
   const about = one.heard.seq;
@@ -109,7 +109,7 @@ export function spansOf(one) {
   return found.sort((a, b) => a.from - b.from || a.seq - b.seq);
 }
 
-/** Seconds from what was heard to the whole answer. @param {Exchange} one */
+/** Seconds from the utterance to the complete answer. @param {Exchange} one */
 export function tookOf(one) {
   const said = lastOf(one, "said");
   return said ? said.at - one.heard.at : undefined;

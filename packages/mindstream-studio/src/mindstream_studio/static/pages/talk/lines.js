@@ -1,4 +1,4 @@
-/** The conversation: what was said, what was waited for, and how long it took; each answer says why. */
+/** The lines of a conversation: messages, waiting times and durations; each answer has a button with its reasons. */
 import { html, useLayoutEffect, useRef, useState } from "../../html.js";
 import { ask } from "../../api.js";
 import { isPage } from "../../pages.js";

@@ -1,16 +1,16 @@
-/** What is being said right now: pieces are told once, and may come before the row is read that they answer. */
+/** The answer that is being generated. Its parts are not repeated by the server, and may arrive before the row of their utterance. */
 import { signal } from "../../html.js";
 import { onRow } from "../../events.js";
 
 /** @typedef {{text: string, reads: boolean}} Spoken */
 
-/** So many answers are kept: one may be spoken while the next is begun. */
+/** Maximum number of answers that are kept: the next may begin while one is generated. */
 const MOST = 4;
 
-/** By the row of what was heard. */
+/** Generated text by the row of the utterance. */
 export const spoken = signal(/** @type {ReadonlyMap<number, Spoken>} */ (new Map()));
 
-/** Forget what was said, since it is answered anew. @param {number} heard */
+/** Discard the generated text of an utterance that is answered again. @param {number} heard */
 export function clearSpoken(heard) {
   spoken.value = new Map([...spoken.value].filter(([each]) => each !== heard));
 }

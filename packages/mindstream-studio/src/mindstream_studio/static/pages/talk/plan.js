@@ -1,4 +1,4 @@
-/** The plan as it moves: its steps, what is new or moved since the version before, and what that rests on. */
+/** The plan at a moment: its steps, those that are new or moved since the version before, and the reasons. */
 import { html } from "../../html.js";
 import { clockOf } from "../../format.js";
 import { Why } from "../../parts/why.js";

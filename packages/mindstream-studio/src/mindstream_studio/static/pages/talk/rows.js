@@ -1,4 +1,4 @@
-/** The rows of the log that a talk is made of: read once, then as they are written; which of them are of this talk. */
+/** Load the log rows of a conversation, and new rows as they are written; select those of this conversation. */
 import { useEffect, useMemo, useRef, useState } from "../../html.js";
 import { ask, whenAskedAgain } from "../../api.js";
 import { connection, onRow } from "../../events.js";
@@ -8,7 +8,7 @@ import { BELIEVING, KINDS } from "./shapes.js";
 
 const A_PAGE = 200;
 const SOON_MS = 40;
-/** The session is opened a few rows before anything is heard in it. */
+/** Number of rows before the first utterance in which the session is opened. */
 const BEFORE = 10;
 
 /** Read all rows of some kinds after a row. @param {number} after @param {string[]} kinds @param {AbortSignal} until @param {number} [upto] */
@@ -26,8 +26,8 @@ async function readAll(after, kinds, until, upto = Infinity) {
 }
 
 /**
- * The rows from where a talk began, and what was believed and planned before; undefined while they are first read.
- * @param {number | undefined} from  the row where it began; undefined: nothing was said yet
+ * The rows of a conversation from its beginning, and the beliefs and plans before; undefined while they are loaded.
+ * @param {number | undefined} from  the row where the conversation began; undefined: it has no utterance yet
  * @returns {{rows: Row[] | undefined, problem: Error | undefined, again: () => void}}
  */
 export function useRows(from) {
@@ -62,7 +62,7 @@ function joined(old, more) {
 }
 
 /**
- * Read what is new whenever something is written, so that nothing is passed over.
+ * Load new rows whenever one is written, so that none is missed.
  * @param {{current: number}} newest @param {(rows: Row[]) => void} take
  */
 function follow(newest, take) {
@@ -87,15 +87,15 @@ function follow(newest, take) {
   return () => { stop.abort(); clearTimeout(timer); deaf(); unsubscribe(); };
 }
 
-/** Of which utterances a row is, as it says itself. @param {Row} row @returns {number[]} */
+/** Return the utterances that a row names. @param {Row} row @returns {number[]} */
 export function aboutOf(row) {
   if (row.answers) return [row.answers];
   return Array.isArray(row.about) ? row.about : row.about ? [row.about] : [];
 }
 
 /**
- * Leave out the rows of other talks that went on meanwhile: a row says of which utterance it is; one that does not
- * goes with the row before it, as it was written with it, or with what was heard last.
+ * Leave out rows of other conversations at the same time. A row names its utterance; a row that names none belongs to
+ * the row before it, or to the latest utterance.
  * @param {Row[]} rows @param {string} session
  */
 export function ofTalk(rows, session) {

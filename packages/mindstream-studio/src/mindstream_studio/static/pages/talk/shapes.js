@@ -1,5 +1,5 @@
 /**
- * What the API gives of talks.
+ * Types of the API's answers about conversations.
  *
  * @typedef {{session: string, first: number, last: number, lines: number, opening: string, seq: number}} Session
  * @typedef {import("../../events.js").Row} Row  a row of the log
@@ -7,14 +7,14 @@
  *   `isNow`: it is shown as it stands now, not as it stood
  */
 
-/** What stands in the place of words that were erased. */
+/** The text that replaces erased text. */
 export const ERASED = "[erased]";
 
-/** Kinds of rows that a talk is made of. */
+/** Kinds of rows that a conversation consists of. */
 export const KINDS = [
   "opened", "heard", "waiting", "said", "follow_up", "left_unsaid", "thought", "set_aside", "believed", "belief_changed",
   "plan_made", "tool_called", "observed", "model_called", "decided", "judged", "alarmed", "error",
 ];
 
-/** Kinds that beliefs and plans are made of, of earlier talks too. */
+/** Kinds of rows with beliefs and plans, also of earlier conversations. */
 export const BELIEVING = ["thought", "belief_changed", "plan_made"];

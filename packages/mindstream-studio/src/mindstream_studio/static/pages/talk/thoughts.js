@@ -1,4 +1,4 @@
-/** What was thought, and which tools were called, the newest first. */
+/** The thoughts and tool calls, newest first. */
 import { html, useState } from "../../html.js";
 import { clockOf } from "../../format.js";
 import { Why } from "../../parts/why.js";

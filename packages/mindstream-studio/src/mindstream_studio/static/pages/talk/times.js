@@ -1,4 +1,4 @@
-/** How long each part of an answer took, as a small picture with its numbers. */
+/** A small chart of how long each part of an answer took. */
 import { html } from "../../html.js";
 import { isPage } from "../../pages.js";
 import { linkTo } from "../../state.js";

@@ -1,4 +1,4 @@
-/** A tool that was called while it was thought. */
+/** A tool call that a thought made. */
 import { html } from "../../html.js";
 import { took } from "./words.js";
 

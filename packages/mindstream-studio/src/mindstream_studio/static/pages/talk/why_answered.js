@@ -1,4 +1,4 @@
-/** Why an answer is as it is: what it was answered from, down to the calls of models. */
+/** The reasons of an answer: the beliefs, plan, memories and thoughts behind it, and its model calls. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";

@@ -1,4 +1,4 @@
-/** What a belief or a step of a plan rests on: the words, the thought that drew it, what tools gave, the call of the model. */
+/** The reasons of a belief or plan step: the user's words, the thought, tool results and the model call behind it. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { held } from "../../network.js";

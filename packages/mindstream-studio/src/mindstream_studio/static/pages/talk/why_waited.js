@@ -1,4 +1,4 @@
-/** Why an answer waited, or did not: what the gate decided and by what, in a sentence, with what came of it. */
+/** The reason why an answer waited or did not: the gate's decision in a sentence, and whether it was right. */
 import { html } from "../../html.js";
 import { counted } from "../../format.js";
 import { lastOf, spansOf } from "./exchanges.js";
@@ -8,7 +8,7 @@ import { spaced, took } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
 
-/** Gates that come with it, and what each goes by. @type {Record<string, string>} */
+/** The shipped gates, with the criterion of each. @type {Record<string, string>} */
 const GATES = {
   belief: "by the phase that the talk is in (gate “belief”)",
   talker: "by the talker itself, as it begins to answer (gate “talker”)",
@@ -16,13 +16,13 @@ const GATES = {
 
 const HINT = "a hint of danger; ";
 
-/** What may stand before a gate's own reason, and decides in its place. @type {[string, string][]} */
+/** Prefixes of a gate's reason that state what overrode the gate. @type {[string, string][]} */
 const OVERRULED = [
-  ["an alarm; ", "An alarm was heard, and an alarm waits for nobody."],
+  ["an alarm; ", "An alarm was raised, so the answer was given at once."],
   ["nothing can follow the answer; ", "It was asked for one answer, with nothing to follow: such an answer waits for the thought."],
 ];
 
-/** Why, as a sentence. @param {Row} decided @param {boolean} waited @returns {string} */
+/** Return the reason as a sentence. @param {Row} decided @param {boolean} waited @returns {string} */
 export function becauseOf(decided, waited) {
   const { gate, phase, why } = decided;
   if (why.startsWith(HINT)) return `${becauseOf({ ...decided, why: why.slice(HINT.length) }, waited)} It hints at danger, and so it is thought about in any case.`;

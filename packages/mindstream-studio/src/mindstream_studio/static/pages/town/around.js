@@ -1,4 +1,4 @@
-/** What somebody has around who lives in a town: where it is, who sees it, what was said; a line to say something. */
+/** The surroundings of a controlled resident: its place, who sees it, what was said; an input to say something. */
 import { html, useState } from "../../html.js";
 import { listed } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
@@ -22,7 +22,7 @@ export function Around({ who, now, problem, waits, act, look, end }) {
     <section class="around card stack" aria-label=${`You are ${who}`} aria-busy=${waits}>
       <div class="row"><strong class="words">You are ${who}</strong>
         ${now && html`<span class="soft small words where">${now.doing || "standing about"}, ${now.where || "outdoors"}</span>`}
-        ${now && html`<span class="small words" role="status">${seeing.length ? `${listed(seeing)} ${seeing.length === 1 ? "sees" : "see"} you.` : "Nobody sees you."}</span>`}
+        ${now && html`<span class="small words" role="status">${seeing.length ? `${listed(seeing)} ${seeing.length === 1 ? "sees" : "see"} you.` : "No one sees you."}</span>`}
         <span class="row push"><${Places} now=${now} act=${act} /><button onClick=${() => act({ act: "wait", minutes: 5 })}>Wait 5 minutes</button>
           ${now?.talks_with && html`<button onClick=${() => act({ act: "decline" })}>End the talk</button>`}<button onClick=${end}>Leave</button></span></div>
       ${problem && html`<${ReadFailure} problem=${problem} />`}
@@ -30,7 +30,7 @@ export function Around({ who, now, problem, waits, act, look, end }) {
         : happened.length > 0 && html`<div role="log"><ol class="soft small">${happened.map((each) => html`<li class="words">${each.who} ${each.text}</li>`)}</ol></div>`}
       ${now && html`<${Look} now=${now} look=${look} />`}
       <form class="row" onSubmit=${say}>
-        <input class="grow" aria-label="Say something" placeholder=${near[0] ? `Say something to ${now?.talks_with || near[0].name}` : "Nobody is in sight; arrow keys walk"} value=${text} maxlength="600"
+        <input class="grow" aria-label="Say something" placeholder=${near[0] ? `Say something to ${now?.talks_with || near[0].name}` : "No one is in sight; walk with the arrow keys"} value=${text} maxlength="600"
           onInput=${(/** @type {any} */ event) => type(event.target.value)} />
         <button class="main" disabled=${waits || !text.trim()}>Say</button>
       </form>
@@ -58,7 +58,7 @@ function Look({ now, look }) {
       <ul>
         ${now.people.map((each) => html`<li class="words"><strong>${each.name}</strong>${each.known_as && ` (${each.known_as})`}: ${each.doing}</li>`)}
         ${now.things.map((each) => html`<li class="words">${each.name}${each.condition && `: ${each.condition}`}</li>`)}
-        ${!now.people.length && !now.things.length && html`<li class="soft">Nobody, and no thing.</li>`}
+        ${!now.people.length && !now.things.length && html`<li class="soft">No people and no objects.</li>`}
       </ul>
     </details>`;
 }

@@ -1,4 +1,4 @@
-/** A second town in step with the one that is looked at: its map beside the other's, at the same moment. */
+/** A second town beside the first: its map at the same moment. */
 import { make, said } from "../../town/elements.js";
 import { extend } from "../../town/growing.js";
 import { prepare } from "../../town/recording.js";
@@ -8,7 +8,7 @@ import { Feed } from "./feed.js";
 
 /** @typedef {import("../../town/player.js").Player} Player @typedef {import("../../town/types.js").Recording} Recording @typedef {import("../../town/camera.js").Camera} Camera */
 
-/** Look at the same part of the map. @param {Camera} from @param {Camera} to */
+/** Move one camera to the part of the map that another shows. @param {Camera} from @param {Camera} to */
 function look(from, to) {
   const { x, y, wide, moved } = from;
   if (moved) Object.assign(to, { x, y, wide, moved });
@@ -63,12 +63,12 @@ export class Beside {
     this.player.request(true);
   }
 
-  /** Who is chosen on one map is chosen on both. @param {{who?: number | null, place?: number}} chosen */
+  /** Select the same resident or place on both maps. @param {{who?: number | null, place?: number}} chosen */
   choose({ who = null, place = 0 }) {
     this.player.choose({ who: who === null ? null : this.player.town.people.findIndex(({ name }) => name === this.town?.people[who]?.name), place });
   }
 
-  /** The step that is shown of it: that of the other, as far as it has lived. */
+  /** The step to show of the second town: that of the first, or the second's last step if it is earlier. */
   get step() {
     return this.town ? Math.max(this.town.first, Math.min(this.town.last, this.player.step)) : 0;
   }

@@ -1,4 +1,4 @@
-/** What changes a town: a whisper, a thing that is set, time that goes on. What it will change is shown first. */
+/** Controls that change a town: whisper a thought, set an object, let time pass. The effect is shown before it happens. */
 import { html, useState } from "../../html.js";
 import { ask } from "../../api.js";
 import { askChange } from "../../parts/dialog.js";
@@ -41,7 +41,7 @@ export function SetThing({ town, player, place, soon }) {
     askChange({
       title: `Set ${name}`, verb: "Set it",
       preview: async () => html`
-        <dl class="facts"><dt>now</dt><dd class="words">${now || "as it should be"}</dd><dt>then</dt><dd class="words">${wanted || "as it should be"}</dd></dl>
+        <dl class="facts"><dt>now</dt><dd class="words">${now || "in order"}</dd><dt>then</dt><dd class="words">${wanted || "in order"}</dd></dl>
         <p>From the town’s next step on; whoever comes by sees it and may do something about it.</p>`,
       act: async () => {
         await ask({ path: `/towns/${encodeURIComponent(town)}/set`, body: { object: address, condition: wanted } });
@@ -52,7 +52,7 @@ export function SetThing({ town, player, place, soon }) {
   };
   return html`
     <form class="whisper" onSubmit=${set}>
-      <input aria-label=${`The condition of ${name}`} placeholder="Its condition: leaking. Empty: as it should be" value=${condition} maxlength="300" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <input aria-label=${`The condition of ${name}`} placeholder="Its condition, such as leaking. Empty: in order" value=${condition} maxlength="300" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button>Set</button>
     </form>`;
 }

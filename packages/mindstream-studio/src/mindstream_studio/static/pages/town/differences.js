@@ -1,4 +1,4 @@
-/** What is different in two towns at a moment: who is elsewhere or does something else, who knows what the other does not. */
+/** The differences between two towns at a moment: residents at other places or activities, and different memories. */
 import { html } from "../../html.js";
 import { counted } from "../../format.js";
 import { actAt, lastAt, spotAt, textOf } from "../../town/moment.js";
@@ -9,13 +9,13 @@ import { Name } from "./facts.js";
 
 const SHOWN = 5;
 
-/** Where somebody is and what it does, in words. @param {Recording} town @param {Person} person @param {number} step */
+/** Describe a resident's place and activity. @param {Recording} town @param {Person} person @param {number} step */
 function present(town, person, step) {
   const act = actAt(person, step), place = placeAt(town, spotAt(town, person, step));
   return { doing: act ? textOf(town, act[2]) : "", where: place > 0 ? wordsOf(town, place) : nameOf(town, 0) };
 }
 
-/** What somebody has remembered from a step on, each text once. @param {Recording} town @param {Person} person @param {number} since @param {number} until */
+/** Return a resident's memories between two steps, each text once. @param {Recording} town @param {Person} person @param {number} since @param {number} until */
 function remembered(town, person, since, until) {
   return new Set(person.records.slice(lastAt(person.records, since - 1) + 1, lastAt(person.records, until) + 1).map((each) => textOf(town, each[2])));
 }
@@ -23,7 +23,7 @@ function remembered(town, person, since, until) {
 /**
  * @param {Recording} here @param {Recording} there
  * @param {number} step of the one @param {number} other of the other
- * @param {number} since the step up to which they are the same
+ * @param {number} since the step up to which both towns have the same past
  */
 export function differences(here, there, step, other, since) {
   const byName = new Map(there.people.map((person) => [person.name, person]));
@@ -45,7 +45,7 @@ export function Differences({ player, beside, step, own, since }) {
   const found = differences(player.town, there, step, beside.step, since), elsewhere = found.filter((each) => each.moved).length;
   if (!found.length) return html`<p>Nothing differs at this moment.</p>`;
   return html`
-    <p class="soft small">${elsewhere ? counted(elsewhere, "is elsewhere", "are elsewhere") : "Nobody is elsewhere"}, ${counted(found.filter((each) => each.only.length || each.lacking.length).length, "knows", "know")} something else.</p>
+    <p class="soft small">${elsewhere ? counted(elsewhere, "resident is at another place", "residents are at other places") : "No resident is at another place"}, ${counted(found.filter((each) => each.only.length || each.lacking.length).length, "knows", "know")} something else.</p>
     <ul class="list differences">
       ${found.map((each) => html`
         <li key=${each.name}>

@@ -1,4 +1,4 @@
-/** Living in a town as somebody who lives there, or as a visitor: arrow keys walk, words are said, time goes on with what one does. */
+/** Control a resident, or enter the town as a visitor: arrow keys walk, the user can speak, and time passes with each action. */
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { ask } from "../../api.js";
 import { askChange } from "../../parts/dialog.js";
@@ -9,7 +9,7 @@ import { nearestThatWay, stepThatWay } from "./ways.js";
 /** @typedef {import("./ways.js").Surroundings} Surroundings @typedef {import("./living.js").Props} Props */
 /** @typedef {{name: string, visitor: boolean}} Who */
 
-const LONGEST_WALK = 60; // minutes that are waited for, one after the other
+const LONGEST_WALK = 60; // maximum minutes of a walk, waited for one by one
 const LONGEST_NAME = 100;
 
 /** @param {Props} props */
@@ -21,8 +21,8 @@ export function Embody({ name, player, soon }) {
     event.target.value = "";
     if (resident === VISITOR) return comeIn(name, player, (/** @type {string} */ visitor) => { choose({ name: visitor, visitor: true }); soon(); });
     askChange({
-      title: `Live as ${resident}`, verb: "Begin",
-      preview: async () => html`<p>From the town’s next step on ${resident} does nothing by itself: you walk, do and say. The others see, hear and remember it. When you leave, ${resident} plans the rest of the day.</p>`,
+      title: `Control ${resident}`, verb: "Begin",
+      preview: async () => html`<p>From the town’s next step on ${resident} is controlled by you: you decide where it walks, what it does and says. The other residents see, hear and remember it. When you leave, ${resident} plans the rest of the day.</p>`,
       act: async () => {
         await ask({ path: pathOf(name, resident), body: {} });
         choose({ name: resident, visitor: false });
@@ -32,27 +32,27 @@ export function Embody({ name, player, soon }) {
   };
   if (who) return html`<${Lived} key=${who.name} name=${name} player=${player} soon=${soon} who=${who} leave=${() => choose(null)} />`;
   return html`
-    <select aria-label="Live as somebody" value="" onChange=${begin}>
-      <option value="" disabled>Live as …</option>
+    <select aria-label="Control a resident" value="" onChange=${begin}>
+      <option value="" disabled>Control …</option>
       <option value=${VISITOR}>a visitor …</option>
       ${people.map((each) => html`<option value=${each}>${each}</option>`)}
     </select>`;
 }
 
-const VISITOR = " "; // no resident is called so
+const VISITOR = " "; // no resident has this name
 
-/** Ask by what name, and where, a visitor comes in. @param {string} town @param {import("./living.js").Props["player"]} player @param {(name: string) => void} begun */
+/** Ask for the visitor's name and entrance. @param {string} town @param {import("./living.js").Props["player"]} player @param {(name: string) => void} begun */
 function comeIn(town, player, begun) {
   const rooms = player.town.places.map((_, number) => number).filter((number) => around(player.town, number).length === 2);
   let [visitor, place] = ["", ""];
   askChange({
-    title: "Come in as a visitor", verb: "Come in",
+    title: "Enter as a visitor", verb: "Enter",
     preview: async () => html`<div class="visitor">
-      <p>You walk, look and speak in the town as somebody who comes from elsewhere. Who sees you remembers you, and what you say may be told on. When you leave, you are gone.</p>
+      <p>You walk, look and speak in the town as a visitor. Residents who see you remember you, and may tell others what you say. When you leave, you are no longer in the town.</p>
       <label>Your name <input required maxlength=${LONGEST_NAME} onInput=${(/** @type {any} */ event) => { visitor = event.target.value.trim(); }} /></label>
-      <label>You come in at
+      <label>You enter at
         <select onChange=${(/** @type {any} */ event) => { place = event.target.value; }}>
-          <option value="">a place that is open to all</option>
+          <option value="">any public place</option>
           ${rooms.map((number) => html`<option value=${`${nameOf(player.town, 0)}:${addressOf(player.town, number)}`}>${addressOf(player.town, number).split(":").join(", ")}</option>`)}
         </select></label></div>`,
     act: async () => {
@@ -69,13 +69,13 @@ const pathOf = (town, resident, more = "") => `/towns/${encodeURIComponent(town)
 function Lived({ name, player, soon, who, leave }) {
   const [now, see] = useState(/** @type {Surroundings | null} */ (null));
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
-  const busy = useRef(true); // until keys are heard, and while one thing is done
+  const busy = useRef(true); // true until keys are handled, and while an action runs
   const [waits, setWaits] = useState(true);
   /** @param {boolean} value */
   const hold = (value) => { busy.current = value; setWaits(value); };
   const number = player.town.people.findIndex((each) => each.name === who.name), { visitor } = who;
 
-  /** Do one thing; while it is under way, and nobody speaks to one, time goes on. @param {Record<string, unknown>} body */
+  /** Run one action; time passes while it runs, until a resident speaks to the user. @param {Record<string, unknown>} body */
   const act = async (body) => {
     if (busy.current) return;
     hold(true);

@@ -1,4 +1,4 @@
-/** Who knows a fact, since when, and from whom: a memory with which somebody began, as it went through the town. */
+/** The spread of a fact: which residents know it, since when, and from whom. */
 import { html, useState } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { counted } from "../../format.js";
@@ -26,7 +26,7 @@ export function Facts({ town, player, step }) {
     ${found && !asking && (fact ? html`<${Knowers} found=${found} player=${player} step=${step} />` : html`<${List} found=${found} typed=${typed} choose=${choose} />`)}`;
 }
 
-/** The facts that hold these words, those that hold more of them first, then the most spread. @param {Knowledge | undefined} found @param {string} typed */
+/** Return the facts that contain the typed words: those with more of the words first, then the best known. @param {Knowledge | undefined} found @param {string} typed */
 function factsLike(found, typed) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const held = (found?.facts ?? []).map((fact) => ({ ...fact, holds: words.filter((word) => fact.text.toLowerCase().includes(word)).length }));
@@ -35,12 +35,12 @@ function factsLike(found, typed) {
 
 /** @param {{found: Knowledge, typed: string, choose: (fact: string) => void}} props `typed`: the words that a fact is to hold */
 function List({ found, typed, choose }) {
-  if (!found.facts.length) return html`<p class="soft">Nobody began with a memory.</p>`;
+  if (!found.facts.length) return html`<p class="soft">No resident has a memory from the beginning.</p>`;
   const like = factsLike(found, typed);
   const facts = like.slice(0, SHOWN);
   if (!facts.length) return html`<p class="soft">No fact holds any of these words. Enter looks for one that means it.</p>`;
   return html`
-    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "What somebody knew from the beginning; the most spread first"}. Choose one to see who told whom.</p>
+    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "Facts that residents knew from the beginning; the most widely known first"}. Choose one to see who told whom.</p>
     <ul class="list">
       ${facts.map(({ text, knowers }) => html`<li key=${text}><button class="item words" onClick=${() => choose(text)}>${text}</button> <span class="tag">${counted(knowers, "knows", "know")} it in the end</span></li>`)}
     </ul>`;
@@ -65,7 +65,7 @@ function Knowers({ found, player, step }) {
       <ol class="list">${later.map((each) => html`<li key=${each.name}><${Heard} player=${player} each=${each} /></li>`)}</ol>`}`;
 }
 
-/** Who has it from whom, and when: the moment can be gone to. @param {{player: Player, each: Knower}} props */
+/** A resident with the speaker it knows the fact from, and a link to that moment. @param {{player: Player, each: Knower}} props */
 function Heard({ player, each }) {
   return html`
     <p><${Name} player=${player} name=${each.name} /> ${each.how === "beginning" ? "from the beginning" : html`from <${Name} player=${player} name=${each.by} />`}

@@ -1,4 +1,4 @@
-/** A town's recording as it grows: all of it once, then what is new, a little later each time where nothing is. */
+/** Load a town's growing recording: first all of it, then additions; polling slows down while nothing is new. */
 import { ask, whenAskedAgain } from "../../api.js";
 import { base } from "../../state.js";
 
@@ -22,7 +22,7 @@ export class Feed {
     this.read();
   }
 
-  /** Ask at once: something was done. */
+  /** Load additions at once, after an action of the user. */
   soon() {
     clearTimeout(this.timer);
     this.wait = LEAST_MS;

@@ -1,4 +1,4 @@
-/** A town beside another: forked at the moment that is shown, looked at in step, let go. What each does is said first. */
+/** Forks of a town: make one at the shown moment, compare it with the original, delete it. The effect is shown first. */
 import { html } from "../../html.js";
 import { ask, askAllAgain, useQuery } from "../../api.js";
 import { counted } from "../../format.js";
@@ -15,13 +15,13 @@ const MOMENT = { t: "", who: "", place: "", see: "" };
 /** @param {string} town */
 const pathOf = (town) => `/towns/${encodeURIComponent(town)}`;
 
-/** The town from which a town, or what it was forked from, came. @param {Towns} towns @param {string} name @returns {string} */
+/** Return the original town from which a fork, or the fork's origin, was made. @param {Towns} towns @param {string} name @returns {string} */
 function origin(towns, name) {
   const fork = towns.forks.find((each) => each.town === name);
   return fork && fork.of !== name ? origin(towns, fork.of) : name;
 }
 
-/** The step up to which two towns have one past; -1: they have none. @param {Towns} towns @param {string} one @param {string} other @returns {number} */
+/** Return the step up to which two towns have the same past; -1: none. @param {Towns} towns @param {string} one @param {string} other @returns {number} */
 export function parted(towns, one, other) {
   /** @type {(name: string) => [string, number][]} */
   const line = (name) => {

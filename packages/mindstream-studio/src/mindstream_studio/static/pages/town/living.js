@@ -1,4 +1,4 @@
-/** Above the map: the town's clock, time that goes on, and living in it as somebody. */
+/** The bar above the map: the town's clock, buttons to let time pass, and the choice of a resident to control. */
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { askAndWait } from "../../api.js";
 import { base } from "../../state.js";
@@ -23,7 +23,7 @@ export function Living({ name, player, soon }) {
     </div>`;
 }
 
-/** Let the town live for a while; what is done is kept, whatever stops it. @param {Props} props */
+/** Run the town for some time; finished steps are stored even if the run fails. @param {Props} props */
 function Run({ name, player, soon }) {
   const [progress, tell] = useState("");
   const [problem, fail] = useState(/** @type {Error | null} */ (null));

@@ -1,4 +1,4 @@
-/** What the studio adds to a town's player: why, who knows what, who knows whom, whispers, things that are set. */
+/** The panels that the studio adds to the town's player: reasons, spread of facts, relations, whispers, objects. */
 import { html, render } from "../../html.js";
 import { base } from "../../state.js";
 import { openSheet } from "../../parts/sheet.js";
@@ -14,7 +14,7 @@ import { Reasons } from "./reasons.js";
 /** @typedef {import("../../town/player.js").Player} Player @typedef {import("../../town/types.js").View} View */
 
 /**
- * A component as a part of the player's panel; it is told the step.
+ * Wrap a component as a view of the player's panel; it gets the current step.
  * @param {(step: number) => any} draw
  * @returns {View}
  */
@@ -32,7 +32,7 @@ export function component(draw) {
   };
 }
 
-/** The steps at which was thought of what somebody does now: it began, it was decided, the day was planned. @param {import("../../town/types.js").Person} person @param {number} step */
+/** Steps with model calls about a resident's current act: its begin, its decision, the day's plan. @param {import("../../town/types.js").Person} person @param {number} step */
 function stepsBehind(person, step) {
   const found = [actAt(person, step)?.[0], entryAt(person.decisions, step)?.[0], entryAt(person.plans, step)?.[0]];
   return [...new Set(found.filter((each) => each !== undefined))];

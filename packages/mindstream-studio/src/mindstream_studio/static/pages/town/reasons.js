@@ -1,4 +1,4 @@
-/** Why somebody does something: percept, what came to mind with its scores, the decision with its probability and draw, the plan. */
+/** The reasons of a resident's act: percept, recalled memories with scores, decision with probability and draw, plan. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
@@ -33,7 +33,7 @@ function Tree({ reasons }) {
     </ul>`;
 }
 
-/** A probability as a bar, and where the draw fell: a yes lies left of the mark's end. @param {{p: number, draw: number}} props */
+/** A probability as a bar, with a mark at the random draw; a draw inside the bar is a yes. @param {{p: number, draw: number}} props */
 function Draw({ p, draw }) {
   return html`
     <svg class="draw" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=${`a yes up to ${p.toFixed(2)}; drawn was ${draw.toFixed(2)}`}>

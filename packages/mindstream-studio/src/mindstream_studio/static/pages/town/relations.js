@@ -1,4 +1,4 @@
-/** Who knows whom by now, how often they talked, and how dense the net became. */
+/** The relations at a moment: which residents know each other, how often they talked, and the density of the network. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { counted, percent } from "../../format.js";

@@ -1,4 +1,4 @@
-/** A town that is looked at: its recording, which grows while it lives, and the player that draws it. */
+/** The view of a town: its recording, which grows while the town runs, and the player that draws it. */
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { Problem, useQuery } from "../../api.js";
 import { base, change, linkTo, params, theme } from "../../state.js";
@@ -15,10 +15,10 @@ import { Feed } from "./feed.js";
 
 /** @typedef {import("../../town/player.js").Player} TownPlayer */
 
-const QUIET_MS = 250; // the link follows so much later
+const QUIET_MS = 250; // delay in milliseconds until the link is updated
 const NAMES = /** @type {const} */ (["t", "who", "place", "see"]);
 
-/** What the link says of the town. */
+/** Return the parameters of the link that concern the town. */
 const said = () => new URLSearchParams(NAMES.map((name) => [name, params.value[name] ?? ""]).filter(([, value]) => value)).toString();
 
 /** @param {{name: string}} props */
@@ -89,7 +89,7 @@ export function Watch({ name }) {
     <div class="town-place" ref=${place} />`;
 }
 
-/** Nobody answers: the shell says so, and what is drawn stays. @param {Error} problem */
+/** Handle an unreachable server: the shell shows a message, and the map stays. @param {Error} problem */
 const isLost = (problem) => problem instanceof Problem && problem.status === 0;
 
 /** @param {TownPlayer} player @param {HTMLElement | null} place */
@@ -105,7 +105,7 @@ function named(player, target) {
   return player ? Object.fromEntries(partsOf(player.town, target)) : {};
 }
 
-/** Let the link name what is looked at; returns what it says then. @param {TownPlayer} player */
+/** Store the shown moment in the link; return the link's parameters. @param {TownPlayer} player */
 function writeLink(player) {
   const parts = Object.fromEntries(partsOf(player.town, { ...player.state, t: player.step }));
   change({ ...Object.fromEntries(NAMES.map((name) => [name, ""])), ...parts }, { quietly: true });

@@ -1,4 +1,4 @@
-/** What lies in the direction of an arrow key, from where one stands. */
+/** Find the place or object in the direction of an arrow key. */
 import { addressOf, middleOf } from "../../town/places.js";
 
 /** @typedef {import("../../town/types.js").Recording} Recording @typedef {import("../../town/types.js").Point} Point */
@@ -13,10 +13,10 @@ import { addressOf, middleOf } from "../../town/places.js";
 const WAYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 const LEAST = 1.2; // tiles
 
-/** The way of a step by an arrow key; undefined: it is none. @param {string} key */
+/** Return the direction of an arrow key; undefined for other keys. @param {string} key */
 export const stepThatWay = (key) => ({ ArrowRight: "right", ArrowLeft: "left", ArrowDown: "down", ArrowUp: "up" }[key]);
 
-/** The nearest place or thing that way, by its address; "": nothing is. @param {Recording} town @param {Surroundings} now @param {string} key */
+/** Return the address of the nearest place or object in a direction; "": none. @param {Recording} town @param {Surroundings} now @param {string} key */
 export function nearestThatWay(town, now, key) {
   const way = WAYS[key];
   if (!way) return "";

@@ -1,4 +1,4 @@
-/** For what a call was: the rows of the log that it answers or thinks about, each with its place; and what came of them. */
+/** The purpose of a model call: the log rows that it is about, with links, and the rows that resulted. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
@@ -48,7 +48,7 @@ function whatIs(row) {
   return inWords(row).replaceAll("_", " ");
 }
 
-/** Where a row can be looked at. @param {{row: Row, call: Call}} props */
+/** Links to the pages that show a row. @param {{row: Row, call: Call}} props */
 function Places({ row, call }) {
   const { event, session, record, run } = row;
   return html`
@@ -58,10 +58,10 @@ function Places({ row, call }) {
     <button class="link" onClick=${() => change({ about: row.seq, role: "", day: "", failed: "" })}>all calls for it</button>`;
 }
 
-/** Kinds that are pieces of the way, not of what came of it. */
+/** Kinds of rows that are intermediate steps and not results. */
 const PASSED = ["opened"];
 
-/** What came of the words that it was for, row by row: the calls among them can be opened. @param {{row: Row, call: Call}} props */
+/** The rows that resulted from the same utterance; calls among them can be opened. @param {{row: Row, call: Call}} props */
 export function CameOfIt({ row, call }) {
   const { data } = useQuery(row.event === "heard" ? { path: `/users/{user}/traces/${row.seq}` } : null, { on: ["model_called", "thought"] });
   const rows = /** @type {{rows: Row[]} | undefined} */ (data)?.rows.filter(({ event }) => !PASSED.includes(event)) ?? [];

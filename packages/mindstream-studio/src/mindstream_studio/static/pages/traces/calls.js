@@ -1,4 +1,4 @@
-/** The calls, newest first, of all or of one role, day, row, resident; a line each, with what it took. */
+/** The list of model calls, newest first, optionally filtered; one line each with tokens and duration. */
 import { html, useRef, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, linkTo, params, seq, user } from "../../state.js";
@@ -15,7 +15,7 @@ import { BROKEN_OFF, isFailed, sourcePath, timesOf, utcDay } from "./shapes.js";
 
 const A_PAGE = 50;
 
-/** What narrows the list, as the link says it; each is said in words, and can be taken away. @type {Record<string, (value: string) => string>} */
+/** Filters of the list, stored in the link, with a description of each. @type {Record<string, (value: string) => string>} */
 const NARROWED = {
   role: (role) => `of the ${role}`,
   day: utcDay,
@@ -59,7 +59,7 @@ export function Calls() {
     </section>`;
 }
 
-/** What narrows the list; each part can be taken away. */
+/** The active filters, each with a button that removes it. */
 function Narrowed() {
   const parts = Object.entries(NARROWED).flatMap(([name, say]) => (params.value[name] ? [{ name, words: say(params.value[name] ?? "") }] : []));
   if (!parts.length) return null;
@@ -73,7 +73,7 @@ function Narrowed() {
 /** @param {{calls: Call[]}} props */
 function List({ calls }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  /** Arrow keys go from call to call. @param {KeyboardEvent} event */
+  /** Move the focus from call to call with the arrow keys. @param {KeyboardEvent} event */
   const walk = (event) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     const all = /** @type {HTMLButtonElement[]} */ ([...(place.current?.querySelectorAll("button.item") ?? [])]);

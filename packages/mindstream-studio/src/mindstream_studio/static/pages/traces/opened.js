@@ -1,4 +1,4 @@
-/** One call, opened: for what it was, what was asked and answered word by word, and what else came of the same. */
+/** The view of one model call: its purpose, the full prompt and reply, and other calls with the same purpose. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
@@ -54,13 +54,13 @@ function Facts({ call }) {
       <dt>cost</dt><dd>${costOfCall(call)}</dd>
       ${cut && html`<dt>left out</dt><dd class="words">${cut}: the prompt had to fit the model’s window</dd>`}
       ${mended && html`<dt>mended</dt><dd>the answer was no clean JSON, and was read all the same</dd>`}
-      ${error && html`<dt>${isFailed(call) ? "failed" : "ended"}</dt><dd class=${isFailed(call) ? "words problem" : "words"}>${error === BROKEN_OFF ? "it was broken off: nobody waited for it any longer" : error}</dd>`}
+      ${error && html`<dt>${isFailed(call) ? "failed" : "ended"}</dt><dd class=${isFailed(call) ? "words problem" : "words"}>${error === BROKEN_OFF ? "cancelled, because the answer was no longer needed" : error}</dd>`}
     </dl>`;
 }
 
 const LONG = 700;
 
-/** A message; what is long is folded, but the last. @param {{role: string, text: string, open: boolean}} props */
+/** A message of the prompt; long messages are collapsed, except the last one. @param {{role: string, text: string, open: boolean}} props */
 function Message({ role, text, open }) {
   return html`
     <details class="message" open=${open || text.length < LONG}>
@@ -69,7 +69,7 @@ function Message({ role, text, open }) {
     </details>`;
 }
 
-/** JSON with a line for each field; anything else as it stands. @param {string} text */
+/** Format JSON with one line per field; return other text unchanged. @param {string} text */
 function laidOut(text) {
   if (!/^\s*[[{]/.test(text)) return text;
   try {

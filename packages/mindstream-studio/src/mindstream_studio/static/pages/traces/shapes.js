@@ -1,5 +1,5 @@
 /**
- * What the API gives of calls of models.
+ * Types of the API's answers about model calls.
  *
  * @typedef {{seq: number, at: number, role: string, prompt: string, model: string, input_tokens: number, output_tokens: number,
  *   cached_tokens: number, seconds: number, first_part_s: number | null, cost_usd: number | null, cut: string, error: string,
@@ -13,10 +13,10 @@
  */
 import { params } from "../../state.js";
 
-/** Whose calls they are: a town's, where the link names one, or those of the user's mind. */
+/** Return the API path of the calls: a town's if the link names one, else the user's. */
 export const sourcePath = () => (params.value.town ? `/towns/${encodeURIComponent(params.value.town)}` : "/users/{user}");
 
-/** Who broke it off wanted the answer no longer. */
+/** Error of calls that the caller cancelled because the answer was no longer needed. */
 export const BROKEN_OFF = "broken off";
 
 /** @param {Call} call */
@@ -25,10 +25,10 @@ export const isFailed = ({ error }) => error !== "" && error !== BROKEN_OFF;
 const UTC_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const DAY_S = 86_400;
 
-/** A day of the bill, which are those of UTC. @param {string} day as 2026-11-24 */
+/** Format a day of the bill; days are in UTC. @param {string} day as 2026-11-24 */
 export const utcDay = (day) => UTC_DAY.format(Date.parse(day));
 
-/** From when to when a day of the bill is. @param {string} day @returns {{since?: number, until?: number}} */
+/** Return the start and end of a day of the bill. @param {string} day @returns {{since?: number, until?: number}} */
 export function timesOf(day) {
   const since = Date.parse(day) / 1000;
   return Number.isFinite(since) ? { since, until: since + DAY_S - 0.001 } : {};

@@ -1,4 +1,4 @@
-/** What the calls came to: in all, by day and role, and how much of a budget is left. A day or role narrows the list. */
+/** Totals of the model calls: overall, by day and by role, and the rest of the budget. A day or role filters the list. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params, seq, user } from "../../state.js";
@@ -46,7 +46,7 @@ function Sum({ total }) {
     ${total.failed > 0 && html` · <button class="link problem" onClick=${() => change({ failed: "yes", call: "", role: "", day: "" })}>${whole(total.failed)} failed</button>`}`;
 }
 
-/** Put the roles of a day together. @param {Total[]} some @returns {Total} */
+/** Sum the totals of all roles. @param {Total[]} some @returns {Total} */
 function added(some) {
   /** @type {Total} */
   const all = { name: "", calls: 0, failed: 0, broken_off: 0, input_tokens: 0, output_tokens: 0, cached_tokens: 0, seconds: 0, cost_usd: 0, free: 0, unpriced: 0 };
@@ -90,7 +90,7 @@ function ByRole({ roles, day }) {
   return html`<${Table} caption="By role" columns=${[first, ...columns(most)]} rows=${roles} />`;
 }
 
-/** What may be spent, and what was. @param {{limits: Limits}} props */
+/** The limits of a budget and the amounts used. @param {{limits: Limits}} props */
 function Budget({ limits: { of, tokens, usd, spent_tokens, spent_usd } }) {
   const whose = of === "token" ? "Budget of this token, today" : "Budget of the server, until it ends";
   const known = spent_tokens !== null || spent_usd !== null;

@@ -1,4 +1,4 @@
-// Who somebody is: told at first, these days, whom it knows and talks to, where it lives.
+// A resident's description: identity, present concerns, relations, home.
 
 import { make, said } from "../elements.js";
 import { entryAt, knownPlaces, lastAt, textOf } from "../moment.js";

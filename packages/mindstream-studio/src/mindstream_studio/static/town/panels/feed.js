@@ -1,4 +1,4 @@
-// What happened in the town.
+// The list of events in the town.
 
 import { icon, make, said } from "../elements.js";
 import { countUntil } from "../links.js";

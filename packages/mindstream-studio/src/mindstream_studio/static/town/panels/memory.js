@@ -1,4 +1,4 @@
-// What somebody remembers: searched, by kind, the newest or the weightiest first.
+// A resident's memories: search, filter by kind, sort by time or importance.
 
 import { at } from "../lists.js";
 import { make, said } from "../elements.js";

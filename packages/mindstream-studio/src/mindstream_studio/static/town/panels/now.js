@@ -1,4 +1,4 @@
-// What somebody does now and why, its plan for the day, what it noticed.
+// A resident's current act with its reason, the day's plan, and recent percepts.
 
 import { at } from "../lists.js";
 import { make, said } from "../elements.js";

@@ -1,4 +1,4 @@
-// Who lives here, and what each does now.
+// The list of residents with their current activities.
 
 import { make, said } from "../elements.js";
 import { actAt, isWalking, lastAt, textOf } from "../moment.js";
@@ -26,7 +26,7 @@ export function row(player, person, step) {
  */
 export function peopleView(player) {
   const list = make("ul", { class: "people" });
-  const search = make("input", { type: "search", placeholder: "Find somebody", "aria-label": "Find somebody", oninput: () => view.update(player.step) });
+  const search = make("input", { type: "search", placeholder: "Find a resident", "aria-label": "Find a resident", oninput: () => view.update(player.step) });
   let key = "";
   /** @type {View} */
   const view = {

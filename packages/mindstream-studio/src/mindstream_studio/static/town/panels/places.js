@@ -1,4 +1,4 @@
-// The places, and one of them: who is there, what stands there and how it is.
+// The list of places; one place with the residents and objects there.
 
 import { at } from "../lists.js";
 import { make, said } from "../elements.js";
@@ -66,9 +66,9 @@ export function placeView(player, place) {
         : whoIsIn(town, place, step);
       const odd = thingsOf(place).map((thing) => ({ thing, how: conditionOf(town, thing, step) })).filter(({ how }) => how);
       if (key === (key = JSON.stringify([present.map((person) => [person.number, lastAt(person.acts, step)]), odd]))) return;
-      here.replaceChildren(...(present.length ? present.map((person) => row(player, person, step)) : [make("li", { class: "nothing" }, "Nobody.")]));
+      here.replaceChildren(...(present.length ? present.map((person) => row(player, person, step)) : [make("li", { class: "nothing" }, "No one is here.")]));
       things.replaceChildren(...(odd.length ? odd.map(({ thing, how }) => make("li", {}, make("b", {}, said(nameOf(town, thing))), ": ", said(how)))
-        : [make("li", { class: "nothing" }, "All is as it should be.")]));
+        : [make("li", { class: "nothing" }, "All objects are in order.")]));
     },
   };
 }

@@ -1,4 +1,4 @@
-// A resident: whether to follow it, how to look at the town, and the parts of its life.
+// The panel of one resident: follow it, choose the view, and tabs about its life.
 
 import { at } from "../lists.js";
 import { make, said } from "../elements.js";

@@ -1,4 +1,4 @@
-// Views of which one is shown.
+// Tabs: several views of which one is shown.
 
 import { make } from "../elements.js";
 

@@ -1,4 +1,4 @@
-// What somebody talked about, and with whom.
+// A resident's conversations.
 
 import { make } from "../elements.js";
 import { lastAt } from "../moment.js";

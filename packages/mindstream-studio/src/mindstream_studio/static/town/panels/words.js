@@ -1,4 +1,4 @@
-// Small parts that all panels have: names, times and places that lead somewhere, lines of a talk, lists that grow.
+// Small elements for all panels: links to residents, times and places; lines of a talk; lists that grow.
 
 import { at } from "../lists.js";
 import { iconButton, make, said } from "../elements.js";
