@@ -68,7 +68,7 @@ class PageAnswer:
 
     def __init__(self, runtime: Runtime, turn: Turn) -> None:
         self.turn, self.said, self.spent = turn, "", Spent()
-        broken_off = ModelUnavailable("the answer was interrupted, because the server is shutting down: send it again")
+        broken_off = ModelUnavailable("the answer was interrupted: it was cancelled, or the server is shutting down")
         self._words = BackgroundItems(runtime, _words(runtime, turn, self.spent), broken_off)
 
     async def next(self, within_s: float | None = None) -> str | None:
