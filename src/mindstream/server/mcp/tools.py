@@ -182,7 +182,7 @@ def _made(operation: Operation) -> MemoryTool:
 
 
 def _called(schema: Schema, arguments: Mapping[str, Argument], names: Mapping[str, str]) -> Schema:
-    """Return the schema of a tool's arguments; with an entry in ARGUMENTS it contains only arguments described there."""
+    """Return the schema of a tool's arguments; with an entry in ARGUMENTS, only of the arguments described there."""
     fields, wanted = schema.get("properties"), schema.get("required")
     properties: Schema = {}
     for name, about in fields.items() if isinstance(fields, dict) else ():
