@@ -255,4 +255,4 @@ def test_a_signal_ends_the_server_while_it_waits_for_input(folder: Path, number:
 def test_an_unknown_tool_set_is_refused(folder: Path) -> None:
     words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder), "--tools", "all"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and not done.stdout and "there are care, plan, pool, town" in done.stderr
+    assert done.returncode == 2 and not done.stdout and "the sets are care, plan, pool, town" in done.stderr

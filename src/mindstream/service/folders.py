@@ -92,7 +92,7 @@ async def require_room_for_town(data: Location) -> None:
             raise InputError(f"{data} already contains a town: continue it with `{run}`, or choose another --data")
         if await store.events(None, limit=1):
             raise InputError(
-                f"{data} contains a user's memory, and a town needs its own folder: choose one with --data"
+                f"{data} contains a user's memory, but a town needs a folder of its own: name one by --data"
             )
 
 

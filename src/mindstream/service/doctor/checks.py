@@ -150,8 +150,8 @@ def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Fi
                 Finding(
                     "embedder",
                     "note",
-                    f"the memory of {shown_name(user)} has vectors of several embedders or of another one than is set"
-                    f" ({counted}), which are not compared with each other",
+                    f"the memory of {shown_name(user)} has vectors {counted}: of several embedders, or of"
+                    " another one than is set; vectors of different embedders are not compared",
                     f"mindstream memory reembed --embedder {kept} --user {user}",
                 )
             )

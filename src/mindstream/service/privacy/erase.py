@@ -174,7 +174,7 @@ async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -
 
 
 def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
-    """Delete, within a transaction, a person's data in pools and other minds, and documents that no other user reads."""
+    """Delete, within a transaction, a person's data in pools and other minds, and documents only they read."""
     found = elsewhere.find(rows, person, key)
     for left in found:
         _take_domain(rows, person, left.stream)

@@ -1,4 +1,4 @@
-"""Convert runs of the planner into spans: a run is a trace; its plans, tool and model calls are children of its root."""
+"""Convert runs of the planner into spans: a run is a trace; its plans and calls are children of its root."""
 
 from __future__ import annotations
 
