@@ -158,7 +158,7 @@ def _staying(connection: Sql, user: str) -> list[str]:
     """Return sentences about the data of a user that an erasure leaves, with the reasons."""
     said = list[str]()
     owned = [name for name, event_ in _pools(connection) if event_.owner == user]
-    said += [f"the pool {name!r} remains, with its rubric, but without an owner" for name in owned]
+    said += [f"the pool {name!r} stays, with its rubric, but without an owner" for name in owned]
     if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TOWN_BEGAN,)).fetchone():
         said.append(
             "the town's file stays in its log, with the names of all residents, because the town cannot continue"
