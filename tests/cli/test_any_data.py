@@ -196,7 +196,7 @@ def test_a_copied_town_can_be_continued(data: str, tmp_path: Path) -> None:
     done("town", "run", "--until", "Feb 13 00:10", "--data", other)
     (status,) = done("town", "status", "--json", "--data", other).rows
     assert status["residents"] and status["step"] == 60
-    assert "contains a town already" in mistaken(run("town", "new", file, "--data", other))
+    assert "already contains a town" in mistaken(run("town", "new", file, "--data", other))
 
 
 def test_the_doctor_reports_missing_parts_of_a_database(tmp_path: Path) -> None:

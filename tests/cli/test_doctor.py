@@ -85,7 +85,7 @@ def test_a_damaged_memory_is_reported(folder: Path) -> None:
     folder.mkdir()
     (folder / "mindstream.db").write_bytes(b"this is no database " * 500)
     done = run("doctor", "--data", folder)
-    assert done.code == 1 and "cannot be read" in done.out and "→ move it away" in done.out
+    assert done.code == 1 and "cannot be read" in done.out and "→ move the file away" in done.out
 
 
 def test_an_unknown_pack_is_reported(folder: Path) -> None:

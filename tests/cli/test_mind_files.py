@@ -66,7 +66,7 @@ def settings(**habits: object) -> str:
         (['{"mindstream": "memory", "format": 1}'], "export of a memory: use `mindstream memory import`"),
         (['{"mindstream": "mind", "format": 1, "user": "../x"}'], "user '../x'"),
         ([settings(session="x; touch /tmp/x")], "settings.session 'x; touch /tmp/x'"),
-        ([settings(gate="\x1b[31mred")], "settings: names of a pack, a gate and models were expected"),
+        ([settings(gate="\x1b[31mred")], "settings: expected the names of a pack, a gate"),
     ],
 )
 def test_a_mind_file_is_checked_completely_before_writing(lines: list[str], told: str, folder: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_pool_can_be_trimmed_to_its_best_size(where: tuple[str | Path, ...], t
     gone = run("pool", "trim", "verse", "--capacity", "best", "--yes", "--json", *where).rows[0]["gone"]
     held = len(run("pool", "export", "verse", *where).out.splitlines())
     assert held + len(gone) == SIZE + 10 or not gone
-    assert "a number of exemplars, or best" in mistaken(
+    assert "a number of exemplars or `best`" in mistaken(
         run("pool", "trim", "verse", "--capacity", "few", "--yes", *where)
     )
 

@@ -114,7 +114,7 @@ async def test_prompts_are_filled_in(served: Served) -> None:
         filled = await client.get_prompt("remember_this", {"content": "Tea {0} at four."})
         assert "Tea {0} at four." in str(getattr(filled.messages[0].content, "text", ""))
         for wrong in (("remember_this", {}), ("other", {"content": "x"})):
-            with pytest.raises(Exception, match=r"it needs the argument 'content'|no prompt"):
+            with pytest.raises(Exception, match=r"needs the argument 'content'|no prompt"):
                 await client.get_prompt(*wrong)
 
 

@@ -30,7 +30,7 @@ async def test_memories_are_kept_over_stdio(folder: Path, era: str) -> None:
         assert [each["id"] for each in found["memories"]] == [made["id"]]
         assert (await called(client, "forget", memory_id=made["id"]))["forgotten"]
         assert (await called(client, "list_memories"))["memories"] == []
-        assert "there is no memory" in await refused(client, "get_memory", memory_id=made["id"])
+        assert "has no memory" in await refused(client, "get_memory", memory_id=made["id"])
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -48,8 +48,8 @@ async def test_memories_are_kept_over_http(served: Served, era: str) -> None:
 async def test_each_path_serves_one_user(served: Served) -> None:
     async with over_http(f"{served.url}/mcp/ann") as ann, over_http(f"{served.url}/mcp/bob") as bob:
         made = await called(ann, "retain", content="Ann likes tea.")
-        assert "there is no memory" in await refused(bob, "get_memory", memory_id=made["id"])
-        assert "there is no memory" in await refused(bob, "forget", memory_id=made["id"])
+        assert "has no memory" in await refused(bob, "get_memory", memory_id=made["id"])
+        assert "has no memory" in await refused(bob, "forget", memory_id=made["id"])
         assert (await called(bob, "recall", query="tea", user="ann"))["memories"] == []
 
 
@@ -255,4 +255,4 @@ def test_a_signal_ends_the_server_while_it_waits_for_input(folder: Path, number:
 def test_an_unknown_tool_set_is_refused(folder: Path) -> None:
     words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder), "--tools", "all"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and not done.stdout and "there are care, plan, pool, town" in done.stderr
+    assert done.returncode == 2 and not done.stdout and "the sets are care, plan, pool, town" in done.stderr

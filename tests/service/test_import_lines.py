@@ -34,7 +34,7 @@ def refused(*records: dict[str, Any] | bytes, **header: Any) -> str:
     [
         ({"kind": "admin"}, "file:3: kind"),
         ({"created": -1e11}, "file:3: created"),
-        ({"forgotten": float("nan")}, "file:3: not JSON (NaN is no number)"),
+        ({"forgotten": float("nan")}, "file:3: not JSON (NaN is not a JSON number)"),
         ({"level": 10**30}, "file:3: level"),
         ({"text": "\x00\x01"}, "file:3: the text has nothing to read"),
         ({"text": "a" * 100_001}, "file:3: the text is too long"),
@@ -70,9 +70,9 @@ def test_a_line_without_a_record_is_refused(line: bytes, told: str) -> None:
 
 
 def test_duplicates_are_refused_with_both_lines() -> None:
-    assert "file:3: id: line 2 is the record" in refused(NOTE, {**NOTE, "text": "another"})
+    assert "file:3: id: line 2 already contains the record" in refused(NOTE, {**NOTE, "text": "another"})
     again = {**NOTE, **BELIEF, "id": ID + "2"}
-    assert "file:3: version: line 2 is version 1 of 'sleep'" in refused({**NOTE, **BELIEF}, again)
+    assert "file:3: version: line 2 already contains version 1 of 'sleep'" in refused({**NOTE, **BELIEF}, again)
 
 
 def count(*records: dict[str, Any]) -> int:

@@ -45,7 +45,7 @@ def test_a_time_of_day_is_in_the_zone_of_the_machine() -> None:
 
 @pytest.mark.parametrize("words", ["long", "2 moons", "h", "2h and more", "-3h"])
 def test_no_time_is_refused(words: str) -> None:
-    with pytest.raises(InputError, match="is no time: use 2h"):
+    with pytest.raises(InputError, match="is not a time, such as 2h"):
         read_end(words, NOON)
 
 

@@ -68,7 +68,7 @@ def test_missing_permissions_of_a_token_are_shown(studio: OpenStudio, served: Se
     enter(seen, token(served, "read"))
     seen.page.get_by_label("What you say").fill("Hello.")
     seen.page.keyboard.press("Enter")
-    seen.page.get_by_text("this token may not write here").wait_for()
+    seen.page.get_by_text("this token needs the scope `write`").wait_for()
     seen.page.get_by_role("button", name="Sign in with another token").click()
     enter(seen, token(served))
     seen.page.get_by_label("What you say").wait_for()

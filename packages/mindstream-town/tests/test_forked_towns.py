@@ -117,7 +117,7 @@ def test_concurrent_forks_of_several_servers_have_unique_names_within_the_limit(
     made = [each.name for each in answered if isinstance(each, Fork)]
     refused = [each for each in answered if not isinstance(each, Fork)]
     assert len(made) == len(set(made)) == MAX_FORKS and not {"ville", "ville-4"} & set(made)
-    assert len(refused) == 3 and all(isinstance(each, InputError) and "let go of one" in str(each) for each in refused)
+    assert len(refused) == 3 and all(isinstance(each, InputError) and "delete one" in str(each) for each in refused)
     assert sorted(made) == sorted(here.all(ACME)) and len(here.folders(ACME.tenant)) == MAX_FORKS
     here.drop(ACME, made[0])
     assert made[0] not in there.all(ACME) and len(there.folders(ACME.tenant)) == MAX_FORKS - 1

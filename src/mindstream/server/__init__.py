@@ -1,8 +1,10 @@
-"""The server: REST and events, an OpenAI-compatible endpoint, an MCP server. It only translates: no business logic.
+"""The server: REST and events, an OpenAI-compatible endpoint, an MCP server.
+
+This package only translates between these protocols and `service.operations`; it contains no business logic.
 
 import mindstream.server
 
-api_app = mindstream.server.app("data", model="openai:gpt-5-mini")     # an ASGI application, to be run or mounted
+api_app = mindstream.server.app("data", model="openai:gpt-5-mini")     # an ASGI application to run or to mount
 """
 
 from __future__ import annotations

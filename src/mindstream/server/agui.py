@@ -1,4 +1,4 @@
-"""An answer as the events of AG-UI (docs.ag-ui.com): a run, a message in pieces; other rows as CUSTOM events."""
+"""Write an answer as AG-UI events (docs.ag-ui.com): a run with a streamed message; other rows as CUSTOM events."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PREFIX = b"data: "
 
 
 class AguiWriter:
-    """Writes one run: an utterance and its answer."""
+    """Writes the events of one run: a user's message and its answer."""
 
     def __init__(self) -> None:
         self._thread = self._run = ""
         self._message = ""
 
     def write(self, row: Logged) -> bytes:
-        """Return a row as AG-UI events."""
+        """Return a row of the log as AG-UI events, encoded as server-sent events."""
         event = row.event
         if isinstance(event, Heard):
             self._thread, self._run = event.session, str(row.seq)
@@ -60,16 +60,16 @@ class AguiWriter:
         return self._custom(row)
 
     def finish(self) -> bytes:
-        """Return the end of the run."""
+        """Return the events that end the run."""
         return self._end(None) + self._event("RUN_FINISHED", None, threadId=self._thread, runId=self._run)
 
     def fail(self, error: BaseException) -> bytes:
-        """Return the end of a run that failed."""
+        """Return the events that end a run with an error."""
         found, _ = problem_of(error)
         return self._end(None) + self._event("RUN_ERROR", None, message=found.detail or found.title, code=found.type)
 
     def _said(self, row: Logged, text: str) -> bytes:
-        """Return the end of a message; one that was not sent in pieces is sent whole."""
+        """Return the events that end the message; if no part of it was sent, its whole text is included."""
         whole = b""
         if not self._message:
             whole = self._begin(row.at)
@@ -98,5 +98,5 @@ class AguiWriter:
 
 
 def _pointer(part: str) -> str:
-    """Return a part of a JSON pointer."""
+    """Return a name escaped as a part of a JSON pointer (RFC 6901)."""
     return part.replace("~", "~0").replace("/", "~1")

@@ -1,4 +1,4 @@
-"""The ASGI application: run it, or mount it in one of your own."""
+"""The ASGI application of the server. Run it, or mount it in your own application."""
 
 from __future__ import annotations
 
@@ -44,14 +44,17 @@ if TYPE_CHECKING:
 
 
 class ApiApp:
-    """All endpoints of a runtime, as one ASGI application.
+    """The ASGI application with all endpoints of a runtime.
 
-    Its lifespan opens and closes the runtime; an application that mounts it passes it on:
+    Its lifespan opens and closes the runtime. An application that mounts it must use this lifespan:
     `FastAPI(lifespan=api_app.lifespan)`.
 
     Attributes:
-        runtime: serves the requests.
-        api: the FastAPI application; AuthMiddleware checks requests before its routes see them.
+        runtime: executes the requests.
+        admission: which requests are accepted.
+        api: the FastAPI application; AuthMiddleware checks each request before its routes see it.
+        writes: executes each write with an Idempotency-Key once.
+        metrics: the counters of the server.
     """
 
     def __init__(self, runtime: Runtime, admission: Admission, receiver: Receiver | None = None) -> None:
@@ -66,7 +69,7 @@ class ApiApp:
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )
         self._state = ServerState(runtime.server_store, runtime.clock)
-        is_shared = runtime.settings.data.folder is None  # a folder has one server
+        is_shared = runtime.settings.data.folder is None  # a folder has one server, a database may have several
         issuer = admission.issuer
         issued = issuer.limits if issuer else None
         self._budgets = Budgets(self._state, runtime.clock, admission.tokens, issued, is_shared=is_shared)
@@ -98,12 +101,12 @@ class ApiApp:
         await self._app(scope, receive, send)
 
     def keep_open(self, more: contextlib.AbstractAsyncContextManager[Any]) -> None:
-        """Open something more with the runtime, and close it before that; call this before the server runs."""
+        """Open a context with the runtime, and close it before the runtime. Call this before the server runs."""
         self._more.append(more)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
-        """Open the runtime, and what its endpoints need, until the block ends."""
+        """Open the runtime, the MCP server and all background work during the `with` block."""
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self.runtime)
             for each in self._more:
@@ -140,28 +143,29 @@ def app(
     public_url: str = "",
     thinks: bool = True,
 ) -> ApiApp:
-    """Make the application.
+    """Return the server as an ASGI application.
 
     Args:
         data: a data folder, the URL of a PostgreSQL database, or a runtime.
-        model: the model for all roles, by name or as `Models`; None: as the settings say.
-        bots: chat bots by name, as `{"support": ChatBot.using(model=…, instructions=…)}`; each appears under
-            /v1/models and answers at /v1/chat/completions. One without a model answers by those of the server.
-        require_token: every request needs a token. Otherwise only those of programs on this machine are accepted
-            without one: see `auth.is_local`. Set it if the application is mounted behind a proxy.
-        hosts: names under which it is served, in addition to localhost.
-        origins: other origins whose pages may call it from a browser.
-        offered: the tools, documents and towns that callers may use; None: a calculator, and memory itself.
-        at_once: maximum number of calls of each model at the same time.
-        issuer: an OIDC issuer whose tokens are accepted, too.
-        webhook: the receiver of what minds add after their answers.
-        public_url: the URL by which a proxy publishes the server, as https://mind.example.org; with it every request
-            needs a token.
-        thinks: reasoners run here; otherwise `mindstream work` runs them.
+        model: the model for all roles, by name or as `Models`; None: the models in the settings.
+        bots: chat bots by name, such as `{"support": ChatBot.using(model=…, instructions=…)}`; each is listed at
+            /v1/models and answers at /v1/chat/completions. A bot without a model uses the models of the server.
+        require_token: every request needs a token. By default requests of programs on this machine need none (see
+            `auth.is_local`). Set it if the application is mounted behind a proxy.
+        hosts: accepted names in the Host header, in addition to localhost.
+        origins: other origins whose pages may call the server from a browser.
+        offered: the tools, documents, MCP servers and towns that callers may use; None: the tools calculator and
+            recall.
+        at_once: maximum number of simultaneous calls of each model.
+        issuer: an OIDC issuer whose tokens are accepted in addition to the server's own.
+        webhook: the receiver of the follow-ups that minds add after their answers.
+        public_url: the URL by which a proxy publishes the server, such as https://mind.example.org; if it is set, every
+            request needs a token.
+        thinks: background reasoning runs in this process; False: only in processes of `mindstream work`.
 
     Raises:
-        SettingsError: there is no such model.
-        InputError: `public_url` or the name of a bot cannot be used.
+        SettingsError: the model does not exist.
+        InputError: `public_url` or the name of a bot is not valid.
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
@@ -174,7 +178,7 @@ def app(
 
 
 def add_problems(api: FastAPI) -> None:
-    """Answer every error with a problem."""
+    """Make the application answer every error with a problem document (RFC 9457)."""
 
     async def respond(request: Request, error: Exception) -> Response:
         return problem_response(error, request.scope)

@@ -1,4 +1,4 @@
-"""The types of ASGI, and the path of a request."""
+"""The types of ASGI, and helpers for requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def path_of(scope: Scope) -> str:
-    """Return the path below the one at which the application is mounted."""
+    """Return the path of a request, relative to the path at which the application is mounted."""
     path, root = str(scope["path"]), str(scope.get("root_path", ""))
     return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
 

@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 CLOCK = SystemClock()
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/studio")
-"""Paths that need no token: they contain no user's data."""
+"""Paths that need no token, because they contain no user's data."""
 OPEN_PREFIXES = (METADATA, "/studio/")
-"""Paths below these need no token: static files, and how the MCP server is reached."""
+"""Prefixes of paths that need no token: static files, and the metadata by which MCP clients find the issuer."""
 TOKEN_CHECK_S = 0.5
-"""Seconds between two checks, while an answer is streamed, whether its token is still valid."""
+"""While a response is streamed: seconds between two checks of whether the request's token is still valid."""
 FORWARDING = (
     b"forwarded", b"x-forwarded", b"x-real-ip", b"via", b"x-client-ip", b"x-cluster-client-ip", b"x-original-",
     b"x-envoy-", b"x-proxy", b"true-client-ip", b"client-ip", b"cdn-loop", b"cf-", b"fastly-", b"fly-", b"tailscale-",
     b"x-amzn-", b"x-amz-cf-", b"x-azure-", b"x-appengine-", b"x-vercel-", b"akamai-",
 )  # fmt: skip
-"""Beginnings of the names of headers that only proxies send. A second line of defence: see `is_local`."""
+"""Prefixes of the names of headers that only proxies send: a second line of defence in `is_local`."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 )
-"""Sent with every response that does not set them itself."""
+"""Headers that are added to every response, unless it sets them itself."""
 
 
 @dataclass
@@ -50,13 +50,14 @@ class Admission:
     """Which requests are accepted.
 
     Attributes:
-        require_token: every request needs a token, from this machine too. `Server` sets it if it listens on an address
-            that other machines reach.
-        hosts: names by which the server is called, in addition to those of this machine; "*": any.
-        origins: other origins whose pages may call the server from a browser, as https://chat.example.org.
-        issuer: an OIDC issuer whose tokens are accepted, too.
-        public_url: the URL by which a proxy publishes the server, as https://mind.example.org; "": none. Every request
-            needs a token then, since a proxy on this machine connects from a loopback address.
+        tokens: the server's own tokens.
+        require_token: every request needs a token, also from this machine. `Server` sets it if it listens on an address
+            that other machines can reach.
+        hosts: accepted names in the Host header, in addition to localhost and addresses; "*": any name.
+        origins: other origins whose pages may call the server from a browser, such as https://chat.example.org.
+        issuer: an OIDC issuer whose tokens are accepted in addition to `tokens`.
+        public_url: the URL by which a proxy publishes the server, such as https://mind.example.org; "": none. If it is
+            set, every request needs a token, because a proxy on this machine connects from a loopback address.
     """
 
     tokens: Tokens
@@ -68,10 +69,11 @@ class Admission:
 
 
 class ResponseSender:
-    """Sends a response: adds the security headers, ends it when its token ends, and reports a refused body.
+    """Sends a response: adds the security headers, ends it when the token expires, and reports a refused body.
 
     Attributes:
-        status: 0 until something was sent.
+        status: the status code that was sent; 0: nothing was sent yet.
+        body: the body of the request, once the request was admitted.
     """
 
     def __init__(self, scope: Scope, send: Send) -> None:
@@ -82,11 +84,11 @@ class ResponseSender:
         self._has_ended = False
 
     def end_with_token(self) -> None:
-        """End the response soon after the request's token has ended, unless its endpoint does so itself."""
+        """End the response soon after the request's token expires, unless the endpoint does this itself."""
         self._checked = CLOCK.elapsed()
 
     async def _is_over(self, message: Message) -> bool:
-        """Return whether nothing more may be sent; the token is checked every TOKEN_CHECK_S seconds."""
+        """Return whether the response was ended because its token expired; checks it every TOKEN_CHECK_S seconds."""
         if (
             self._has_ended
             or self._checked is None
@@ -96,14 +98,14 @@ class ResponseSender:
             return self._has_ended
         if CLOCK.elapsed() - self._checked >= TOKEN_CHECK_S:
             self._checked = CLOCK.elapsed()
-            with contextlib.suppress(StorageError):  # it is checked again
+            with contextlib.suppress(StorageError):  # the next message checks the token again
                 self._has_ended = await left_of(self._scope)() <= 0
             if self._has_ended:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
         return self._has_ended
 
     async def send(self, message: Message) -> None:
-        """Send an ASGI message; if the request's body was refused, the refusal is sent in its place."""
+        """Send an ASGI message; if the request's body was refused, send the refusal instead."""
         if await self._is_over(message):
             return
         body = self.body
@@ -115,7 +117,7 @@ class ResponseSender:
                 await self.refuse(body.refusal)
 
     async def refuse(self, error: BaseException) -> None:
-        """Send a problem."""
+        """Send an error as a problem document."""
         await problem_response(error, self._scope)(self._scope, _no_body, self._pass_on)
 
     async def _pass_on(self, message: Message) -> None:
@@ -132,7 +134,7 @@ async def _no_body() -> Message:
 
 
 class AuthMiddleware:
-    """Checks the host, origin, token and limits of requests; puts the caller into `scope["state"]["principal"]`."""
+    """Checks the host, origin, token and limits of each request; stores the caller in `scope["state"]["principal"]`."""
 
     def __init__(self, inner: App, admission: Admission, limits: Limits, budgets: Budgets, metrics: Metrics) -> None:
         self._inner, self._admission, self._limits, self._budgets = inner, admission, limits, budgets
@@ -140,7 +142,7 @@ class AuthMiddleware:
         self._names = {*admission.hosts, *filter(None, [host_name(urlsplit(admission.public_url).netloc)])}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":  # no endpoint has one, so none is opened unauthenticated
+        if scope["type"] == "websocket":  # no endpoint uses websockets, so every connection is closed
             await receive()
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -163,8 +165,8 @@ class AuthMiddleware:
     async def _admit(self, scope: Scope, receive: Receive, response: ResponseSender) -> None:
         headers = _headers(scope)
         scope.setdefault("state", {})["public_url"] = self._admission.public_url
-        if not scope["path"].startswith("/"):  # absolute form: its host would overrule the Host header
-            raise Refusal("malformed", "expected a path that begins with /")
+        if not scope["path"].startswith("/"):  # an absolute URL: its host would override the checked Host header
+            raise Refusal("malformed", "the request target must be a path that begins with /, not an absolute URL")
         self._check_host(headers.get("host", ""))
         self._check_origin(headers)
         principal, token = await self._authenticate(scope, headers)
@@ -179,13 +181,15 @@ class AuthMiddleware:
                 await self._inner(scope, response.body, response.send)
 
     def _check_host(self, host: str) -> None:
-        """Refuse a name that is not this server's: a page may have let its own point here (DNS rebinding).
+        """Refuse a Host header with a name that is not this server's, as a protection against DNS rebinding.
 
-        An address cannot be abused this way.
+        In that attack a web page makes its own host name point to this server. IP addresses are safe and accepted.
         """
         name = host_name(host)
         if not (name == "localhost" or is_address(name) or "*" in self._names or name in self._names):
-            raise Refusal("misdirected", "this server has another name; `--allow-host NAME` adds one")
+            raise Refusal(
+                "misdirected", f"this server does not accept the host name {name[:100]!r}; `--allow-host NAME` adds one"
+            )
 
     def _check_origin(self, headers: dict[str, str]) -> None:
         """Refuse requests that a browser sends for a page of another origin."""
@@ -194,7 +198,7 @@ class AuthMiddleware:
             return
         if urlsplit(origin).netloc != headers.get("host", "") or not urlsplit(origin).netloc:
             raise Refusal(
-                "forbidden", "pages of another origin may not call this server; `--allow-origin URL` allows one"
+                "forbidden", "pages of another origin may not call this server; `--allow-origin URL` permits an origin"
             )
 
     async def _authenticate(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal, Token | None]:
@@ -204,7 +208,11 @@ class AuthMiddleware:
             source = self._source(token)
             found = await source.find(token) if kind == "bearer" else None
             if found is None:
-                raise Refusal("unauthenticated", "this token is not valid", challenge("invalid_token", scope))
+                raise Refusal(
+                    "unauthenticated",
+                    "this token is not valid: it is wrong, expired or revoked",
+                    challenge("invalid_token", scope),
+                )
             scope["state"]["left_s"] = partial(source.left_s, token, found)
             return Principal(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
@@ -212,16 +220,20 @@ class AuthMiddleware:
         path = path_of(scope)
         if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
             return Principal("", frozenset()), None
-        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
+        raise Refusal(
+            "unauthenticated",
+            "this request needs a token: send the header `Authorization: Bearer TOKEN`",
+            challenge("", scope),
+        )
 
     def _source(self, token: str) -> Tokens | Issuer:
-        """Return what checks a token: the server's own tokens, or the issuer's."""
+        """Return the checker of a token: the server's own tokens, or the OIDC issuer."""
         if token.startswith(PREFIX) or self._admission.issuer is None:
             return self._admission.tokens
         return self._admission.issuer
 
     def _is_placeholder(self, token: str, scope: Scope) -> bool:
-        """Return whether a token is a made-up key that a client of OpenAI's API has to send, where none is required."""
+        """Return whether a token is only a placeholder: OpenAI clients must send a key even if none is required."""
         is_signed = self._admission.issuer is not None and token.count(".") == 2
         is_made_up = not token.startswith(PREFIX) and not is_signed
         return is_made_up and path_of(scope).startswith(OPENAI) and self._is_open(scope)
@@ -232,14 +244,15 @@ class AuthMiddleware:
 
 
 def is_local(scope: Scope) -> bool:
-    """Return whether a program on this machine sent the request, by an allow-list: all of these must hold.
+    """Return whether a program on this machine sent the request. All of these conditions must hold:
 
-    - The peer's address is a loopback address. A Unix socket has none: a proxy may stand behind it.
-    - The one Host header names a loopback address, as a client on this machine does that was given no other name.
-    - The protocol is HTTP/1.1 or later. nginx forwards as HTTP/1.0 and by the upstream's name unless told otherwise.
+    - The peer's address is a loopback address. A Unix socket has no address, and may belong to a proxy.
+    - There is one Host header, and it names a loopback address, as clients on this machine do by default.
+    - The protocol is HTTP/1.1 or later. By default nginx forwards requests as HTTP/1.0, with another Host header.
     - No header has a name that only proxies send.
 
-    A proxy on this machine that does none of this cannot be told apart: `--public-url` or `--require-token` is needed.
+    A proxy on this machine whose requests meet all conditions is not recognized: behind such a proxy the server needs
+    `--public-url` or `--require-token`.
     """
     peer = (scope.get("client") or ("",))[0]
     hosts = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"]
@@ -253,7 +266,7 @@ def is_local(scope: Scope) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether a socket's address is one of this machine's loopback interface."""
+    """Return whether an IP address is a loopback address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -271,7 +284,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def is_address(name: str) -> bool:
-    """Return whether a host is named by its address."""
+    """Return whether a host name is an IP address."""
     try:
         ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -280,10 +293,10 @@ def is_address(name: str) -> bool:
 
 
 def checked_public_url(url: str) -> str:
-    """Return the URL by which a server is called through a proxy: a scheme and a name, in lower case.
+    """Return the URL by which a proxy publishes the server, in lower case: a scheme, a name and perhaps a port.
 
     Raises:
-        InputError: it is no such URL, or has a path.
+        InputError: it is not such a URL, or has a path.
     """
     try:
         parts = urlsplit(url.rstrip("/").lower())
@@ -291,26 +304,26 @@ def checked_public_url(url: str) -> str:
     except ValueError:
         plain = ""
     if not plain.startswith(("https://", "http://")) or plain != url.rstrip("/").lower() or plain.endswith("://"):
-        raise InputError(f"--public-url {url[:200]!r} must be as https://mind.example.org, without a path")
+        raise InputError(f"--public-url must be such as https://mind.example.org, without a path, not {url[:200]!r}")
     return plain
 
 
 def host_name(host: str) -> str:
-    """Return a Host header's name, without the port."""
+    """Return the name in a Host header, without the port, in lower case."""
     name, colon, port = host.rpartition(":")
     return (name if colon and (port.isdigit() and not name.endswith(":")) else host).lower().rstrip(".")
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """Return the headers by name, in lower case.
+    """Return the headers by their names in lower case.
 
     Raises:
-        Refusal: a header that decides about access occurs twice.
+        Refusal: Host, Origin or Authorization occurs twice.
     """
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key = name.decode("latin-1").lower()
         if key in found and key in ("host", "origin", "authorization"):
-            raise Refusal("malformed", f"the header {key} occurs twice")
+            raise Refusal("malformed", f"the header {key} occurs twice: send it once")
         found[key] = value.decode("latin-1")
     return found

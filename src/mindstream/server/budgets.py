@@ -1,4 +1,4 @@
-"""Daily budgets of tokens for model calls, counted over all servers of the same data."""
+"""Daily budgets of access tokens for model calls, counted over all servers of the same data."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
 
 KEPT_S = 2.0
-"""Maximum interval between exchanges of spending with other processes, in seconds, below NEAR."""
+"""Seconds after which the next request exchanges spending with other processes, if less than NEAR is spent."""
 NEAR = 0.8
-"""Share of a limit from which on spending is exchanged at each request."""
+"""Share of a limit: if more is spent, every request exchanges spending with other processes."""
 Spent: TypeAlias = tuple[int, int, float]
-"""Calls, tokens, US dollars."""
+"""Spending: model calls, tokens, US dollars."""
 
 
 @dataclass
 class _Account:
-    """A token's budget of a day; `stored`: the stored sum of all servers; `at`: the time of the last exchange."""
+    """The budget of an access token for one day.
+
+    Attributes:
+        stored: this process's spending that is already in the stored sum, plus that of other servers.
+        at: the time of the last exchange.
+    """
 
     budget: Budget
     stored: Spent
@@ -32,15 +37,15 @@ class _Account:
 
 
 class Budgets:
-    """A daily budget for each token that has limits; the spending of all servers is counted together.
+    """The daily budgets of all access tokens that have limits; the spending of all servers is counted together.
 
     Reservations of running calls are stored as spent, and corrected when the calls end. Reservations of a killed server
-    stay counted for that day.
+    remain counted for that day.
 
     Args:
-        issued: the limits of each holder of an issuer's tokens.
-        is_shared: other processes use the same budgets, so that spending is exchanged before each call begins. One
-            call of each process may exceed a limit then; in one process none does.
+        issued: the limits of each holder of an OIDC issuer's tokens.
+        is_shared: other processes use the same budgets, so spending is exchanged before each model call. One call of
+            each process may then exceed a limit; with a single process none can.
     """
 
     def __init__(
@@ -57,7 +62,7 @@ class Budgets:
         self._accounts: dict[tuple[str, int], _Account] = {}
 
     async def of(self, token: Token) -> Budget | None:
-        """Return a token's budget of today; None: it has no limit."""
+        """Return today's budget of an access token; None: it has no limit."""
         if token.tokens is None and token.usd is None:
             return None
         key = (token.id, int(self._clock.now() // DAY_S))
@@ -71,7 +76,7 @@ class Budgets:
         return self._accounts[key].budget
 
     async def of_id(self, id_: str) -> Budget | None:
-        """Return the budget of today of the token with this id; None: it has no limit, or there is no such token."""
+        """Return today's budget of the access token with this id; None: it has no limit, or does not exist."""
         if self._issued is not None and id_.startswith(ISSUED):
             return await self.of(self._issued.limited(id_))
         found = next((each for each in await self._tokens.each() if each.id == id_), None)
@@ -88,7 +93,7 @@ class Budgets:
     async def _exchange(self, key: tuple[str, int], account: _Account) -> None:
         """Add this process's spending to the stored sum, and other processes' spending to the budget."""
         before, ours = account.stored, _counted(account.budget)
-        account.stored = ours  # later spending is for the next exchange
+        account.stored = ours  # spending during this exchange is added by the next one
         added = _minus(ours, before)
         try:
             spent = await self._state.spend(key[0], key[1], *added)
@@ -103,13 +108,16 @@ class Budgets:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Store spending every KEPT_S while the block runs, and at its end, so that a kill loses no more."""
+        """Store spending every KEPT_S seconds during the `with` block and at its end.
+
+        A killed process loses at most the spending of KEPT_S seconds.
+        """
         over = asyncio.Event()
         storing = asyncio.ensure_future(self._store_until(over))
         try:
             yield
         finally:
-            over.set()  # not cancelled: an exchange that is under way would count twice
+            over.set()  # the task is not cancelled, because a cancelled exchange would be counted twice
             await storing
             await self.keep()
 
@@ -117,7 +125,7 @@ class Budgets:
         while not over.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), KEPT_S)
-            with contextlib.suppress(StorageError):  # it is stored the next time
+            with contextlib.suppress(StorageError):  # the next round stores it
                 await self.keep()
 
     async def keep(self) -> None:
@@ -131,7 +139,7 @@ class Budgets:
 
 
 def _counted(budget: Budget) -> Spent:
-    """Return the spending that other servers must count: spent amounts and reservations of running calls."""
+    """Return the spending to exchange with other servers: spent amounts plus reservations of running calls."""
     return (budget.spent_calls, budget.spent_tokens + budget.reserved_tokens, budget.spent_usd + budget.reserved_usd)
 
 

@@ -1,4 +1,7 @@
-"""GET /api/v1/events: the log as server-sent events. An event's id is its seq; Last-Event-ID resumes after it."""
+"""GET /api/v1/events: the log as server-sent events. The id of an event is the number (`seq`) of its row.
+
+A client that sends the header Last-Event-ID gets the rows after that number.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,12 @@ from mindstream.service.operations.hub import Hub, Line, Listener, Wants
 from mindstream.service.operations.runtime import Runtime
 
 RETRY_MS = 1_000
+"""Milliseconds after which a disconnected client should connect again."""
 MAX_SEQ = 2**62
 
 
 def add_events(api: FastAPI, runtime: Runtime) -> None:
-    """Add the route."""
+    """Add the route /api/v1/events."""
 
     @api.get(
         PREFIX + "/events",
@@ -42,9 +46,12 @@ def add_events(api: FastAPI, runtime: Runtime) -> None:
         after: Annotated[int | None, Query(ge=0, le=MAX_SEQ)] = None,
         last_event_id: Annotated[str | None, Header()] = None,
     ) -> EventStream:
-        """Send the rows of the log as they are written: those after Last-Event-ID or `after`, else new ones only.
+        """Send the rows of the log as they are written, as server-sent events.
 
-        Live rows (pieces of an answer) have no id and are not sent again: the whole `said` is.
+        With the header Last-Event-ID or `after`, the rows after this number are sent first; otherwise only new rows are
+        sent. `user`: only rows of this user. `kind`, `room`: only events of these kinds, or of this package. Live rows
+        (parts of an answer that is being generated) have no id and are never sent again; the complete answer follows as
+        a `said` row.
         """
         principal = principal_of(request.scope)
         principal.require("log", "read")
@@ -56,25 +63,28 @@ def add_events(api: FastAPI, runtime: Runtime) -> None:
         def wants(row: Logged) -> bool:
             return (mind is None or row.mind == mind) and (kinds is None or row.event.kind in kinds)
 
-        request.scope["state"]["ends_itself"] = True  # its last event says where to resume
+        request.scope["state"]["ends_itself"] = True  # `follow` sends a last event, with the number to resume after
         start = read_id(last_event_id, after)
         return EventStream(follow(tenant.hub, wants, start, mind, left_of(request.scope)))
 
 
 def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None:
-    """Return the kinds of events that are requested; None: all.
+    """Return the requested kinds of events; None: all.
+
+    Args:
+        room: only the kinds of this package of plugins; "ground": only those of the core.
 
     Raises:
-        InputError: there is no such kind or room.
+        InputError: a kind or the package does not exist.
     """
     wanted = frozenset(kinds or ()) or None
     if unknown := sorted((wanted or frozenset()) - every_kind().keys()):
-        raise InputError(f"there is no kind of event {unknown[0][:50]!r}")
+        raise InputError(f"kind: there is no kind of event {unknown[0][:50]!r}")
     if room is None:
         return wanted
     rooms = {each.name: each for each in registered() if each.name}
     if room != "ground" and room not in rooms:
-        raise InputError(f"there is no room {room!r}; there are ground, {', '.join(rooms)}")
+        raise InputError(f"room: there is no package {room!r} of events; the packages are ground, {', '.join(rooms)}")
     shapes = GROUND if room == "ground" else tuple(rooms[room].events())
     inside = frozenset(each.kind for each in shapes if hasattr(each, "kind"))
     return inside if wanted is None else inside & wanted
@@ -84,21 +94,21 @@ def read_id(last_event_id: str | None, after: int | None) -> int | None:
     """Return the seq to resume after; None: only new rows.
 
     Raises:
-        InputError: Last-Event-ID is no seq.
+        InputError: Last-Event-ID is not a row number.
     """
     if not last_event_id:
         return after
     if not (last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id[:25]) <= MAX_SEQ):
-        raise InputError("Last-Event-ID is the id of an event, a number")
+        raise InputError(f"Last-Event-ID must be the id of an event, which is a number, not {last_event_id[:50]!r}")
     return int(last_event_id)
 
 
 async def follow(
     hub: Hub, wants: Wants, after: int | None, mind: StreamKey | None = None, left_s: LeftS = unlimited
 ) -> AsyncGenerator[bytes]:
-    """Yield the log as events: what was written after a seq, then what is being written; each row once.
+    """Yield the log as server-sent events: first the rows after `after`, then new rows; each row once.
 
-    It ends when the token ends: `left_s` says for how long that is still valid.
+    The stream ends when the request's token expires; `left_s` returns the seconds until then.
     """
     async with hub.listening(wants, mind, after or 0) as listener:
         start = listener.begins if after is None else after
@@ -120,7 +130,7 @@ async def follow(
             elif listener.is_over or listener.is_cut:
                 yield _last(listener, listener.taken)
                 return
-            else:  # a keep-alive, with the seq to resume after: queued rows that are not yet sent come later
+            else:  # a keep-alive with the number to resume after; rows that are still queued have later numbers
                 yield f": ping\nid: {listener.taken}\n\n".encode()
 
 
@@ -131,11 +141,14 @@ def _joined(lines: list[Line]) -> bytes:
 
 
 def _before(lines: list[Line], listener: Listener) -> int:
-    """Return the seq to resume after if these lines are not sent."""
+    """Return the number to resume after if these rows are not sent."""
     return next((line.row.seq for line in lines if line.row.seq), listener.taken + 1) - 1
 
 
 def _last(listener: Listener, seq: int) -> bytes:
-    """Return a stream's last event: it was cut, or the server or the token ended; `after` is where to resume."""
+    """Return the last event of a stream, with the number to resume after.
+
+    Its name is `cut` if the client was too slow, or `end` if the server shuts down or the token expired.
+    """
     name = "cut" if listener.is_cut else "end"
     return format_sse_event(data_str=json.dumps({"after": seq}), event=name, id=str(seq))

@@ -1,4 +1,4 @@
-"""/healthz, /readyz, /metrics: for programs that monitor the process. They contain no user's data."""
+"""/healthz, /readyz, /metrics: endpoints for monitoring. They contain no user's data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,13 @@ class Health(BaseModel):
 
 
 class Metrics:
-    """Counters of requests, by method and status, and of webhook posts (`delivered`, `failed`)."""
+    """The counters of a server.
+
+    Attributes:
+        requests: answered requests, by method and status. seconds: the time they took, by method.
+        going: running requests.
+        webhook: webhook posts, by result (`delivered`, `failed`).
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -37,7 +43,7 @@ class Metrics:
         self.webhook: Counter[str] = Counter()
 
     def text(self) -> str:
-        """Return all in Prometheus' text format."""
+        """Return all metrics in the text format of Prometheus."""
         runtime = self._runtime
         running = Counter(one.state for one in runtime.running.each())
         lines = [
@@ -54,7 +60,7 @@ class Metrics:
             *_gauge("mindstream_requests_going", "Running requests.", self.going),
             *_gauge("mindstream_minds_open", "Open minds.", len(runtime.minds)),
             *_gauge("mindstream_event_listeners", "Clients that are subscribed to events.", runtime.listeners()),
-            *_head("mindstream_operations", "gauge", "Operations, by state."),
+            *_head("mindstream_operations", "gauge", "Long-running operations, by state."),
             *(f'mindstream_operations{{state="{state}"}} {n}' for state, n in sorted(running.items())),
             *_head("mindstream_webhook_posts_total", "counter", "Posts to the webhook, by result."),
             *(f'mindstream_webhook_posts_total{{result="{result}"}} {n}' for result, n in sorted(self.webhook.items())),
@@ -77,7 +83,7 @@ def _peak_bytes() -> int:
 
 
 def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:
-    """Add the routes."""
+    """Add the routes /healthz, /readyz and /metrics."""
 
     @api.get("/healthz", tags=["server"], operation_id="server.healthz")
     async def healthz() -> Health:
@@ -90,7 +96,7 @@ def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:
     async def readyz() -> Health:
         """Report that the data can be read, and that the server is not shutting down."""
         if runtime.is_ending:
-            raise Refusal("unavailable", "this server is shutting down")
+            raise Refusal("unavailable", "this server is shutting down: send the request to another server, or later")
         await runtime.check()
         return Health()
 
@@ -103,10 +109,16 @@ def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:
         | {200: {"content": {TEXT: {"schema": {"type": "string"}}}}},
     )
     async def show(request: Request) -> Response:
-        """Return metrics in Prometheus' text format; for tokens of the tenant `local` (admin, server.read)."""
+        """Return metrics in the text format of Prometheus.
+
+        The token must belong to the tenant `local`, be for all its users, and have the scope `admin` or `server.read`.
+        """
         principal = principal_of(request.scope)
         if principal.tenant != LOCAL or principal.only or not principal.scopes & METRICS_SCOPES:
-            raise Forbidden("metrics cover the whole server: use a token of the tenant `local` with `server.read`")
+            raise Forbidden(
+                "metrics cover the whole server: use a token of the tenant `local`, for all users, with the scope"
+                " `server.read`"
+            )
         return Response(metrics.text(), media_type=TEXT)
 
 

@@ -1,7 +1,7 @@
-"""Idempotency-Key: a write that is sent again is executed once and gets the first answer again.
+"""Idempotency-Key: a write that is sent again with the same key is executed once, and gets the first reply again.
 
-Answers are kept in memory; on disk only those without users' words and names: a sequence number, an id. After a
-restart, or after words were erased that an answer may contain, its key is answered with a conflict.
+Replies are kept in memory. Only replies without users' words and names (a row number, an id) are also stored on disk.
+If a reply was lost, by a restart or because words that it may contain were erased, its key gets a conflict.
 """
 
 from __future__ import annotations
@@ -23,15 +23,21 @@ from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.table import Operation
 
 MAX_KEY, MAX_ANSWERS = 200, 10_000
+"""Maximum length of a key, and maximum number of replies in memory."""
 POLL_S, PATIENCE_S = 0.2, 10.0
-"""Seconds: the interval of checks whether another server of these data has finished a write, and how long they last."""
+"""Seconds: while another server executes the same write, the poll interval, and the maximum wait."""
 SHARED = ("pools", "towns")
-"""Packages whose answers contain words of several users: these are dropped when any user's words are erased."""
+"""Packages whose replies may contain words of several users; if any user's words are erased, these are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """An answer; `stream`: whose words it may contain (None: anyone's); `upto`: the last erasure before it was made."""
+    """A reply in memory.
+
+    Attributes:
+        stream: the user's stream whose words the reply may contain; None: words of any user of the tenant.
+        upto: the number of the last erasure before the operation was executed.
+    """
 
     answer: BaseModel
     tenant_key: str
@@ -40,10 +46,10 @@ class _Answered:
 
 
 class Writes:
-    """The writes that came with a key.
+    """Executes writes with an Idempotency-Key.
 
     Args:
-        patience_s: how long to wait for another server that is executing the same write; 0: there is none.
+        patience_s: maximum seconds to wait while another server executes the same write; 0: there is no other server.
     """
 
     def __init__(self, runtime: Runtime, state: ServerState, patience_s: float = 0.0) -> None:
@@ -52,14 +58,14 @@ class Writes:
         self._running: dict[str, tuple[str, asyncio.Event]] = {}
 
     async def once(self, key: str, principal: Principal, operation: Operation, asked: BaseModel) -> BaseModel:
-        """Execute an operation, unless it was executed under this key: then return its answer.
+        """Execute an operation, or return its first reply if it was already executed under this key.
 
         Raises:
-            InputError: the key cannot be used.
-            Refusal: the key was used for another request, or the answer is no longer known.
+            InputError: the key is not valid.
+            Refusal: the key was used for another request, or the first reply was not kept.
         """
         if not (0 < len(key) <= MAX_KEY and key.isprintable()):
-            raise InputError(f"an Idempotency-Key has 1 to {MAX_KEY} printable characters")
+            raise InputError(f"an Idempotency-Key must have 1 to {MAX_KEY} printable characters")
         place = await self._digest(principal.tenant_key, principal.key, principal.user, operation.name, key)
         request = await self._digest(operation.name, asked.model_dump_json())
         while (running := self._running.get(place)) is not None:
@@ -84,7 +90,7 @@ class Writes:
         try:
             answer: BaseModel = await operation.call(self._runtime, principal, asked)
         except MindstreamError:
-            await self._state.drop(place)  # nothing was done; it may be tried again
+            await self._state.drop(place)  # the operation failed without an effect, so the key may be used again
             raise
         finally:
             ONCE.reset(once)
@@ -96,9 +102,10 @@ class Writes:
         return answer
 
     async def _begin(self, place: str, request: str, operation: Operation) -> tuple[str, int, str] | None:
-        """Reserve the key (None), or return its state; a write that another server is executing is waited for.
+        """Reserve the key and return None, or return the stored state if the key was reserved before.
 
-        An operation that is itself executed once under a key may be begun by several servers.
+        While another server executes the write, this waits for it. It does not wait for an operation that itself
+        ensures that it is executed once (`is_once`): several servers may begin it.
         """
         for _ in range(int(self._patience_s / POLL_S) + 1):
             found = await self._state.begin(place, request)
@@ -118,21 +125,25 @@ class Writes:
         if kept:
             answer = operation.reply.model_validate_json(kept)
             return await operation.complete(self._runtime, principal, answer) if operation.complete else answer
-        what = "was executed" if status else "may have been executed when the server ended"
-        raise Refusal("conflict", f"this {what}; its answer is not kept: check before you send it under another key")
+        what = "was executed" if status else "may have been executed before the server ended"
+        raise Refusal(
+            "conflict",
+            f"the request with this Idempotency-Key {what}, and its reply is not kept: check the result before you send"
+            " the request with another key",
+        )
 
     async def _digest(self, *parts: str) -> str:
-        """Return a keyed digest, since names and words could be guessed from a plain one."""
+        """Return a keyed digest; from a digest without a secret key, names and words could be guessed."""
         return await self._runtime.server_store().digest(json.dumps(parts))
 
     async def check(self, stream: StreamKey) -> None:
-        """Drop the answers that may contain words of a stream that were erased since."""
+        """Drop the replies that may contain words of a stream that were erased after they were made."""
         for place, each in list(self._answers.items()):
             if each.stream in (None, stream):
                 await self._is_lost(place, each)
 
     async def _is_lost(self, place: str, each: _Answered) -> bool:
-        """Drop an answer if words that it may contain were erased since; return whether that is so."""
+        """Drop a reply if words that it may contain were erased after it was made; return whether it was dropped."""
         store = self._runtime.store_of(each.tenant_key)
         if each.stream is None:
             is_lost = await store.last_erasure() > each.upto
@@ -144,7 +155,7 @@ class Writes:
 
 
 def _storable(operation: Operation, answer: BaseModel) -> str:
-    """Return the JSON to store for an answer; "" if it contains words."""
+    """Return the JSON of a reply without its `leaves_out` fields, to be stored; "" if the reply contains words."""
     if not operation.wordless:
         return ""
     bare = {name: type(getattr(answer, name))() for name in operation.leaves_out}
@@ -153,4 +164,4 @@ def _storable(operation: Operation, answer: BaseModel) -> str:
 
 def _check_same(before: str, request: str) -> None:
     if before != request:
-        raise Refusal("conflict", "this Idempotency-Key was used for another request")
+        raise Refusal("conflict", "this Idempotency-Key was used for another request: use a new key for each request")

@@ -1,7 +1,7 @@
-"""An OIDC issuer: a token that it signed for this server gives access to a tenant, with scopes, until it ends.
+"""An OIDC issuer, whose signed tokens give access to a tenant, with scopes, until they expire.
 
-Tokens are checked against the issuer's public keys, which are fetched over HTTPS (OpenID Connect Discovery 1.0,
-RFC 7517) and kept; the issuer is not asked about single tokens.
+Tokens are checked with the issuer's public keys, which are fetched over HTTPS (OpenID Connect Discovery 1.0, RFC 7517)
+and cached. The issuer is not contacted for each token, so a revoked token is accepted until it expires.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ CONFIGURATION = "/.well-known/openid-configuration"
 KEY_TYPES = {"RS256": "RSA", "ES256": "EC"}
 """The accepted signature algorithms and their key types; a token cannot choose any other."""
 MIN_BITS = {"RSA": 2_048, "EC": 256}
+"""Minimum size of a key in bits, by its type."""
 LEEWAY_S = 30.0
 """Maximum difference in seconds between the clocks of the issuer and of this machine."""
 KEPT_S, RETRY_S, FIRST_RETRY_S, FETCH_S = 3_600.0, 30.0, 1.0, 5.0
-"""Seconds: keys are fetched again after KEPT_S; an unknown key causes at most one fetch in RETRY_S (before the first
-fetch that succeeded: FIRST_RETRY_S); a fetch takes at most FETCH_S."""
+"""Seconds. Keys are fetched again after KEPT_S. An unknown key causes at most one fetch in RETRY_S; until the first
+successful fetch, at most one in FIRST_RETRY_S. A fetch takes at most FETCH_S."""
 MAX_BYTES, MAX_TOKEN = 1_000_000, 8_000
+"""Maximum bytes of a fetched document, and maximum characters of a token."""
 
 
 class _Configuration(BaseModel):
@@ -48,19 +50,20 @@ class Issuer:
     """Checks tokens that an issuer has signed.
 
     Args:
-        url: the issuer, as it names itself in its tokens (`iss`).
-        audience: a token must be for one of these (`aud`).
+        url: the issuer's URL, exactly as in the claim `iss` of its tokens.
+        audience: accepted audiences; the claim `aud` of a token must contain one of them.
         tenant_claim: the claim that names the tenant.
-        user_claim: the claim that names the one user that a token is for, as `sub`; "": tokens are for any user.
-        tokens, usd: what each holder may spend on models, a day; None: no limit. A holder is a tenant's user
-            (`user_claim`), else a tenant's `sub`.
+        user_claim: the claim that names the only user that a token is for, such as `sub`; "": tokens are for all users.
+        tokens, usd: the daily limits of spending on models for each holder of tokens; None: no limit. A holder is a
+            tenant's user (`user_claim`), else a tenant's `sub`.
 
     Attributes:
-        digest: makes a keyed digest of who holds a token: the audit, limits and budgets store that. The server
-            replaces it by one whose key is a secret of its data.
+        limits: the daily limits of each holder.
+        digest: returns a keyed digest of the holder of a token, which the audit, limits and budgets store. The server
+            replaces this function by one whose key is a secret of its data.
 
     Raises:
-        InputError: the URL is not HTTPS (HTTP is accepted on this machine), or there is no audience.
+        InputError: the URL does not begin with https:// (http:// is accepted on this machine), or no audience is given.
     """
 
     def __init__(
@@ -77,7 +80,7 @@ class Issuer:
         self.url = checked_address(url)
         self._audience = [each for each in audience if each]
         if not self._audience:
-            raise InputError("name what the issuer's tokens must be for: --audience")
+            raise InputError("name the audience (claim `aud`) that the issuer's tokens must have: --audience")
         self._tenant_claim, self._user_claim, self._clock = tenant_claim, user_claim, clock
         self.limits = IssuedLimits(tokens, usd)
         self._keys: dict[str, jwt.PyJWK] = {}
@@ -91,10 +94,10 @@ class Issuer:
         return digest_of(self._secret, text)
 
     async def find(self, token: str) -> Token | None:
-        """Return what a token stands for; None if it is not valid.
+        """Return the tenant, scopes and user of a token; None if the token is not valid.
 
         Raises:
-            Refusal: no keys are known, and the issuer cannot be reached.
+            Refusal: no keys were fetched yet, and the issuer cannot be reached.
         """
         try:
             header = jwt.get_unverified_header(token) if len(token) <= MAX_TOKEN else {}
@@ -118,7 +121,7 @@ class Issuer:
         return await self._token(claims)
 
     async def left_s(self, _: str, found: Token) -> float:
-        """Return for how many seconds a token is still valid; below 0 if it is not."""
+        """Return the seconds for which a token is still valid; below 0 if it has expired."""
         return found.ends + LEEWAY_S - self._clock.now()
 
     async def _token(self, claims: dict[str, Any]) -> Token | None:
@@ -147,14 +150,18 @@ class Issuer:
             return None
 
     async def _key(self, name: str) -> jwt.PyJWK | None:
-        """Return a key by its name; keys are fetched if it is unknown or they are old."""
+        """Return a key by its name, or None; fetch the keys if the name is unknown or they are older than KEPT_S."""
         if self._is_stale(name):
             async with self._fetching:
                 retry_s = FIRST_RETRY_S if self._fetched is None else RETRY_S
                 if self._is_stale(name) and self._is_since(self._tried, retry_s):
                     await self._fetch()
         if not self._keys:
-            raise Refusal("unavailable", "the issuer's keys cannot be fetched at the moment", {"Retry-After": "2"})
+            raise Refusal(
+                "unavailable",
+                "the token cannot be checked, because the issuer's keys cannot be fetched at the moment: try again",
+                {"Retry-After": "2"},
+            )
         return self._keys.get(name)
 
     def _is_stale(self, name: str) -> bool:
@@ -164,7 +171,7 @@ class Issuer:
         return moment is None or self._clock.elapsed() - moment >= seconds
 
     async def _fetch(self) -> None:
-        """Fetch the keys; if that fails, the known ones stay."""
+        """Fetch the keys; if that fails, keep the known ones."""
         self._tried = self._clock.elapsed()
         try:
             async with (
@@ -189,11 +196,11 @@ class Issuer:
 
 
 async def _get(client: httpx2.AsyncClient, url: str) -> bytes:
-    """Return the body at a URL, of at most MAX_BYTES.
+    """Return the body of the response at a URL, of at most MAX_BYTES.
 
     Raises:
-        httpx2.HTTPError: it cannot be fetched.
-        wire.Refusal: it is too large, compressed, or a redirect.
+        httpx2.HTTPError: the URL cannot be fetched.
+        wire.Refusal: the response is too large, compressed, or a redirect.
     """
     async with client.stream("GET", url, headers={"accept-encoding": "identity"}) as answer:
         headers = answer.headers
@@ -207,7 +214,7 @@ async def _get(client: httpx2.AsyncClient, url: str) -> bytes:
 
 
 def read_keys(document: object) -> dict[str, jwt.PyJWK]:
-    """Return the keys of a key set that are for signing, by name; unsuitable ones are skipped."""
+    """Return the signing keys of a JSON Web Key Set, by name; unsuitable keys are skipped."""
     keys = document.get("keys") if isinstance(document, dict) else None
     found = {}
     for each in keys if isinstance(keys, list) else []:
@@ -223,22 +230,22 @@ def read_keys(document: object) -> dict[str, jwt.PyJWK]:
 
 
 def read_scopes(claims: dict[str, Any]) -> list[str]:
-    """Return the scopes of a token that this server knows; `scope` is a list, or a text with blanks between them."""
+    """Return the scopes in a token's claims that this server knows; the claim is a list or a text with blanks."""
     given = claims.get("scope", claims.get("scp", ""))
     found: set[str] = set()
     for each in given.split() if isinstance(given, str) else given if isinstance(given, list) else []:
         try:
             found |= checked_scopes(str(each))
         except InputError:
-            continue  # openid, profile, another service's
+            continue  # a scope that is not this server's, such as openid or profile
     return sorted(found)
 
 
 def checked_address(url: str) -> str:
-    """Return an address whose server is authenticated.
+    """Return a URL if its server is authenticated: by HTTPS, or because it is on this machine.
 
     Raises:
-        InputError: it is not HTTPS, and not HTTP on this machine, or has a query, a fragment or credentials.
+        InputError: the URL is neither HTTPS nor HTTP on this machine, or has a query, a fragment or credentials.
     """
     try:
         parts = urlsplit(url)
@@ -247,5 +254,8 @@ def checked_address(url: str) -> str:
     host = parts.hostname or ""
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and (host == "localhost" or is_loopback(host)))
     if not (host and is_safe) or parts.query or parts.fragment or parts.username:
-        raise InputError(f"{url[:200]!r} must be an address with https:// (http:// only on this machine)")
+        raise InputError(
+            f"{url[:200]!r} must be a URL that begins with https:// (http:// only on this machine), without a query, a"
+            " fragment or credentials"
+        )
     return url

@@ -1,4 +1,4 @@
-"""Limits of requests: how many a minute, how many at once, bytes a day; no body is larger or slower than allowed."""
+"""Limits of requests: number per minute, number at once, bytes per day, and the size and duration of a body."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Token
 
 LARGEST_BODY = 4_000_000
+"""Maximum bytes of a request's body."""
 BODY_S = 30.0
 """Maximum seconds between two parts of a body; the whole body may take twice as long."""
 A_MINUTE, AT_ONCE = 6_000, 2_000
-"""Limits of a token that sets none."""
+"""Default limits of a token: requests per minute, and simultaneous requests."""
 LOCAL_TIMES = 10
-"""Programs on this machine may send this many times as much."""
+"""Factor by which these default limits are higher for programs on this machine without a token."""
 MAX_BUCKETS = 10_000
-"""Number of buckets after which unused ones are removed; a full one is no loss."""
+"""Number of buckets at which those without running requests are removed; removing one only resets its limit."""
 PORTIONS = 600
-"""Portions in which a minute's requests are drawn, where several servers count together: what one has drawn and not
-used is the most that may be allowed beyond the limit."""
+"""If several servers count together, each takes its share of a minute's requests from the common store in this many
+portions. At most one unused portion per server is allowed beyond the limit."""
 
 
 @dataclass
 class Bucket:
-    """What is left of a minute's requests at a time, and how many requests are running."""
+    """A token bucket: the remaining allowance at a time, and the number of running requests."""
 
     left: float
     at: float
@@ -40,8 +41,8 @@ class Limits:
     """Counts requests by token.
 
     Args:
-        shared: where several servers of the same data count together; None: there is one server. Requests at once are
-            counted by each server alone.
+        shared: the state in which several servers of the same data count together; None: there is one server.
+            Simultaneous requests are counted by each server separately.
     """
 
     def __init__(self, clock: Clock, shared: ServerState | None = None) -> None:
@@ -51,7 +52,7 @@ class Limits:
 
     @contextlib.asynccontextmanager
     async def one(self, key: str, token: Token | None) -> AsyncIterator[None]:
-        """Count one request while the block runs.
+        """Count one request, which runs during the `with` block.
 
         Raises:
             Refusal: a limit is exceeded.
@@ -72,9 +73,9 @@ class Limits:
             bucket.left = bucket.left + drawn if drawn > 0 and bucket.left > 0 else drawn
         bucket.at = now
         if bucket.left < 1:
-            raise _too_many(f"{a_minute} requests a minute are allowed", (1 - bucket.left) * 60 / a_minute)
+            raise _too_many(f"at most {a_minute} requests a minute are allowed", (1 - bucket.left) * 60 / a_minute)
         if bucket.running >= at_once:
-            raise _too_many(f"{at_once} requests at once are allowed", 0)
+            raise _too_many(f"at most {at_once} requests at once are allowed", 0)
         bucket.left -= 1
         bucket.running += 1
         try:
@@ -84,10 +85,10 @@ class Limits:
 
     @contextlib.asynccontextmanager
     async def weighed(self, token: Token | None, body: BoundedBody) -> AsyncIterator[None]:
-        """Count the bytes of a body that is read while the block runs.
+        """Count the bytes of a request's body, which is read during the `with` block.
 
         Raises:
-            Refusal: the token's bytes of a day are used up. Requests without a body are accepted.
+            Refusal: the token's daily bytes are used up. Requests without a body are still accepted.
         """
         if token is None or not token.bytes_a_day:
             yield
@@ -101,7 +102,8 @@ class Limits:
         bucket.left, bucket.at = min(a_day, bucket.left), now
         if bucket.left < 0 and body.is_expected:
             allowed = (
-                f"{a_day:,} bytes a day are accepted with this token: wait, or ask the operator for `--bytes-a-day`"
+                f"at most {a_day:,} bytes a day are accepted with this token: wait, or ask the operator for a higher"
+                " limit (`--bytes-a-day`)"
             )
             raise _too_many(allowed, -bucket.left * DAY_S / a_day)
         try:
@@ -120,13 +122,14 @@ class BoundedBody:
     """Receives a request's body, within the limits of size and time.
 
     Attributes:
-        taken: bytes that were received.
-        is_expected: the request's method has a body.
-        refusal: why it was refused half-way; its reader may have turned the exception into another one.
-        is_reported: the refusal was sent.
+        taken: number of bytes that were received.
+        is_expected: requests with this method have a body.
+        refusal: why the body was refused while it was received. It is stored here because the reader of the body may
+            have replaced the exception by another one.
+        is_reported: the refusal was sent to the client.
 
     Raises:
-        Refusal: it is declared as larger than allowed, or as compressed.
+        Refusal: a header declares the body as larger than allowed, or as compressed.
     """
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
@@ -140,16 +143,20 @@ class BoundedBody:
             if name == b"content-length" and (not value.isdigit() or int(value[:20]) > LARGEST_BODY):
                 raise self._too_large()
             if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
-                raise Refusal("media-type", "send the body without a content-encoding")
+                raise Refusal("media-type", "the body is compressed: send it without the header Content-Encoding")
 
     async def __call__(self) -> Message:
         if self._is_whole:
-            return await self._receive()  # which waits until the client disconnects
+            return await self._receive()  # waits until the client disconnects
         try:
             async with asyncio.timeout_at(min(self._until, asyncio.get_running_loop().time() + BODY_S)):
                 message = await self._receive()
         except TimeoutError:
-            self.refusal = Refusal("malformed", "the body did not arrive in time", {"Connection": "close"})
+            self.refusal = Refusal(
+                "malformed",
+                f"no part of the body arrived for {BODY_S:g} seconds, or it took twice as long in all",
+                {"Connection": "close"},
+            )
             raise self.refusal from None
         if message["type"] == "http.request":
             self.taken += len(message.get("body", b""))
@@ -160,4 +167,4 @@ class BoundedBody:
         return message
 
     def _too_large(self) -> Refusal:
-        return Refusal("too-large", f"a body has at most {LARGEST_BODY:,} bytes", {"Connection": "close"})
+        return Refusal("too-large", f"the body may have at most {LARGEST_BODY:,} bytes", {"Connection": "close"})

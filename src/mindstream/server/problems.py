@@ -1,4 +1,7 @@
-"""Errors as application/problem+json (RFC 9457); below /v1 in OpenAI's form. Neither contains a stack trace."""
+"""Errors as problem documents (application/problem+json, RFC 9457); below /v1 in the format of OpenAI's API.
+
+Neither contains a stack trace.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +35,15 @@ from mindstream.service.operations.principal import Forbidden, NotFound, NotOffe
 
 TYPE = "application/problem+json"
 OPENAI = "/v1/"
-"""Below this path, errors have OpenAI's form."""
+"""Below this path, errors have the format of OpenAI's API."""
 RETRY_S = 5
+"""Seconds in Retry-After if the model's endpoint names no time."""
 NO_RETRY = {"x-should-retry": "false"}
-"""OpenAI's clients retry most errors by themselves; here that would not help."""
+"""Stops OpenAI's clients from retrying by themselves, if a retry would not help."""
 
 
 class Problem(BaseModel):
-    """An error. `type` is listed in docs/server.md; `detail` says what to do, where that is known."""
+    """An error. `type`: its kind (see docs/server.md). `detail`: the reason and, if known, what to do."""
 
     type: str
     title: str
@@ -48,11 +52,12 @@ class Problem(BaseModel):
 
 
 class Refusal(Exception):  # noqa: N818
-    """Ends a request with a problem.
+    """An exception that ends a request with a problem.
 
     Attributes:
         kind: a key of `PROBLEMS`.
-        headers: response headers to send with it.
+        detail: the reason and what to do.
+        headers: response headers to send with the problem.
     """
 
     def __init__(self, kind: str, detail: str = "", headers: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -78,7 +83,7 @@ PROBLEMS = {
     "model": (502, "A model or tool failed"),
     "unavailable": (503, "Temporarily unavailable"),
 }
-"""Status and title, by the last part of the type."""
+"""The status and title of each kind of problem; the kind is the last part of its `type`."""
 BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
 
 KINDS: tuple[tuple[type[Exception], str], ...] = (
@@ -103,7 +108,7 @@ OPENAI_CODES = {
 
 
 class ApiError(BaseModel):
-    """An error in OpenAI's form."""
+    """An error in the format of OpenAI's API."""
 
     message: str
     type: str
@@ -121,7 +126,7 @@ OPENAI_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody, "description": PROBLEMS[BY_STATUS[status]][1]}
     for status in (400, 401, 403, 404, 405, 413, 421, 429, 500, 502, 503)
 }
-"""The error responses to document for each route below /v1."""
+"""The error responses that the API description lists for each route below /v1."""
 
 
 def problem(kind: str, detail: str = "") -> Problem:
@@ -144,17 +149,19 @@ def problem_of(error: BaseException) -> tuple[Problem, Mapping[str, str]]:
         case ValidationError():
             return problem("invalid", describe_mistakes(error.errors())), {}
         case RecursionError():
-            return problem("malformed", "the JSON is nested too deeply"), {}
+            return problem("malformed", "the JSON of the request is nested too deeply"), {}
     for shape, kind in KINDS:
         if isinstance(error, shape):
             if kind == "unavailable":
-                return problem(kind, "the memory cannot be read or written at the moment"), {"Retry-After": "2"}
+                return problem(kind, "the data cannot be read or written at the moment: try again"), {
+                    "Retry-After": "2"
+                }
             return problem(kind, str(error)[:2_000]), {}
     return problem("internal"), {}
 
 
 def problem_response(error: BaseException, scope: Scope) -> Response:
-    """Return the response to a request that failed."""
+    """Return the response for an error, as a problem document or (below /v1) in the format of OpenAI's API."""
     found, headers = problem_of(error)
     if not path_of(scope).startswith(OPENAI):
         return Response(found.model_dump_json(ensure_ascii=True), found.status, dict(headers), TYPE)
@@ -163,7 +170,7 @@ def problem_response(error: BaseException, scope: Scope) -> Response:
 
 
 def openai_error(found: Problem) -> ErrorBody:
-    """Return a problem in OpenAI's form."""
+    """Return a problem in the format of OpenAI's API."""
     kind, status = found.type.rpartition(":")[2], found.status
     of = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
     code = OPENAI_CODES.get(kind, kind.replace("-", "_"))
@@ -171,12 +178,12 @@ def openai_error(found: Problem) -> ErrorBody:
 
 
 def openai_stream_error(error: BaseException) -> ErrorBody:
-    """Return an error that occurs after a stream has begun, in OpenAI's form."""
+    """Return an error that occurred after a stream began, in the format of OpenAI's API."""
     return openai_error(problem_of(model_refusal(error))[0])
 
 
 def model_refusal(error: BaseException) -> BaseException:
-    """Return a model's error with the status and headers that OpenAI's clients act on; other errors unchanged."""
+    """Return a model's error with the status and headers that OpenAI's clients expect; other errors unchanged."""
     match error:
         case RateLimited():
             return Refusal("too-many", str(error), _retry_after(error.retry_after_s))
@@ -196,11 +203,11 @@ def _retry_after(seconds: float | None) -> dict[str, str]:
 
 
 PLACES = ("body", "query", "path", "header")
-"""The first part of a mistake's location in a REST request."""
+"""The possible first parts of the location of a validation error in a REST request."""
 
 
 def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
-    """Describe validation errors field by field, with the type that was found; values are never repeated."""
+    """Return a description of validation errors: field, reason and the type that was found, never the value."""
     described = []
     for each in list(mistakes)[:10] if isinstance(mistakes, list | tuple) else []:
         parts = list(each["loc"])
@@ -218,5 +225,5 @@ def _type(value: object) -> str:
 
 
 def problem_json(error: BaseException) -> str:
-    """Return an error's problem as JSON."""
+    """Return an error as a problem document in JSON."""
     return json.dumps(problem_of(error)[0].model_dump())

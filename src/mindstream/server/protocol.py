@@ -1,4 +1,4 @@
-"""Bounds connections that are silent, slow, too many, or that do not read: uvicorn's HTTP/1.1 protocol with limits."""
+"""Uvicorn's HTTP/1.1 protocol with limits for clients that are silent, slow, too many, or do not read responses."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from mindstream.log.database import release_heap
 
 LOG = logging.getLogger("mindstream.server")
 HEAD_S = 15.0
-"""Maximum seconds for a request's head, from the connection or from its first byte on."""
+"""Maximum seconds until the headers of a request have arrived, from the connection or from their first byte on."""
 STUCK_S, CHECK_S = 30.0, 5.0
-"""Seconds: within STUCK_S a client must read some of its pending bytes; the interval of that check."""
+"""Seconds: a client that has read none of its pending bytes for STUCK_S is disconnected; the interval of that check."""
 MAX_CONNECTIONS = 4_000
-"""Maximum number of open connections; further ones are answered with 503."""
+"""Maximum number of open connections; further connections get the response 503."""
 MAX_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
-"""Maximum bytes of pending answers of all clients together; counted when one client has more than LARGE pending bytes,
-at most every BOUND_S seconds."""
+"""MAX_UNREAD: maximum bytes of pending responses of all clients together. They are counted if a client has more than
+LARGE pending bytes, at most every BOUND_S seconds."""
 TELL_S = 10.0
-"""Minimum interval, in seconds, of log messages about closed connections, and delay of releasing their memory."""
+"""Seconds: minimum interval of log messages about closed connections, and the delay before their memory is released."""
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 2\r\n"
     b'connection: close\r\ncontent-length: 101\r\n\r\n{"type":"urn:mindstream:problem:unavailable","title":"Too many '
@@ -32,13 +32,13 @@ BUSY = (
 
 
 class CountedTransport:
-    """A transport that counts written bytes, and calls `on_waiting` when some of them wait for the client."""
+    """A transport that counts written bytes, and calls `on_waiting` if the client has not read some of them yet."""
 
     def __init__(self, transport: asyncio.Transport, on_waiting: Any) -> None:
         self._transport, self._on_waiting, self.written = transport, on_waiting, 0
 
     def write(self, data: bytes) -> None:
-        """Write to the client."""
+        """Write bytes to the client."""
         self.written += len(data)
         self._transport.write(data)
         if self._transport.get_write_buffer_size():
@@ -49,7 +49,11 @@ class CountedTransport:
 
 
 class BoundedConnection(Connection):
-    """One connection."""
+    """A connection with limits.
+
+    Attributes:
+        transport: counts the written bytes.
+    """
 
     transport: Any
     _late: asyncio.TimerHandle | None = None
@@ -57,7 +61,7 @@ class BoundedConnection(Connection):
     _is_deferred = False
     _bounded_at = _told_at = _released_at = -math.inf
     _taken, _taken_at = 0, 0.0
-    """Number of bytes that the client has read, and the time since when it has read no more."""
+    """Number of bytes that the client has read, and the time at which it last read some."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         counted: Any = CountedTransport(transport, self._watch)
@@ -77,7 +81,7 @@ class BoundedConnection(Connection):
             self._unset_late()
 
     def handle_events(self) -> None:
-        """Begin no further request until the client has read enough of the earlier answers."""
+        """Delay the next request until the client has read enough of the earlier responses."""
         self._is_deferred = self.flow.write_paused and self.cycle is not None and self.cycle.response_complete
         if not self._is_deferred:
             super().handle_events()
@@ -95,7 +99,7 @@ class BoundedConnection(Connection):
         super().connection_lost(exc)
 
     def _is_idle(self) -> bool:
-        """Return whether no request's head has arrived completely."""
+        """Return whether no request is running, and the headers of the next one have not arrived completely."""
         return self.cycle is None or (self.cycle.response_complete and self.conn.our_state is h11.IDLE)
 
     def _wait_for_head(self) -> None:
@@ -117,7 +121,7 @@ class BoundedConnection(Connection):
         return int(self.transport.get_write_buffer_size())
 
     def _watch(self) -> None:
-        """Check from now on whether the client reads; closing a connection does not end that."""
+        """Begin to check whether the client reads; the checks continue while a closed connection has pending bytes."""
         if self._check is None:
             self._taken, self._taken_at = self.transport.written - self.unread, self.loop.time()
             self._check = self.loop.call_later(min(CHECK_S, STUCK_S), self._look)
@@ -132,19 +136,19 @@ class BoundedConnection(Connection):
         if (taken := self.transport.written - waiting) != self._taken:
             self._taken, self._taken_at = taken, now
         if now - self._taken_at >= STUCK_S:
-            self._break_off(f"a client has read nothing for {STUCK_S:g} s")
+            self._break_off(f"the client has read nothing for {STUCK_S:g} seconds")
         else:
             self._check = self.loop.call_later(min(CHECK_S, STUCK_S), self._look)
 
     def _bound_all(self) -> None:
-        """Break off the clients that have read nothing for longest while too much waits for all together."""
+        """If too many bytes are pending in all, close connections, first those that have read nothing for longest."""
         waiting = [each for each in self.connections if isinstance(each, BoundedConnection) and each.unread]
         total = sum(each.unread for each in waiting)
         if total <= MAX_UNREAD:
             return
         for each in sorted(waiting, key=lambda each: each._taken_at):
             total -= each.unread
-            each._break_off(f"more than {MAX_UNREAD:,} bytes wait for clients that do not read")
+            each._break_off(f"more than {MAX_UNREAD:,} bytes are pending for clients that do not read")
             if total <= MAX_UNREAD:
                 return
 

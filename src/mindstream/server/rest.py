@@ -1,4 +1,4 @@
-"""REST routes and the OpenAPI document, made from the table of operations."""
+"""The REST routes and the OpenAPI document, built from the table of operations."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.table import Operation, operations
 
 LeftS: TypeAlias = Callable[[], Awaitable[float]]
-"""Returns for how many seconds a token is still valid; at most 0 if it has ended or was revoked."""
+"""Returns the seconds for which a token is still valid; 0 or less if it expired or was revoked."""
 METADATA = "/.well-known/oauth-protected-resource"
-"""Paths below this say how the MCP server is reached with a token; clients without one must be able to read that."""
+"""Paths below this contain the metadata of the MCP server (RFC 9728), which clients read before they have a token."""
 PREFIX = "/api/v1"
 
 
 def challenge(error: str = "", scope: Scope | None = None, wanted: str = "") -> dict[str, str]:
-    """Return the header of a 401, or of a 403 for a missing scope (`wanted`).
+    """Return the header WWW-Authenticate of a 401 response, or of a 403 response for a missing scope (`wanted`).
 
-    At the MCP server it names the document that says how that is reached (RFC 9728).
+    For requests to the MCP server it contains the URL of the server's metadata (RFC 9728).
     """
     parts = [f'error="{error}"'] if error else []
     parts += [f'scope="{wanted}"'] if wanted else []
@@ -43,7 +43,7 @@ def challenge(error: str = "", scope: Scope | None = None, wanted: str = "") -> 
 
 
 def base_url(scope: Scope) -> str:
-    """Return the URL by which the server is called: the operator's, else the request's, whose host was checked."""
+    """Return the server's URL: the operator's public URL, else that of the request, whose host was checked."""
     if public := scope.get("state", {}).get("public_url"):
         return f"{public}{scope.get('root_path', '')}"
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "localhost")
@@ -51,20 +51,24 @@ def base_url(scope: Scope) -> str:
 
 
 def principal_of(scope: Scope) -> Principal:
-    """Return the caller of a request, as AuthMiddleware found it."""
+    """Return the caller of a request, which AuthMiddleware stored in the scope."""
     principal = scope.get("state", {}).get("principal")
     if not isinstance(principal, Principal):
-        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
+        raise Refusal(
+            "unauthenticated",
+            "this request needs a token: send the header `Authorization: Bearer TOKEN`",
+            challenge("", scope),
+        )
     return principal
 
 
 async def unlimited() -> float:
-    """Return for how many seconds a caller without a token is admitted."""
+    """Return infinity: the validity in seconds of a caller that needs no token."""
     return math.inf
 
 
 def left_of(scope: Scope) -> LeftS:
-    """Return the function that says for how long the token of a request is still valid."""
+    """Return the function that returns for how many seconds the token of a request is still valid."""
     left: LeftS = scope.get("state", {}).get("left_s", unlimited)
     return left
 
@@ -76,7 +80,8 @@ WRITE_PROBLEMS = (*READ_PROBLEMS, "conflict", "too-large", "media-type", "not-of
 def add_rest(api: FastAPI, runtime: Runtime, writes: Writes) -> None:
     """Add a route for each operation."""
     for each in operations():
-        streamed = {"description": "Its events, where they are accepted", "content": {"text/event-stream": {}}}
+        described = "The events of the answer, if the client accepts text/event-stream"
+        streamed = {"description": described, "content": {"text/event-stream": {}}}
         api.add_api_route(
             PREFIX + each.path,
             _endpoint(each, runtime, writes),
@@ -94,12 +99,12 @@ def add_rest(api: FastAPI, runtime: Runtime, writes: Writes) -> None:
 
 
 def problem_responses(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """Return the error responses to document for a route."""
+    """Return the error responses that the API description lists for a route."""
     return {PROBLEMS[kind][0]: {"description": PROBLEMS[kind][1]} for kind in kinds}
 
 
 def _endpoint(each: Operation, runtime: Runtime, writes: Writes) -> Callable[..., Awaitable[Any]]:
-    """Return the function behind a route: it combines path, query and body, and calls the operation."""
+    """Return the function for a route: it builds the request from path, query and body, and calls the operation."""
 
     async def endpoint(request: Request, **given: Any) -> Any:
         principal = principal_of(request.scope)
@@ -138,7 +143,7 @@ def _with(info: FieldInfo | None, place: Any) -> Any:
 
 
 def _model_of(each: Operation, rest: dict[str, Any]) -> type[BaseModel]:
-    """Return an operation's request without the names in its path."""
+    """Return a model of the fields of an operation's request that are not in the path."""
     if len(rest) == len(each.request.model_fields):
         return each.request
     config, name = ConfigDict(extra="forbid"), each.request.__name__ + "Rest"
@@ -155,14 +160,14 @@ OPENAI_ERROR = "openai-error"
 def describe_api(api: FastAPI) -> None:
     """Add the route of the OpenAPI document.
 
-    The document is encoded once: that takes several milliseconds, and clients without a token may request it.
+    The document is encoded once, because encoding takes several milliseconds and clients need no token to request it.
     """
     encoded: dict[str, bytes] = {}
 
     async def answer(request: Request) -> Response:
         root = request.scope.get("root_path", "").rstrip("/")
         if root not in encoded:
-            encoded.clear()  # an application is mounted at one path
+            encoded.clear()  # an application is usually mounted at one path, so one document is cached
             servers = {"servers": [{"url": root}]} if root else {}
             encoded[root] = json.dumps({**openapi(), **servers}, ensure_ascii=False, separators=(",", ":")).encode()
         return Response(encoded[root], media_type="application/json")
@@ -179,11 +184,11 @@ def describe_api(api: FastAPI) -> None:
 
 
 def _with_problems(made: dict[str, Any]) -> dict[str, Any]:
-    """Refer to each error response by name, in place of repeating it for each route."""
+    """Define each error response once, and replace the error responses of the routes by references."""
     parts = made.setdefault("components", {})
     parts.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
     parts["responses"] = {kind: _response(title, TYPE, "Problem") for kind, (_, title) in PROBLEMS.items()} | {
-        OPENAI_ERROR: _response("An error in the form of OpenAI's API", "application/json", "ErrorBody")
+        OPENAI_ERROR: _response("An error in the format of OpenAI's API", "application/json", "ErrorBody")
     }
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{"token": []}, {}]
@@ -191,7 +196,7 @@ def _with_problems(made: dict[str, Any]) -> dict[str, Any]:
         is_openai = name.startswith(OPENAI)
         for each in path.values():
             if is_openai:
-                each["responses"].pop("422", None)  # sent as 400
+                each["responses"].pop("422", None)  # below /v1 such errors are sent as 400
             for status in each.get("responses", {}):
                 if status.isdigit() and (kind := BY_STATUS.get(int(status))):
                     each["responses"][status] = {

@@ -1,4 +1,4 @@
-"""Run the server: uvicorn, with a shutdown that lets running answers finish."""
+"""Run the server with uvicorn; at shutdown, running answers may finish."""
 
 from __future__ import annotations
 
@@ -23,23 +23,29 @@ from mindstream.server.auth import is_loopback
 from mindstream.server.protocol import BoundedConnection
 
 DRAIN_S = 20.0
-"""Maximum seconds for which answers continue after SIGTERM."""
+"""Maximum seconds for which running answers continue after SIGTERM."""
 BACKLOG = 4_096
-"""Connections that may wait to be accepted; when it is full, clients wait ever longer."""
+"""Maximum number of connections that wait to be accepted; if more arrive, the system makes their clients retry."""
 COLLECTED_AFTER = (10_000, 10, 100)
-"""Thresholds of the garbage collector. All requests wait while it runs, 20 ms for 20,000 objects on a busy machine.
-Nearly all objects that it finds belong to running requests: a lower threshold examines them several times in vain."""
+"""Thresholds of the garbage collector. All requests wait while it runs (20 ms for 20,000 objects on a busy machine).
+Nearly all the objects that it examines belong to running requests and cannot be freed, so it should run rarely."""
 
 
 class Server(uvicorn.Server):
-    """Uvicorn's server; it prints its address on standard error, and lets answers finish before it ends."""
+    """Uvicorn's server. It prints its address on standard error, and at shutdown lets running answers finish.
+
+    Args:
+        on_start: called with the address when the server listens.
+    """
 
     def __init__(self, api_app: ApiApp, config: uvicorn.Config, on_start: Callable[[str], None] | None = None) -> None:
         super().__init__(config)
         self._api_app, self._on_start = api_app, on_start
 
     async def serve_app(self, sockets: list[socket.socket]) -> None:
-        """Open the runtime, serve until a signal arrives, and close it. Beyond loopback every request needs a token.
+        """Open the runtime, serve until a signal arrives, and close the runtime.
+
+        If a socket has an address that other machines can reach, every request needs a token.
 
         Raises:
             MindstreamError: the runtime cannot be opened.
@@ -51,11 +57,11 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End on SIGTERM and Ctrl-C, without an error."""
+        """Let SIGTERM and Ctrl-C end the server without an error, during the `with` block."""
         loop, handled = asyncio.get_running_loop(), list[signal.Signals]()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
-                with contextlib.suppress(NotImplementedError):  # not on Windows
+                with contextlib.suppress(NotImplementedError):  # Windows does not support this
                     loop.add_signal_handler(number, self.handle_exit, number, None)
                     handled.append(number)
         try:
@@ -77,7 +83,7 @@ class Server(uvicorn.Server):
                     self._on_start(f"http://{shown}:{port}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more requests, let answers finish, end the streams of events."""
+        """Stop accepting requests, let running answers finish (at most DRAIN_S seconds), and end the event streams."""
         for server in self.servers:
             server.close()
         await self._api_app.runtime.drain(DRAIN_S)
@@ -88,11 +94,13 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 chooses a free port.
 
     Raises:
-        InputError: the address cannot be used.
+        InputError: the address does not exist or is in use.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves Nagle on
+        made = socket.socket(
+            family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+        )  # asyncio sets TCP_NODELAY only for this protocol
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
         made.listen(BACKLOG)
@@ -120,24 +128,24 @@ def configure(api_app: ApiApp) -> uvicorn.Config:
 
 
 class QuietFormatter(logging.Formatter):
-    """Logs an error's type and place only: its message may contain users' words."""
+    """A formatter that logs only the type and place of an error, because its message may contain users' words."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 (logging's name)
-        """Return its type and the last places of its traceback."""
+        """Return the type of an exception and the last five places of its traceback."""
         kind, _, trace = ei
         places = [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(trace)[-5:]]
         return f"{getattr(kind, '__name__', kind)} at {' > '.join(places)}"
 
 
 def spare_collector() -> None:
-    """Exclude everything that is loaded from garbage collection: a full collection would block requests for 0.3 s."""
+    """Exclude all objects loaded so far from garbage collection: a full collection would block requests for 0.3 s."""
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
     gc.enable()
 
 
 def log_quietly() -> None:
-    """Let uvicorn log errors on standard error, without users' words."""
+    """Make uvicorn log errors on standard error, without users' words."""
     handler = logging.StreamHandler()
     handler.setFormatter(QuietFormatter("mindstream: %(message)s"))
     logger = logging.getLogger("uvicorn.error")
@@ -146,7 +154,7 @@ def log_quietly() -> None:
 
 
 def allow_connections() -> None:
-    """Let the process open as many files as the system allows: each connection needs one."""
+    """Raise the process's limit of open files to the system's maximum, because each connection needs one."""
     if sys.platform == "win32":
         return
     import resource
@@ -157,7 +165,7 @@ def allow_connections() -> None:
 
 
 def new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's event loop factory (a tenth less CPU an utterance); None on Windows, where it does not exist."""
+    """Return uvloop's event loop factory (10 % less CPU time per message); None on Windows, which has no uvloop."""
     if sys.platform == "win32":
         return None
     import uvloop
@@ -166,10 +174,10 @@ def new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def serve(api_app: ApiApp, host: str, port: int, on_start: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGTERM or Ctrl-C; `on_start` is called with the address.
+    """Serve until SIGTERM or Ctrl-C; `on_start` is called with the address when the server listens.
 
     Raises:
-        InputError: the address cannot be used.
+        InputError: the address does not exist or is in use.
     """
     allow_connections()
     log_quietly()

@@ -1,6 +1,6 @@
-"""State that all servers of the same data share: idempotency keys, spending, request rates, webhook progress.
+"""The state that all servers of the same data share: idempotency keys, spending, request rates, webhook progress.
 
-It contains no user's words. Each item is a row of the store's table `kept`, which belongs to no user's stream.
+It contains no users' words. Each item is a row of the store's table `kept` under the server's own key.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ from mindstream.service.operations.principal import SERVER
 
 WRITE, SPENT, DELIVERED, RATE, BYTES, POSTS = "write:", "spent:", "delivered:", "rate:", "bytes:", "posts:"
 RETENTION_S = {WRITE: DAY_S, SPENT: 3 * DAY_S, RATE: HOUR_S}
-"""Seconds after which a row has no effect any more and is deleted."""
+"""Seconds after which rows with this prefix have no effect any more and are deleted."""
 T = TypeVar("T")
 
 
 class ServerState:
-    """The shared state; `store` returns the server's own store, once the data are open."""
+    """The shared state.
+
+    Args:
+        store: returns the server's own store; called only after the data were opened.
+    """
 
     def __init__(self, store: Callable[[], KeptStore], clock: Clock) -> None:
         self._store, self._clock, self._swept = store, clock, 0.0
@@ -29,8 +33,8 @@ class ServerState:
         """Change a value in one transaction.
 
         Args:
-            change: takes the stored JSON value, None where there is none; returns the new one (None deletes the row)
-                and this method's result. It may be called again after a conflict.
+            change: takes the stored JSON value, or None if there is none. Returns the new value (None deletes the row)
+                and the result of this method. It may be called again after a conflict with another server.
         """
         now, results = self._clock.now(), list[T]()
         if now - self._swept > HOUR_S:
@@ -50,7 +54,8 @@ class ServerState:
         """Reserve an idempotency key for a request, for a day.
 
         Returns:
-            None: it is reserved. Else what it is in use for: the request, the status (0: not done), the answer.
+            None if the key was free and is reserved now. Otherwise its request, the status of the reply (0: not
+            executed yet), and the stored reply.
         """
         now = self._clock.now()
 
@@ -62,15 +67,15 @@ class ServerState:
         return await self._update(WRITE + key, reserve)
 
     async def done(self, key: str, status: int, answer: str) -> None:
-        """Store the answer to the request of an idempotency key."""
+        """Store the status and the reply of the request with an idempotency key."""
         await self._update(WRITE + key, lambda held: (held and [*held[:2], status, answer], None))
 
     async def drop(self, key: str) -> None:
-        """Release an idempotency key: nothing was done."""
+        """Release an idempotency key whose request was not executed."""
         await self._update(WRITE + key, lambda _: (None, None))
 
     async def spend(self, token: str, day: int, calls: int, tokens: int, usd: float) -> tuple[int, int, float]:
-        """Add to what a token has spent on a day; return the sum over all servers."""
+        """Add to the spending of an access token on a day; return the sum of all servers."""
 
         def add(before: Any) -> tuple[Any, tuple[int, int, float]]:
             was = before or (0, 0, 0.0)
@@ -80,7 +85,11 @@ class ServerState:
         return await self._update(f"{SPENT}{token}:{day}", add)
 
     async def draw(self, key: str, a_minute: float, most: int) -> float:
-        """Take up to `most` of a minute's requests; return how many, or (below 0) what is missing to one."""
+        """Take up to `most` requests from the allowance of `a_minute` requests per minute.
+
+        Returns:
+            How many were taken; if less than one is left, a negative number: the missing part of one.
+        """
         now = self._clock.now()
 
         def take(before: Any) -> tuple[Any, float]:
@@ -92,7 +101,7 @@ class ServerState:
         return await self._update(RATE + key, take)
 
     async def weigh(self, key: str, a_day: float, taken: int) -> float:
-        """Take bytes from a token's daily allowance; return what is left, below 0 where it took more."""
+        """Take bytes from a token's daily allowance; return the rest, which is negative if it took too many."""
         now = self._clock.now()
 
         def take(before: Any) -> tuple[Any, float]:
@@ -103,23 +112,24 @@ class ServerState:
         return await self._update(BYTES + key, take)
 
     async def delivered(self, receiver: str) -> int | None:
-        """Return the seq up to which everything was posted to a webhook receiver; None: nothing ever was."""
+        """Return the row number up to which everything was posted to a webhook receiver; None: nothing yet."""
         name = DELIVERED + receiver
         rows = await self._store().kept(SERVER, name)
         return next((int(each.value) for each in rows if each.name == name), None)
 
     async def deliver(self, receiver: str, seq: int) -> None:
-        """Store the seq up to which everything was posted to a receiver; it never decreases."""
+        """Store the row number up to which everything was posted to a receiver; the number never decreases."""
         await self._update(DELIVERED + receiver, lambda before: (max(seq, int(before or 0)), None))
 
     async def hold(self, receiver: str, owner: str, lease_s: float) -> bool:
-        """Lease the posting to a receiver to one server.
+        """Take, renew or release the lease under which one server posts to a receiver.
 
         Args:
-            lease_s: seconds from now; 0 releases it.
+            owner: identifies the server.
+            lease_s: seconds from now; 0 releases the lease.
 
         Returns:
-            Whether no other server holds the lease.
+            False if another server holds the lease, else True.
         """
         now = self._clock.now()
 

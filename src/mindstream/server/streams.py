@@ -1,4 +1,4 @@
-"""Server-sent events: rows of the log as they are written, with their seq as the id; live rows have no id."""
+"""Server-sent events: rows of the log, with their number (`seq`) as the event id; live rows have no id."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from mindstream.service.operations.runtime import Runtime
 
 PING = b": ping\n\n"
 PING_S = 15.0
+"""Seconds without an event after which a ping is sent."""
 GATHER_S = 0.02
-"""Seconds for which pieces of an answer, after the first, are collected before they are sent."""
+"""Seconds for which parts of an answer, after the first, are collected before they are sent."""
 STUCK_S = 60.0
-"""Seconds after which a stream ends whose client takes nothing. `protocol.py` has closed its connection before; another
-server, in which the application is mounted, may not."""
+"""Seconds after which a stream ends if its client reads nothing. With our own server, `protocol.py` closes such a
+connection earlier; this limit is for other servers in which the application is mounted."""
 T = TypeVar("T")
 
 
 class EventStream(Response):
-    """Sends chunks as they come, until they end or the client disconnects."""
+    """A response that sends chunks as they are generated, until they end or the client disconnects."""
 
     media_type = "text/event-stream"
 
@@ -73,7 +74,7 @@ class EventStream(Response):
         except asyncio.CancelledError:
             if not is_over:
                 raise
-            task.uncancel()  # the server closes the connection of an unfinished answer
+            task.uncancel()  # uvicorn closes the connection, because the response is unfinished
         finally:
             watch.cancel()
             gone.cancel()
@@ -85,10 +86,10 @@ async def _disconnected(receive: Receive) -> None:
 
 
 class BackgroundItems(Generic[T]):
-    """The items of a generator that runs in the background: it continues when nobody reads them any more.
+    """The items of a generator that runs in a background task, which continues if its reader disconnects.
 
     Args:
-        if_cancelled: what `next` raises when the task was cancelled; None: the items end there.
+        if_cancelled: the exception that `next` raises if the task was cancelled; None: the items end normally.
     """
 
     def __init__(self, runtime: Runtime, items: AsyncGenerator[T], if_cancelled: Exception | None = None) -> None:
@@ -103,10 +104,10 @@ class BackgroundItems(Generic[T]):
                 self._more.set()
 
     async def next(self, within_s: float | None = None) -> list[T] | None:
-        """Return the items that have come since the last call; none after `within_s` seconds, None at the end.
+        """Return the new items since the last call; [] after `within_s` seconds without one, None at the end.
 
         Raises:
-            BaseException: the generator raised it.
+            BaseException: the error of the generator, after its last items were returned.
         """
         await self._more.wait(within_s)
         items, self._items = self._items, []
@@ -120,12 +121,12 @@ class BackgroundItems(Generic[T]):
 
 
 def wants_stream(request: Request) -> bool:
-    """Return whether a client accepts events in place of one answer."""
+    """Return whether a client requests server-sent events."""
     return "text/event-stream" in request.headers.get("accept", "")
 
 
 def wants_agui(request: Request) -> bool:
-    """Return whether it wants AG-UI's events: `Accept: text/event-stream; profile=ag-ui`, or `?format=ag-ui`."""
+    """Return whether a client requests AG-UI events: `Accept: text/event-stream; profile=ag-ui` or `?format=ag-ui`."""
     accept = request.headers.get("accept", "").replace(" ", "").replace('"', "")
     return "profile=ag-ui" in accept or request.query_params.get("format") == "ag-ui"
 
@@ -137,10 +138,10 @@ def encode(row: Logged) -> bytes:
 
 
 async def answer_stream(runtime: Runtime, rows: AsyncGenerator[Logged], request: Request) -> EventStream:
-    """Answer with the rows of an operation, which continues if the client disconnects.
+    """Return a response that streams the rows of an operation; the operation continues if the client disconnects.
 
     Raises:
-        MindstreamError: it failed before the first row.
+        MindstreamError: the operation failed before its first row.
     """
     feed = BackgroundItems(runtime, rows)
     return EventStream(_written(await feed.next(), feed, AguiWriter() if wants_agui(request) else None))
@@ -149,7 +150,7 @@ async def answer_stream(runtime: Runtime, rows: AsyncGenerator[Logged], request:
 async def _written(
     rows: list[Logged] | None, feed: BackgroundItems[Logged], agui: AguiWriter | None
 ) -> AsyncGenerator[bytes]:
-    """Yield rows as they come; pieces of an answer are collected for a moment, except the first."""
+    """Yield encoded rows as they are written; parts of an answer are collected for GATHER_S, except the first."""
     is_speaking = False
     while rows is not None:
         yield b"".join(agui.write(row) if agui else encode(row) for row in rows) or PING
@@ -158,7 +159,7 @@ async def _written(
         is_speaking = bool(rows) and isinstance(rows[-1].event, Piece)
         try:
             rows = await feed.next(PING_S)
-        except Exception as error:  # noqa: BLE001 (the outermost edge: it is sent within the stream)
+        except Exception as error:  # noqa: BLE001 (the response has begun, so every error is sent within the stream)
             yield agui.fail(error) if agui else format_sse_event(data_str=problem_json(error), event="problem")
             return
     if agui:

@@ -1,6 +1,6 @@
-"""Tokens: each gives access to a tenant, with scopes, until it ends or is revoked. Only hashes are stored.
+"""Access tokens. Each gives access to a tenant, with scopes, until it expires or is revoked. Only hashes are stored.
 
-The store is read for each request, so that what another process makes or revokes takes effect at once.
+The store is read for each request, so that tokens which another process makes or revokes take effect at once.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from mindstream.memory.store.store import KeptStore
 from mindstream.service.operations.principal import SERVER, TOKEN, checked_scopes, checked_tenant_name
 
 PREFIX = "ms_"
+"""Prefix of all access tokens of this server."""
 ISSUED = "iss-"
-"""Beginning of the ids of an issuer's tokens; ids of our own tokens contain letters and digits alone."""
+"""Prefix of the ids of an OIDC issuer's tokens; ids of the server's own tokens contain only letters and digits."""
 
 
 class Token(BaseModel):
-    """A token as the store keeps it.
+    """The stored description of an access token.
 
     Attributes:
-        id: by which it is listed and revoked; it gives no access.
-        hash: of the token, SHA-256: a token has 256 random bits, so that it cannot be guessed from its hash.
-        user: the one user it is for; "": any of the tenant's.
-        a_minute, at_once: maximum number of requests a minute, and at the same time; None: the server's limits.
-        bytes_a_day: maximum size of all requests' bodies in a day, at an even rate; None: no limit.
-        tokens, usd: what may be spent on models in its name, a day; None: no limit of its own.
+        id: the id by which the token is listed and revoked; the id gives no access.
+        hash: the SHA-256 hash of the token. A token has 256 random bits, so it cannot be guessed from its hash.
+        made, ends: when it was made, and when it expires.
+        user: the only user that it is for; "": all users of the tenant.
+        a_minute, at_once: maximum number of requests a minute, and at the same time; None: the server's default.
+        bytes_a_day: maximum bytes of all request bodies in a day, refilled at an even rate; None: no limit.
+        tokens, usd: daily limits of spending on models with this token; None: no limit of its own.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -52,42 +54,46 @@ class Token(BaseModel):
     usd: float | None = None
 
     def shown(self) -> dict[str, object]:
-        """Return everything but the hash."""
+        """Return all fields except the hash."""
         return self.model_dump(exclude={"hash"}, exclude_none=True)
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedLimits:
-    """What each holder of an issuer's tokens may spend on models, a day; None: no limit of its own."""
+    """The daily limits of spending on models for each holder of an OIDC issuer's tokens; None: no limit."""
 
     tokens: int | None = None
     usd: float | None = None
 
     def limited(self, id_: str) -> Token:
-        """Return a token that has these limits and gives no access."""
+        """Return a token description with this id and these limits, which gives no access."""
         return Token(id=id_, hash="", tenant="", scopes=[], made=0.0, ends=0.0, tokens=self.tokens, usd=self.usd)
 
 
 class Tokens:
-    """The tokens of a server's data; `store` returns the server's own store, once the data are open."""
+    """The access tokens of a server's data.
+
+    Args:
+        store: returns the server's own store; called only after the data were opened.
+    """
 
     def __init__(self, store: Callable[[], KeptStore], clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     async def find(self, token: str) -> Token | None:
-        """Return a token's entry; None if it is unknown, has ended or was revoked."""
+        """Return the description of a token; None if the token is unknown, expired or revoked."""
         for each in await self._store().kept(SERVER, TOKEN + _hash(token)):
             found = Token.model_validate_json(each.value)
             return found if found.ends > self._clock.now() else None
         return None
 
     async def left_s(self, token: str, _: Token) -> float:
-        """Return for how many seconds a token is still valid; 0 if it is not."""
+        """Return the seconds for which a token is still valid; 0 if it is not valid."""
         found = await self.find(token)
         return found.ends - self._clock.now() if found is not None else 0.0
 
     async def each(self) -> list[Token]:
-        """Return all entries, including those that have ended."""
+        """Return the descriptions of all tokens, including expired ones."""
         return [Token.model_validate_json(each.value) for each in await self._store().kept(SERVER, TOKEN)]
 
     async def new(
@@ -103,14 +109,18 @@ class Tokens:
         usd: float | None = None,
         bytes_a_day: int | None = None,
     ) -> tuple[str, Token]:
-        """Make a token and store its hash; the token itself is only returned.
+        """Make a token, store its description with its hash, and return both; the token itself is not stored.
+
+        Args:
+            scopes: names of scopes, separated by commas.
+            days: the number of days for which it is valid.
 
         Raises:
-            InputError: there is no such scope, the tenant's name cannot be used, or `days` is out of range.
-            StorageError: it cannot be written.
+            InputError: a scope does not exist, the tenant's name is not valid, or `days` is out of range.
+            StorageError: the description cannot be written.
         """
         if not 0 < days <= 3_660:
-            raise InputError("a token is valid for more than 0 and at most 3,660 days")
+            raise InputError(f"a token must be valid for more than 0 and at most 3,660 days, not {days:g}")
         now, token = self._clock.now(), PREFIX + secrets.token_urlsafe(32)
         made = Token(
             id=chance_token(10),
@@ -134,11 +144,11 @@ class Tokens:
         """Make a token invalid.
 
         Raises:
-            InputError: there is no token with this id.
+            InputError: no token has this id.
         """
         found = next((each for each in await self.each() if each.id == id_), None)
         if found is None:
-            raise InputError(f"there is no token {id_!r} here: `mindstream token list` names them")
+            raise InputError(f"there is no token with the id {id_!r}: `mindstream token list` lists the ids")
         await self._store().keep(SERVER, TOKEN + found.hash, self._clock.now(), lambda _: None)
         return found
 

@@ -1,8 +1,8 @@
-"""A webhook: follow-ups of minds are posted to an address of the operator's, in the order of the log.
+"""A webhook: follow-ups of minds are posted to a URL of the operator, in the order of the log.
 
-Each message is posted at least once, until it is accepted; the receiver recognises repeats by `webhook-id`. Of several
-servers one posts; if it dies, another continues after the last accepted message. Messages are signed as the Standard
-Webhooks specification says, for which most languages have a library.
+Each message is posted until it is accepted, so perhaps more than once; the receiver recognizes repeats by `webhook-id`.
+If there are several servers, one of them posts; if it dies, another continues after the last accepted message. Messages
+are signed according to the Standard Webhooks specification, for which most languages have a library.
 """
 
 from __future__ import annotations
@@ -31,34 +31,36 @@ from mindstream.server.server_state import ServerState
 from mindstream.service.operations.principal import LOCAL
 
 KINDS = (FollowUp.kind, "left_unsaid")
-"""Kinds of events that are posted: unsolicited follow-ups, and those kept for the next answer because a chat page could
-not show them."""
+"""Kinds of events that are posted: unsolicited follow-ups, and follow-ups that are kept for the next answer because the
+chat page cannot show them."""
 POLL_S, PATIENCE_S = 1.0, 10.0
-"""Seconds: poll interval of the log; timeout of a post."""
+"""Seconds: the poll interval of the log, and the timeout of a post."""
 LEASE_S = 15.0
-"""Lease of the server that posts, in seconds: longer than a post."""
+"""Duration in seconds of the lease of the server that posts; longer than the timeout of a post."""
 FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 300.0
-"""The first wait after a failure and the longest, in seconds; each is twice the one before."""
+"""Seconds: the first and the longest wait after failures; each wait is twice as long as the one before."""
 REJECTED = (400, 413, 422)
-"""Statuses that reject the message itself; after TRIES attempts the next message is posted."""
+"""Status codes with which a receiver rejects the message itself; after TRIES attempts the message is skipped."""
 TRIES = 8
+"""Number of attempts after which a rejected message is skipped."""
 KEEP_EVERY = 1_000
-"""Rows without a message after which the position is stored."""
+"""Number of rows without a message after which the position in the log is stored."""
 MIN_SECRET = 16
+"""Minimum length of the secret in bytes."""
 SECRET = "MINDSTREAM_WEBHOOK_SECRET"
-"""The environment variable with the secret."""
+"""The environment variable that contains the secret."""
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """The operator's receiver.
+    """The receiver that the operator has configured.
 
     Attributes:
-        url: http:// or https://; messages are signed, but only https:// encrypts them.
-        secret: at least 16 characters, or `whsec_` and base64.
+        url: its URL (http:// or https://); messages are always signed, but only https:// encrypts them.
+        secret: the key of the signatures: at least 16 characters, or `whsec_` followed by base64 of at least 16 bytes.
 
     Raises:
-        InputError: the address or the secret cannot be used.
+        InputError: the URL or the secret is not valid.
     """
 
     url: str
@@ -67,13 +69,16 @@ class Receiver:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("--webhook takes an address with https:// or http://")
+            raise InputError(f"--webhook must be a URL that begins with https:// or http://, not {self.url[:200]!r}")
         if len(self.key) < MIN_SECRET:
-            raise InputError(f"a webhook needs a secret of {MIN_SECRET} characters: --webhook-secret FILE, or {SECRET}")
+            raise InputError(
+                f"a webhook needs a secret of at least {MIN_SECRET} characters: pass it with --webhook-secret FILE, or"
+                f" in the environment variable {SECRET}"
+            )
 
     @property
     def key(self) -> bytes:
-        """The bytes of the secret."""
+        """The bytes of the secret; empty if its base64 is invalid."""
         secret = self.secret.strip()
         if not secret.startswith("whsec_"):
             return secret.encode()
@@ -84,11 +89,11 @@ class Receiver:
 
     @property
     def name(self) -> str:
-        """Its name in the server state."""
+        """The name of the receiver in the server state: a digest of its URL."""
         return hashlib.sha256(self.url.encode()).hexdigest()[:32]
 
     def sign(self, id_: str, at: int, body: bytes) -> dict[str, str]:
-        """Return the headers of a message."""
+        """Return the headers of a message, which contain its signature; `at`: the time in seconds."""
         signature = hmac.new(self.key, f"{id_}.{at}.".encode() + body, hashlib.sha256).digest()
         return {
             "content-type": "application/json",
@@ -100,10 +105,11 @@ class Receiver:
 
 
 class Webhook:
-    """Posts to one receiver, one message after the other, in the background.
+    """Posts messages to one receiver, one after the other, in the background.
 
     Args:
-        is_alone: no other server uses these data.
+        log: the log of all tenants.
+        is_alone: no other server uses these data, so no lease is needed.
     """
 
     def __init__(
@@ -113,11 +119,11 @@ class Webhook:
         self._counts, self._is_alone = metrics.webhook, is_alone
         self._owner, self._is_held, self._look_at = chance.token(), False, 0.0
         self._at = self._kept = 0
-        """Rows up to `_at` were posted, or are no messages; `_kept`: the row that is stored."""
+        """`_at`: every message in rows up to this number was posted; `_kept`: the number that is stored."""
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Post messages written since the last accepted one, and new ones, while the block runs."""
+        """During the `with` block, post the messages that were written after the last accepted one."""
         await self._hold()
         posting = asyncio.ensure_future(self._post_all())
         try:
@@ -132,7 +138,7 @@ class Webhook:
             await self._log.close()
 
     async def _hold(self) -> bool:
-        """Return whether this server posts; it begins after the last accepted message."""
+        """Take or renew the lease; return whether this server holds it. A new holder reads the last stored position."""
         was_held, name, now = self._is_held, self._receiver.name, self._clock.elapsed()
         if now < self._look_at:
             return was_held
@@ -159,7 +165,7 @@ class Webhook:
                 await self._clock.sleep(POLL_S)
 
     async def _post_new(self, client: httpx2.AsyncClient) -> None:
-        """Post all new messages; a row is read again before each attempt, as it may have been erased."""
+        """Post all new messages; each row is read again before each attempt, because it may have been erased."""
         upto, tries = await self._log.last_seq(), 0
         while await self._hold() and (row := await self._log.next_row(self._at, KINDS)) is not None:
             status = 204 if isinstance(row.event, Unknown) else await self._post(client, row)
@@ -175,13 +181,13 @@ class Webhook:
                 await self._keep()
 
     async def _rest(self, seconds: float) -> None:
-        """Wait, and renew the lease."""
+        """Wait, and renew the lease meanwhile; stop waiting if the lease is lost."""
         while seconds > 0 and await self._hold():
             await self._clock.sleep(min(seconds, LEASE_S / 5))
             seconds -= LEASE_S / 5
 
     async def _post(self, client: httpx2.AsyncClient, row: Logged) -> int:
-        """Return the status of the response; 0: there was none."""
+        """Post one message; return the status code of the response, 0 if there was none."""
         message = {**row.row(), "tenant": tenant_of(row.mind) or LOCAL, "user": shown_name(row.mind)}
         body = json.dumps(message, ensure_ascii=False).encode()
         headers = self._receiver.sign(f"mindstream-{row.seq}", int(self._clock.now()), body)

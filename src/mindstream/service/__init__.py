@@ -1,1 +1,1 @@
-"""One typed facade over all of it: the command line, REST, MCP and pages are skins without logic."""
+"""The service layer: operations that the command line, REST, MCP and the studio offer; these contain no logic."""

@@ -1,7 +1,7 @@
-"""A whole mind as one file: its memory, and the settings of its last conversation.
+"""Export and import of a whole mind as one file: its memory, and the settings of its last conversation.
 
-The lines are those of a memory's export (see transfer) under a header with the settings. Files of older versions may
-contain lines with the parameters of a gate, which are skipped.
+The file has a header with the settings, followed by the lines of a memory's export (see transfer). Files of older
+versions may contain lines with the parameters of a gate, which are skipped.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from mindstream.service.export_file import Export, Header, read_export
 from mindstream.settings import DEFAULT, Settings
 
 MAX_MODELS = 20
-"""Maximum number of models by role in a header."""
+"""Maximum number of models (one per role) in a header."""
 
 
 class Habits(BaseModel):
-    """The settings of a mind's last conversation. `models`: names by role, "default" first."""
+    """The settings of a mind's last conversation. `models`: names of models by role; "default" for all other roles."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -41,28 +41,28 @@ class Habits(BaseModel):
 
 
 class MindHeader(Header):
-    """The first line."""
+    """The first line of a mind's file."""
 
     mindstream: Literal["memory", "mind"] = "mind"
     settings: Habits = Habits()
 
 
 async def export(opened: Memory, settings: Settings) -> AsyncIterator[str]:
-    """Yield the lines of a mind; `settings` are used if its log has no conversation.
+    """Yield the lines of a mind's file; if its log contains no conversation, the header gets `settings`.
 
     Raises:
-        InputError: nothing is known of that user.
+        InputError: there are no data of that user.
     """
     async for line in transfer.export(opened, partial(MindHeader, settings=await _habits(opened, settings))):
         yield line
 
 
 def parse_backup(lines: Iterable[bytes], source: str) -> Export[MindHeader]:
-    """Check the whole file of a mind; the caller closes the returned export.
+    """Read and check the whole file of a mind; the caller must close the returned export.
 
     Raises:
         InputError: a line is invalid; the message names it.
-        StorageError: the private copy cannot be written.
+        StorageError: the temporary copy of the records cannot be written.
     """
 
     def is_of_a_gate(data: object) -> bool:
@@ -78,10 +78,13 @@ def parse_backup(lines: Iterable[bytes], source: str) -> Export[MindHeader]:
 
 
 def next_words(habits: Habits, user: str, data: Location | None) -> str:
-    """Return the command that continues with a mind, quoted for a shell; `data` None: in the usual folder.
+    """Return the command that continues the conversation with an imported mind, quoted for a shell.
 
-    A model at an address is left out: the file's author chose it, and the conversation would be sent there (see
-    `addresses`).
+    Models with an address are left out, because the author of the file chose the address, and the conversation would be
+    sent there (see `addresses`).
+
+    Args:
+        data: the location of the mind; None: the default folder.
     """
     words = ["mindstream", "chat", "--user", user]
     words += ["--pack", habits.pack] if habits.pack in shipped_packs() else []
@@ -95,12 +98,12 @@ def next_words(habits: Habits, user: str, data: Location | None) -> str:
 
 
 def addresses(habits: Habits) -> list[str]:
-    """Return the models that the file names by an address, each once."""
+    """Return the names of models in the file that contain an address, each once."""
     return list(dict.fromkeys(name for name in habits.models.values() if "://" in name or "@" in name))
 
 
 def missing_pack(habits: Habits) -> str:
-    """Return the pack of the last conversation if it does not ship with mindstream, else ""."""
+    """Return the pack of the last conversation if it is not one of mindstream's own packs, else ""."""
     return habits.pack if habits.pack not in shipped_packs() else ""
 
 
@@ -116,11 +119,14 @@ async def _habits(opened: Memory, settings: Settings) -> Habits:
 
 
 def _check_header(header: MindHeader, source: str) -> None:
-    """Raise InputError if the header has invalid names."""
+    """Raise InputError if the header contains a name that is not valid."""
     habits = header.settings
     for name, what in ((header.user, "user"), (habits.session, "settings.session")):
         if name:
             checked_name(name, f"{source}: {what}")
     words = (habits.pack, habits.gate, *habits.models, *habits.models.values())
     if len(habits.models) > MAX_MODELS or not all(word.isprintable() and len(word) <= 500 for word in words):
-        raise InputError(f"{source}: settings: names of a pack, a gate and models were expected; nothing was imported")
+        raise InputError(
+            f"{source}: settings: expected the names of a pack, a gate and at most {MAX_MODELS} models, each of at most"
+            " 500 printable characters; nothing was imported"
+        )

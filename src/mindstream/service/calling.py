@@ -1,4 +1,4 @@
-"""Calls operations of `mindstream.service.operations` in this process, as this machine's own user."""
+"""Call operations of `mindstream.service.operations` in this process, with the rights of this machine's user."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class LocalCaller:
     principal: Principal
 
     async def __call__(self, name: str, **arguments: Any) -> Any:
-        """Return the reply of an operation; arguments that are None keep their defaults.
+        """Execute an operation and return its result; arguments that are None get their defaults.
 
-        A long-running operation is awaited, and its result is not stored.
+        A long-running operation is awaited until it ends, and its result is not stored.
 
         Raises:
-            InputError: an argument does not fit.
+            InputError: an argument is not valid.
             MindstreamError: see the operation.
         """
         from pydantic import ValidationError
@@ -62,11 +62,11 @@ class LocalCaller:
         return await self.runtime.memory(self.principal)
 
     def models(self, on_call: Callable[[Metered], None]) -> Models:
-        """Return the models of the settings; `on_call` is called after each call of a model."""
+        """Return the models of the settings; `on_call` is called after each model call."""
         return self.runtime.models_of(self.principal, on_call)
 
     def pool(self, name: str) -> AbstractAsyncContextManager[Pool]:
-        """Open a pool."""
+        """Return a context in which a pool is open."""
         from mindstream.service.operations.pools import open_pool
 
         return open_pool(self.runtime, self.principal, name)
@@ -83,17 +83,17 @@ async def calling(
     begins: str = "`mindstream chat`",
     what: str = "memory",
 ) -> AsyncIterator[LocalCaller]:
-    """Open the data of the settings, without keeping a server from using them.
+    """Open the data of the settings for calls; a server can use the same data at the same time.
 
     Args:
-        new: create the data folder if there is none.
-        own: the command writes data that a town's folder must not hold; so does `new`.
+        new: create the data folder if it does not exist; also implies `own`.
+        own: the command writes data that must not be written into a town's folder, so refuse such a folder.
         known: refuse a user without any data.
-        all_users: the call is about no user in particular.
-        begins, what: the first command and its product, for the message if there are no data.
+        all_users: the calls are not about one user.
+        begins, what: the command that creates the data, and a word for the data, for the message if there are none.
 
     Raises:
-        InputError: there is no memory in that folder, or a town's; the user's name cannot be used, or is not known.
+        InputError: the folder contains no memory, or a town's; or the user's name is not valid or not known.
         StorageError: the data cannot be read.
     """
     from mindstream.log.audit import machine_user
@@ -104,7 +104,9 @@ async def calling(
 
     principal = Principal(LOCAL, frozenset({"admin"}), key=machine_user(), door=COMMAND).of(settings.user)
     if not new and not is_begun(settings.data):
-        raise InputError(f"there is no {what} in {settings.data} yet: {begins} begins one, --data names another folder")
+        raise InputError(
+            f"there is no {what} in {settings.data} yet: {begins} creates it; choose another folder with --data"
+        )
     await asyncio.to_thread(finish_erasures, settings.data, principal.name.key)
     async with Runtime.open_reader(settings, at_once=8) as runtime:
         store = runtime.server_store()
@@ -117,7 +119,7 @@ async def calling(
 
 @contextlib.asynccontextmanager
 async def open_user_memory(settings: Settings, **options: Any) -> AsyncIterator[Memory]:
-    """Open a user's memory, without a reranker; options and exceptions as for `calling`."""
+    """Open a user's memory, without a reranker. The options and exceptions are those of `calling`."""
     async with calling(settings, **options) as call:
         memory = await call.memory()
         memory.second = None
@@ -125,11 +127,11 @@ async def open_user_memory(settings: Settings, **options: Any) -> AsyncIterator[
 
 
 async def require_known(memory: Memory) -> None:
-    """Raise InputError if nothing was ever logged for the memory's user."""
+    """Raise InputError if the log contains no row of the memory's user."""
     if not await memory.store.events(memory.key, limit=1):
         raise InputError(unknown_user(memory.name))
 
 
 def unknown_user(user: str) -> str:
-    """Return the message that a user is unknown. It names no other users: a folder may be shared."""
-    return f"there is no user {user!r} here: choose another --user, or another folder with --data"
+    """Return the message that a user is unknown. It names no other users, because a folder may be shared."""
+    return f"there is no user {user!r} here: choose another user with --user, or another folder with --data"

@@ -1,4 +1,4 @@
-"""The cost of calls of models, from the log: tokens, seconds, US dollars, by day, user, role and model."""
+"""The cost of model calls, from the log: tokens, seconds, US dollars, by day, user, role and model."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from mindstream.settings import DEFAULT, RULES, Settings
 By = Literal["day", "user", "role", "model"]
 BYS: tuple[By, ...] = get_args(By)
 BROKEN_OFF = "broken off"
-"""The error of a call in the log whose answer was cancelled."""
+"""The error that the log contains for a call whose answer was cancelled."""
 
 
 @dataclass(slots=True)
 class Total:
-    """The sum of some calls.
+    """The sum of some model calls.
 
     Attributes:
         failed: calls that ended with an error.
         broken_off: calls that were cancelled; their usage is mostly not known.
         cached_tokens: input tokens that endpoints had cached from earlier prompts.
         seconds: the sum of their durations.
-        cost_usd: of the calls whose price is known.
-        free: calls that rules or a recording answered.
+        cost_usd: the cost of the calls whose price is known.
+        free: calls that cost nothing, such as those answered by rules, by a recording or by a local model.
         unpriced: calls with usage whose price is not known.
     """
 
@@ -51,7 +51,7 @@ class Total:
     unpriced: int = 0
 
     def add(self, call: ModelCalled) -> None:
-        """Count a call."""
+        """Add a call to the sum."""
         self.calls += 1
         self.failed += call.error not in ("", BROKEN_OFF)
         self.broken_off += call.error == BROKEN_OFF
@@ -66,7 +66,7 @@ class Total:
             self.unpriced += call.cost_usd is None and _used(call)
 
     def plain(self) -> dict[str, JsonValue]:
-        """Return it as plain data; the cost is None if no price at all is known."""
+        """Return the sum as plain data; the cost is None if no price is known for any of the calls."""
         unknown = self.unpriced and not self.cost_usd
         cost = None if unknown else round(self.cost_usd, 6)
         return asdict(self) | {"seconds": round(self.seconds, 3), "cost_usd": cost}
@@ -74,10 +74,12 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """The sum of all calls, and the same calls grouped, in the order of names.
+    """The cost of model calls.
 
     Attributes:
-        days: by day and role, the days in order.
+        total: the sum of all calls.
+        by: for each grouping, the sums of its groups, sorted by name.
+        days: the sums by day and role, the days in order.
     """
 
     total: Total
@@ -86,10 +88,11 @@ class Bill:
 
 
 async def bill(store: LogStore, user: StreamKey | None = None, upto: int | None = None) -> Bill:
-    """Sum up the calls of a user; None: of all users of the data folder. Days are those of UTC.
+    """Sum up model calls. Days are days in UTC.
 
     Args:
-        upto: the last row of the log that counts; None: the newest.
+        user: the user whose calls are counted; None: all users in the store.
+        upto: the last row of the log that is counted; None: all rows.
     """
     total = Total("all")
     parts: dict[By, dict[str, Total]] = {by: {} for by in BYS}
@@ -122,8 +125,9 @@ def _used(call: ModelCalled) -> bool:
 
 
 TURN = {"talker": (1_400, 120), "reasoner": (1_000, 175), "safety": (300, 5)}
-"""Input and output tokens of a turn of the coach by role, without hidden reasoning. The sum, 3.0k, is the mean of four
-English conversations of 24 November 2026 (docs/talker-reasoner.md); its division among roles is estimated."""
+"""Input and output tokens per turn of the coach, by role, without hidden reasoning. Their sum (3,000) is the mean of
+four English conversations, measured on 24 November 2026 (docs/talker-reasoner.md); the roles' shares are estimates.
+"""
 
 
 def turn_usd(models: Mapping[str, str]) -> float | None:
@@ -148,7 +152,10 @@ def describe_turn(settings: Settings) -> str:
     except SettingsError:
         usd = None
     if usd is None:
-        return "what a turn of chat costs is not known (genai-prices lacks a model); `mindstream cost` counts tokens"
+        return (
+            "the cost of a turn of chat is not known (genai-prices lacks a model's price); `mindstream cost` counts"
+            " tokens"
+        )
     if not usd:
         return "a turn of chat costs nothing"
     tokens = sum(map(sum, TURN.values()))

@@ -1,8 +1,8 @@
-"""Erases all data of a user permanently, and verifies it.
+"""Erase all data of a user permanently, and verify that no data are left.
 
-A DELETE alone leaves words in freed pages, in old versions of rows and in the write-ahead log. So a data folder's file
-is rewritten (VACUUM), its write-ahead log emptied, and all files of the database are searched for the user's words. In
-a database server the tables are rewritten and searched; its files are the operator's.
+A DELETE alone leaves words in freed pages, in old versions of rows and in the write-ahead log. So the database file of
+a data folder is rewritten (VACUUM), its write-ahead log is emptied, and all files of the database are searched for the
+user's words. In a PostgreSQL database the tables are rewritten and searched; its files are the operator's task.
 """
 
 from __future__ import annotations
@@ -45,12 +45,14 @@ from mindstream.service.privacy.erase import (
 from mindstream.sharing.events import PoolCreated
 
 IN_A_DATABASE = (
-    "the server's write-ahead log, replicas and backups, and the typed history on other machines, are not searched"
+    "the database server's write-ahead log, replicas and backups, and the terminal's input history on other machines,"
+    " are not searched"
 )
 MAX_PROBES, MAX_PROBE, MIN_PROBE = 300, 40, 8
-"""Maximum number of texts that are searched for, characters of each, and minimum length: shorter ones prove nothing."""
+"""Maximum number of texts that are searched for, maximum characters of each, and minimum bytes: shorter texts could
+also be found in other users' data by chance."""
 _NAME = re.compile(r"[\x21-\x7e]*")
-"""A role, a model or an id, which is no user's text."""
+"""A text without blanks in ASCII, such as a role, a model or an id, which is not searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,12 @@ class UserData:
     """All data of a user.
 
     Attributes:
-        rows: how many, by table.
-        files: files next to the database: typed history, and copies that contain data of all users.
-        elsewhere: other streams with data of the user, as pools: name -> number of rows and records.
-        stays: sentences about data that cannot be erased from here, with the reason.
-        words: texts to search for afterwards.
-        outside: tokens for the user alone, and forks of towns.
+        rows: number of rows in the user's stream, by table.
+        files: files next to the database: the terminal's input history, and copies that contain data of all users.
+        words: texts of the user that are searched for after the erasure.
+        elsewhere: other streams with data of the user, such as pools, by name: the number of rows and records.
+        stays: sentences about data that this process cannot erase, each with the reason.
+        outside: access tokens for this user only, and forks of towns.
     """
 
     rows: Mapping[str, int]
@@ -75,10 +77,10 @@ class UserData:
 
 
 async def find_user_data(opened: Memory, data: AnyData) -> UserData:
-    """Return all data of a user.
+    """Find all data of a user.
 
     Raises:
-        InputError: there is nothing.
+        InputError: there are no data of this user.
     """
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left], list[str], list[str]]:
@@ -111,19 +113,26 @@ def _rows(opened: Memory) -> SqlStore:
 
 
 def is_pending(data: Location, user: StreamKey) -> bool:
-    """Return whether this user's erasure was begun and not finished; in a database server it is one transaction."""
+    """Return whether an erasure of this user was begun and not finished.
+
+    In a database server an erasure is one transaction, so it is never unfinished.
+    """
     return data.folder is not None and erasure.pending(data.folder, user)
 
 
 async def erase(
     opened: Memory, data: AnyData, what: UserData, progress: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Erase the memory's user, and verify it; other programs that use that mind should be closed.
+    """Erase all data of the memory's user, and verify it; other programs that use this mind should be closed before.
 
-    If the process dies before the end, the next process that opens the folder finishes it (see log/erasure).
+    If the process dies before the end, the next process that opens the folder finishes the erasure (see log/erasure).
+
+    Args:
+        what: the data of the user, from `find_user_data`.
+        progress: called with the number of texts searched so far.
 
     Raises:
-        StorageError: something could not be erased; the message says what.
+        StorageError: some data could not be erased; the message says which.
     """
     store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)
     await revoke_tokens(
@@ -146,20 +155,21 @@ async def erase(
 
 
 def _staying(connection: Sql, user: str) -> list[str]:
-    """Return what stays of a user, and why."""
+    """Return sentences about the data of a user that an erasure leaves, with the reasons."""
     said = list[str]()
     owned = [name for name, event_ in _pools(connection) if event_.owner == user]
-    said += [f"the pool {name!r} stays, with its rubric; it has no owner any more" for name in owned]
+    said += [f"the pool {name!r} stays, with its rubric, but without an owner" for name in owned]
     if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TOWN_BEGAN,)).fetchone():
         said.append(
-            "the town's file stays in its log, with the names of all residents; the town cannot continue without it"
+            "the town's file stays in its log, with the names of all residents, because the town cannot continue"
+            " without it"
         )
     readers = elsewhere.readers_of(connection)
     if any(user in each and len(each) > 1 for each in readers.values()):
-        said.append("passages of documents that another user has searched, too, stay")
+        said.append("passages of documents stay that another user has searched as well")
     held = {row[0] for row in connection.execute("SELECT DISTINCT stream FROM records WHERE kind = 'document'")}
     if held - readers.keys():
-        said.append("passages of documents that an earlier version read stay: their user is not known")
+        said.append("passages of documents that an earlier version read remain, because their user is not known")
     return said
 
 
@@ -175,10 +185,10 @@ def _pools(connection: Sql) -> Iterator[tuple[str, PoolCreated]]:
 
 
 async def _prove_rows(opened: Memory) -> None:
-    """Search the tables for the user.
+    """Verify that no row of the user is left in the tables.
 
     Raises:
-        StorageError: something is left.
+        StorageError: a row is left.
     """
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left]]:
@@ -189,19 +199,21 @@ async def _prove_rows(opened: Memory) -> None:
     if left:
         message = ", ".join(f"{count} rows in {table}" for table, count in left.items())
         raise StorageError(
-            f"{opened.name!r} is back: {message}; another program writes to that mind. Close it, erase again"
+            f"there are new data of {opened.name!r} ({message}), because another program writes to this mind: close it,"
+            " then erase again"
         )
     if found:
         raise StorageError(
-            f"{opened.name!r} is in {shown_name(found[0].stream)!r} still; another program wrote it. Erase again"
+            f"there are new data of {opened.name!r} in {shown_name(found[0].stream)!r}, which another program wrote:"
+            " erase again"
         )
 
 
 def _prove_bytes(folder: Path, user: StreamKey, words: list[str], progress: Callable[[int], None]) -> None:
-    """Search the bytes of a folder's database files for the user's words.
+    """Verify that the bytes of a folder's database files do not contain the user's words.
 
     Raises:
-        StorageError: something is left.
+        StorageError: words are left that no other user's rows contain.
     """
     with connect_beside(folder) as connection:
         for path in sorted(folder.glob(f"{FILE}*")):
@@ -223,19 +235,19 @@ def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Ite
 
 
 def _probes(connection: Sql, user: StreamKey, found: Sequence[Left]) -> list[str]:
-    """Choose the texts to search for: the beginnings of the user's longest texts, in their stored form."""
+    """Return the texts to search for after the erasure: beginnings of the user's longest texts, as they are stored."""
     probes = {_probe(printable(word)) for left in found for word in left.words}
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
         probes.add(_probe(printable(text)))
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
-        held = read_event(kind, payload).model_dump(mode="json")  # the payload of an unreadable one is a text
+        held = read_event(kind, payload).model_dump(mode="json")  # the payload of an unreadable event is a text
         probes |= {_probe(text) for text in texts_in(held)}
     said = [word for word in probes if len(word.encode()) >= MIN_PROBE and not _NAME.fullmatch(word)]
     return sorted(said, key=lambda word: (-len(word), word))[:MAX_PROBES]
 
 
 def _probe(text: str) -> str:
-    """Return the longest part of a text that no encoding changes, shortened."""
+    """Return the longest part of a text that JSON does not escape, cut to MAX_PROBE characters."""
     return max(re.split(r'["\\\x00-\x1f]', text), key=len)[:MAX_PROBE]
 
 

@@ -1,4 +1,4 @@
-"""Reads an export line by line, and checks all of it before anything is written."""
+"""Read an export line by line, and check the whole file before anything is written."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from mindstream.memory.store.record import Kind, Record, Triple
 from mindstream.memory.store.validation import checked_record
 
 FORMAT = 1
+"""The version of the export format."""
 MAX_LINE, MAX_RECORDS, MAX_EXPORT = 1 << 20, 1_000_000, 4 << 30
 """Maximum bytes of a record's line, number of records, and bytes of an export."""
 BATCH, BATCH_BYTES = 128, 32_000
-"""Maximum records, and bytes of lines, that are embedded and written at once: some 30 ms of the event loop."""
+"""Maximum number of records and bytes of lines that are embedded and written at once (about 30 ms)."""
 MAX_CHAIN = 500
-"""Maximum length of a chain of evidence; a mind's own chains are short."""
+"""Maximum length of a chain of evidence (a record derived from a record, and so on); real chains are short."""
 MAX_VERSION = 1 << 31
-"""Maximum version of a slot; a higher number would leave no room for later ones."""
+"""Maximum version number of a slot, so that later versions can get higher numbers."""
 IN_MEMORY = 8 << 20
-"""Bytes of a copy from which on it is stored on disk."""
+"""Size in bytes above which the temporary copy is stored on disk."""
 NO_STREAM = StreamKey("")
-"""The stream of records until they are written."""
+"""The stream that records have until they are written."""
 M = TypeVar("M", bound=BaseModel)
 H = TypeVar("H", bound="Header", covariant=True)
 
 
 class Header(BaseModel):
-    """The first line."""
+    """The first line of an export."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -47,7 +48,7 @@ class Header(BaseModel):
 
 
 class ExportLine(BaseModel):
-    """A record in an export; times are seconds since 1970 UTC. See memory/store/record for the values."""
+    """A record in an export; times are seconds since 1970 UTC. The fields are described in memory/store/record."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,15 +75,18 @@ class ExportLine(BaseModel):
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
     def record(self) -> Record:
-        """Return the record, not yet embedded.
+        """Return the record of the line, without a vector.
 
         Raises:
-            InputError: it cannot be stored.
+            InputError: the record is not valid.
         """
         if self.slot and (self.kind == "plan") != self.slot.endswith(".plan"):
-            raise InputError(f"slot: {self.slot!r} is no slot of a {self.kind}; plans are in one that ends in .plan")
+            raise InputError(
+                f"slot: the slot of a plan must end in .plan, and that of another kind must not; this is {self.slot!r}"
+                f" of a {self.kind}"
+            )
         if self.slot and self.kind == "belief" and not isinstance(self.data.get("value"), dict):
-            raise InputError("data.value: a belief has its value there")
+            raise InputError("data.value: a belief must have an object here")
         if self.slot and self.kind == "plan":
             validate_as(CoachingPlan, self.data.get("plan"), "data.plan.")
         held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}
@@ -93,10 +97,12 @@ class ExportLine(BaseModel):
 
 @dataclass(frozen=True)
 class Export(Generic[H]):
-    """A checked export, with a private copy of its records' lines.
+    """A checked export, with a temporary copy of its records' lines.
 
     Attributes:
-        lines: the number of each record's line, by its id, in the order of the file.
+        source: the name of the file, for messages.
+        lines: the line number of each record, by the record's id, in the order of the file.
+        copy: the temporary copy.
     """
 
     header: H
@@ -130,7 +136,7 @@ class Export(Generic[H]):
 
 @dataclass
 class _Index:
-    """Ids, versions and evidence of the lines so far, to check later lines against them."""
+    """The ids, versions and evidence of the lines read so far, against which later lines are checked."""
 
     lines: dict[str, int] = field(default_factory=dict)
     versions: dict[tuple[str, int | None], int] = field(default_factory=dict)
@@ -140,17 +146,17 @@ class _Index:
         """Add a record.
 
         Raises:
-            InputError: an earlier line has the same record, or the same version of a slot.
+            InputError: there are too many records, or an earlier line has the same id or the same version of a slot.
         """
         if len(self.lines) == MAX_RECORDS:
-            raise InputError(f"an export may have {MAX_RECORDS:,} records; import this one in parts")
+            raise InputError(f"an export may have at most {MAX_RECORDS:,} records: import this one in parts")
         first = self.lines.setdefault(record.id, number)
         if first != number:
-            raise InputError(f"id: line {first} is the record {record.id} already")
+            raise InputError(f"id: line {first} already contains the record {record.id}")
         if record.slot:
             first = self.versions.setdefault((record.slot, record.version), number)
             if first != number:
-                raise InputError(f"version: line {first} is version {record.version} of {record.slot!r} already")
+                raise InputError(f"version: line {first} already contains version {record.version} of {record.slot!r}")
         if record.evidence:
             self.evidence[record.id] = record.evidence
 
@@ -163,7 +169,7 @@ class _Index:
                 above.setdefault(each, []).append(id_)
         waits = {id_: len(ids) for id_, ids in below.items()}
         ready, length = [id_ for id_, count in waits.items() if not count], 0
-        while ready and length < MAX_CHAIN:  # records whose evidence is checked, then those derived from them
+        while ready and length < MAX_CHAIN:  # first records whose evidence is checked, then those derived from them
             length += 1
             following: list[str] = []
             for id_ in ready:
@@ -187,14 +193,16 @@ def read_export(
     shape: type[H],
     skips: Callable[[object], bool] = lambda _: False,
 ) -> Export[H]:
-    """Check the header and the records of an export.
+    """Read an export and check its header and all records.
 
     Args:
-        skips: returns whether a line is no record and is skipped.
+        source: the name of the file, for messages.
+        shape: the model of the header.
+        skips: returns whether a line is not a record and is skipped.
 
     Raises:
-        InputError: a line is wrong; the message names it.
-        StorageError: the copy cannot be written.
+        InputError: a line is invalid; the message names it.
+        StorageError: the temporary copy cannot be written.
     """
     header: H | None = None
     index, size = _Index(), 0
@@ -206,7 +214,7 @@ def read_export(
                 continue
             try:
                 if size > MAX_EXPORT:
-                    raise InputError(f"it is over {MAX_EXPORT >> 30} GB; import it in parts")
+                    raise InputError(f"the export is larger than {MAX_EXPORT >> 30} GB: import it in parts")
                 data = _json(text)
                 if header is None:
                     header = _header(data, shape)
@@ -217,7 +225,7 @@ def read_export(
             except InputError as error:
                 raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
         if header is None:
-            raise InputError(f"{source} is empty; an export begins with a header")
+            raise InputError(f"{source} is empty, but an export begins with a header line")
         _check_whole(header, len(index.lines), source)
         index.check_evidence(source)
     except BaseException:
@@ -228,13 +236,13 @@ def read_export(
 
 def _check_size(text: bytes) -> None:
     if len(text) > MAX_LINE:
-        raise InputError(f"a record's line may have {MAX_LINE:,} bytes, and this one has {len(text):,}")
+        raise InputError(f"a record's line may have at most {MAX_LINE:,} bytes, and this one has {len(text):,}")
 
 
 def _check_whole(header: Header, found: int, source: str) -> None:
     if header.records is not None and header.records != found:
         raise InputError(
-            f"{source} is incomplete, or was changed: its header names {header.records} records, and it has {found};"
+            f"{source} is incomplete or was changed: its header names {header.records} records, but it has {found};"
             " nothing was imported"
         )
 
@@ -244,8 +252,8 @@ def _copy_line(copy: IO[bytes], text: bytes) -> None:
         copy.write(text.strip() + b"\n")
     except OSError as error:
         raise StorageError(
-            f"an import is copied to {tempfile.gettempdir()} first, which cannot be written: {error.strerror};"
-            " set TMPDIR to another folder"
+            f"an import is first copied to {tempfile.gettempdir()}, which cannot be written: {error.strerror}; set"
+            " TMPDIR to another folder"
         ) from None
 
 
@@ -254,14 +262,14 @@ def _json(line: bytes) -> object:
         return json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
     except UnicodeDecodeError:
         raise InputError(
-            "not UTF-8 text, so not what `memory export` wrote; for another program's file, use --from"
+            "not UTF-8 text, so not a file that `memory export` wrote; for a file of another program use --from"
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON ({getattr(error, 'msg', error)})") from None
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _header(data: object, shape: type[H]) -> H:
@@ -274,15 +282,21 @@ def _header(data: object, shape: type[H]) -> H:
         )
     header = validate_as(shape, data)
     if header.format != FORMAT:
-        raise InputError(f"it has the format {header.format}, and this mindstream reads {FORMAT}; upgrade mindstream")
+        raise InputError(
+            f"the file has the format version {header.format}, and this mindstream reads version {FORMAT}: upgrade"
+            " mindstream"
+        )
     return header
 
 
 def validate_as(shape: type[M], data: object, within: str = "") -> M:
-    """Return data as a model.
+    """Return data validated as a model.
+
+    Args:
+        within: a prefix of the names of fields in messages.
 
     Raises:
-        InputError: they are invalid; the message names the place.
+        InputError: the data are invalid; the message names the field.
     """
     try:
         return shape.model_validate(data)
@@ -291,5 +305,5 @@ def validate_as(shape: type[M], data: object, within: str = "") -> M:
         place = within + ".".join(map(str, found["loc"]))
         place = "".join(
             each if each.isprintable() else "�" for each in place[:80]
-        )  # a field's name comes from the file
+        )  # the name comes from the file, so it may contain anything
         raise InputError(f"{place + ': ' if place else ''}{found['msg'].lower()}") from None

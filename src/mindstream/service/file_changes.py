@@ -1,4 +1,4 @@
-"""Wakes a life when files in a folder change. The folder is polled; no model is called for that."""
+"""Notify a life when files in a folder change. The folder is polled, without model calls."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mindstream.life import commands
 from mindstream.memory.memory import Memory
 
 POLL_S = 1.0
-"""Poll interval in seconds; a file that is being written is reported once it was unchanged for this long."""
+"""Poll interval in seconds; changes are reported once nothing changed for this long, so not while a file is written."""
 MAX_FILES, MAX_NAMED = 20_000, 10
-"""Maximum number of files that are watched, and that are named in one notice."""
+"""Maximum number of files that are watched, and of files per kind of change that one notice names."""
 Files: TypeAlias = Mapping[str, tuple[int, int]]
 """Each file's modification time and size, by its path within the folder."""
 
@@ -23,7 +23,8 @@ async def watch(stream: Memory, folder: Path, skip: Path | None = None) -> None:
     """Notify a life of new, changed and deleted files, until cancelled.
 
     Args:
-        skip: a subfolder that is ignored, as the one in which the life itself writes.
+        stream: the memory of the life's user.
+        skip: a subfolder that is ignored, such as the one in which the life itself writes.
     """
     reported = before = await asyncio.to_thread(list_files, folder, skip)
     while True:
@@ -47,7 +48,7 @@ def list_files(folder: Path, skip: Path | None = None) -> Files:
         for name in names:
             try:
                 state = (here / name).stat()
-            except OSError:  # it was deleted in the meantime
+            except OSError:  # the file was deleted in the meantime
                 continue
             if not name.startswith("."):
                 found[str((here / name).relative_to(folder))] = (state.st_mtime_ns, state.st_size)
@@ -57,11 +58,11 @@ def list_files(folder: Path, skip: Path | None = None) -> Files:
 
 
 def describe(before: Files, now: Files) -> str:
-    """Describe which files are new, changed and gone."""
+    """Return a description of the new, changed and deleted files."""
     kinds = {
         "new": [name for name in now if name not in before],
         "changed": [name for name in now if name in before and now[name] != before[name]],
-        "gone": [name for name in before if name not in now],
+        "deleted": [name for name in before if name not in now],
     }
     return "; ".join(f"{kind}: {_names(names)}" for kind, names in kinds.items() if names)
 

@@ -1,4 +1,4 @@
-"""First use: try a model with one short call, and write it into the settings file."""
+"""First use: test a model with one short call, and write it into the settings file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mindstream.settings import FILE_VARIABLE, MAX_BYTES, RULES, settings_file
 
 
 class SayReady(Prompt[str]):
-    """A call that shows whether a model answers."""
+    """A short prompt to test whether a model answers."""
 
     reply_tokens = 400
 
@@ -39,7 +39,7 @@ class Trial:
 
 
 async def try_model(name: str) -> Trial:
-    """Ask a model to say that it is ready.
+    """Test a model with one short call.
 
     Raises:
         SettingsError: the name is malformed, or a key or a package is missing.
@@ -49,14 +49,14 @@ async def try_model(name: str) -> Trial:
     async with Models.named({DEFAULT: name}, on_call=calls.append, retry=1) as models:
         said = "".join([piece async for piece in speak(models.of("talker"), SayReady())])
     if not calls:
-        raise ModelError(f"{name} was not called")
+        raise ModelError(f"no call of the model {name} was recorded")
     used = calls[-1].usage
     tokens = used.input_tokens + used.output_tokens if used else None
     return Trial(said.strip(), calls[-1].seconds, tokens, used.cost_usd if used else None)
 
 
 def file_to_write() -> Path:
-    """Return the settings file: the named one, else the user's own, which need not exist.
+    """Return the settings file: the one named by the user, else the default one, which may not exist yet.
 
     Raises:
         SettingsError: the home directory is unknown.
@@ -71,12 +71,12 @@ def file_to_write() -> Path:
 
 
 def write_settings(file: Path, values: dict[str, str]) -> None:
-    """Set keys of a settings file, and keep its other lines; `model` replaces models of single roles.
+    """Set keys of a settings file, and keep its other lines.
 
-    `model = "rules"` removes the key, which is the default.
+    The key `model` also removes the models of single roles. Its value "rules", the default, removes the key itself.
 
     Raises:
-        SettingsError: the file is no TOML, or cannot be written.
+        SettingsError: the file is not valid TOML, or cannot be written.
     """
     try:
         text = read_text(file, MAX_BYTES) if file.exists() else ""
@@ -93,6 +93,6 @@ def write_settings(file: Path, values: dict[str, str]) -> None:
         write_private(new, tomlkit.dumps(written).encode())
         new.replace(file.resolve())
     except (TOMLKitError, ValueError) as error:
-        raise SettingsError(f"{file} is no TOML, so nothing was changed: {error}") from None
+        raise SettingsError(f"{file} is not valid TOML, so nothing was changed: {error}") from None
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error.strerror or error}") from None

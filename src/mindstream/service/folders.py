@@ -1,4 +1,4 @@
-"""Whether data contain a town, or users' memories: each has commands of its own, and they are not mixed."""
+"""Check whether data contain a town or users' memories, which must not be mixed; each has its own commands."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from mindstream.memory.opening import is_begun, open_store
 from mindstream.memory.store.store import Store
 
 LOCK = "server.lock"
+"""The file in a data folder that a server locks."""
 TOWN_JOURNAL, TOWN_BEGAN = StreamName("town", "town"), "town_began"
-"""The stream of a town, and the kind of event that begins it (mindstream_town.events)."""
+"""The stream of a town, and the kind of its first event (defined in mindstream_town.events)."""
 
 
 async def refuse_town(store: Store, data: Location) -> None:
-    """Refuse data that contain a town: a coach, a life, a run or a pool must not write among its residents.
+    """Refuse data that contain a town, because users' data must not be written among those of its residents.
 
     Raises:
-        InputError: they contain one; the message says how to talk with its residents.
+        InputError: the data contain a town; the message says how to talk with its residents.
     """
     if await _holds_town(store):
         talk = shlex.join(["mindstream", "town", "talk", "NAME", "--data", str(data)])
         raise InputError(
-            f"{data} contains a town: talk with its residents by `{talk}`; for data of your own choose another --data"
+            f"{data} contains a town: talk with its residents with `{talk}`, or choose another folder with --data"
         )
 
 
 async def refuse_town_in(data: Location) -> None:
-    """As `refuse_town`, for data that are not open; a folder that does not exist contains no town."""
+    """Do the same as `refuse_town` for data that are not open; a folder that does not exist contains no town."""
     if is_begun(data):
         async with open_store(data) as store:
             await refuse_town(store, data)
 
 
 async def holds_town(data: Location) -> bool:
-    """Return whether the data contain a town; one whose creation was interrupted does not count."""
+    """Return whether the data contain a town; a town whose creation was interrupted does not count."""
     if not is_begun(data):
         return False
     async with open_store(data) as store:
@@ -52,7 +53,7 @@ async def require_town(data: Location) -> None:
     """Refuse data without a town.
 
     Raises:
-        InputError: they contain none; the message says how to create one.
+        InputError: the data contain no town; the message says how to create one.
     """
     new = shlex.join(["mindstream", "town", "new", "--data", str(data)])
     if is_begun(data):
@@ -61,14 +62,14 @@ async def require_town(data: Location) -> None:
                 return
             if await store.events(None, limit=1):
                 raise InputError(
-                    f"no town lives in {data}, but a user's memory does: --data names another folder, in which"
-                    " `mindstream town new` begins one"
+                    f"{data} contains a user's memory, not a town: choose the folder of a town with --data, or create a"
+                    " town in another folder with `mindstream town new`"
                 )
-    raise InputError(f"no town lives in {data}: `{new}` begins one, --data names another folder")
+    raise InputError(f"{data} contains no town: create one with `{new}`, or choose another folder with --data")
 
 
 async def find_town(data: Location) -> Location:
-    """Return the location of the data's town: the usual one, or the other one, where a copy has put it."""
+    """Return the location of the town in data: the usual one, or the other one if a copy of data put the town there."""
     usual, other = data.rooms("town")
     for each in (usual, other) if is_begun(data) else ():
         async with open_store(each) as store:
@@ -78,19 +79,21 @@ async def find_town(data: Location) -> Location:
 
 
 async def require_room_for_town(data: Location) -> None:
-    """Refuse data that are not empty: a town needs a folder of its own.
+    """Refuse data that are not empty, because a town needs its own folder.
 
     Raises:
-        InputError: they are not empty; nothing was changed.
+        InputError: the data contain a town or a user's memory.
     """
     if not is_begun(data):
         return
     async with open_store(data) as store:
         if await _holds_town(store):
             run = shlex.join(["mindstream", "town", "run", "--data", str(data)])
-            raise InputError(f"{data} contains a town already: `{run}` continues it, --data names another folder")
+            raise InputError(f"{data} already contains a town: continue it with `{run}`, or choose another --data")
         if await store.events(None, limit=1):
-            raise InputError(f"{data} contains a user's memory: a town needs a folder of its own, --data names one")
+            raise InputError(
+                f"{data} contains a user's memory, but a town needs a folder of its own: name one by --data"
+            )
 
 
 async def _holds_town(store: Store) -> bool:
@@ -110,7 +113,8 @@ def hold_folder(folder: Path) -> Iterator[None]:
             file_locks.lock(descriptor, wait=False)
         except OSError:
             raise HeldElsewhere(
-                f"another server has {folder}: one serves a data folder; name another with --data, or end that one"
+                f"another server uses {folder}, but only one serves a data folder: end that server, or choose another"
+                " folder with --data"
             ) from None
         yield
     finally:

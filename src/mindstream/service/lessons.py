@@ -1,4 +1,4 @@
-"""Verdicts on runs of the planner: what they teach a pool, and the work that others can follow."""
+"""Verdicts on runs of the planner: a pool learns lessons from them, and keeps accepted work as an exemplar."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ from mindstream.sharing.lessons import Learned, Line, Verdict, learn
 from mindstream.sharing.pool import Pool
 
 MAX_CALL = 2_000
-"""Characters of a call in an exemplar of work."""
+"""Maximum characters of a call's arguments in an exemplar of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a verdict on a run taught; `exemplar`: the id of the work that is kept as an exemplar, "": none is."""
+    """The effect of a verdict on a run.
+
+    Attributes:
+        learned: the changes of the pool's lessons.
+        exemplar: the id of the work that is kept as an exemplar; "": none is kept.
+    """
 
     run: str
     task: str
@@ -29,14 +34,16 @@ class Judged:
 
 
 async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict: Verdict, writer: str) -> Judged:
-    """Let a pool learn from the verdict on a run; accepted work becomes an exemplar.
+    """Let a pool learn from the verdict on a run; accepted work becomes an exemplar, unless it is untrusted.
 
     Args:
-        run: its name in the memory's log; "": the newest that has ended.
+        model: the model that writes the lessons.
+        run: the name of the run in the memory's log; "": the newest run that has ended.
+        writer: the member of the pool that gives the verdict.
 
     Raises:
-        InputError: there is no such run, it has not ended, or the writer is not a member of the pool.
-        ModelError: the model that keeps the lessons gave no usable answer; nothing was written.
+        InputError: the run does not exist or has not ended, or the writer is not a member of the pool.
+        ModelError: the model gave no usable answer; nothing was written.
     """
     if run:
         found = await read_run(memory, run)
@@ -57,7 +64,7 @@ async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict:
 
 
 def work_of(run: RunCheckpoint | Solution) -> list[Line]:
-    """Return the work of a run, as the model that keeps the lessons reads it."""
+    """Return the task, calls, results and answer of a run, as lines for the model that writes the lessons."""
     lines = [Line("user", run.task)]
     for each in run.evidence.values():
         lines.append(Line("call", f"{each.step} = {each.tool}[{describe_arguments(each.arguments)}]"))
@@ -66,7 +73,11 @@ def work_of(run: RunCheckpoint | Solution) -> list[Line]:
 
 
 def procedure_of(run: RunCheckpoint | Solution, steps: tuple[str, ...] = ()) -> str:
-    """Return the calls that led to the answer, and the answer; `steps`: which, else all that did not fail."""
+    """Return the calls that led to the answer, and the answer, as text.
+
+    Args:
+        steps: only the calls of these steps; (): all calls that did not fail.
+    """
     kept = [each for each in run.evidence.values() if not each.failed]
     named = [each for each in kept if each.step in steps] or kept
     calls = [f"#{each.step} = {each.tool}[{describe_arguments(each.arguments)[:MAX_CALL]}]" for each in named]

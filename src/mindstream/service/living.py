@@ -1,4 +1,4 @@
-"""Opens a life with a user's settings: models, tools by name, folders, limits, hours, memory."""
+"""Open a life (an agent with a long-term goal) with a user's settings: models, tools, folders, limits, memory."""
 
 from __future__ import annotations
 
@@ -38,12 +38,14 @@ PLANNER = "planner"
 """The name of the tool that plans and solves a task of several steps with the other tools."""
 USUAL = ("calculator",)
 OWN = ("R", "U", "M0")
-"""M1's own tools; all others come from the settings."""
+"""Names of tools that the model M1, which executes tasks, always has; all its other tools come from the settings."""
 PROMPT_TOKENS = 8_000
+"""Default maximum tokens of a prompt of M2, the model that manages the life's tasks."""
 MIN_PROMPT_TOKENS = 2_000
 FOREVER_TOKENS = 200_000
-"""Maximum tokens a day of a life that looks for work of its own, if no other daily limit is set."""
+"""Maximum tokens a day of a life with a heartbeat, if no other daily limit is set."""
 LEAST_BEAT_S = 60.0
+"""Minimum interval of heartbeats in seconds."""
 ZONE = MachineZone()
 USUAL_POLICY = MemoryPolicy()
 
@@ -53,19 +55,20 @@ class LifeSettings:
     """The goal of a life, its tools and its limits.
 
     Attributes:
-        goal, orders: "" and (): keep the current ones.
-        tools: by name (`tools/named.py`), and `planner`; None: the calculator.
-        docs: folders of documents to search.
-        mcp: servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
-        out: a folder in which it may write files, read them, and delete them after approval.
+        goal: the new goal; "": keep the current one. orders: new standing orders; (): keep the current ones.
+        tools: names of tools (see `tools/named.py`), or `planner`; None: the calculator.
+        docs: folders of documents that the life can search.
+        mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
+        out: a folder in which the life may write and read files, and delete them after an approval.
         allow: tools with side effects that need no approval.
         dream_tools: tools that M1 may call while it makes a dream.
-        pool: the pool whose exemplars of similar tasks M1 is shown.
+        pool: the pool from which M1 is shown exemplars of similar tasks; "": none.
         offer: offer finished tasks of M1 to that pool.
-        without_model: rules may continue a life that was lived with a model.
-        command: the command line that continues it.
-        beat: minimum interval of heartbeats, at which it looks for work of its own: "1h"; "": none.
-        hours: active hours, outside which it does not act by itself: "08:00-22:00", by this machine's clock.
+        hours: active hours by this machine's clock, such as "08:00-22:00"; outside them the life only reacts. "": all.
+        beat: minimum interval of heartbeats, such as "1h", at which the life looks for work by itself; "": none.
+        without_model: the rule-based default may continue a life that was run with a model.
+        command: the command line that continues the life, for messages.
+        record: a file to which all model calls are written; None: none.
     """
 
     goal: str = ""
@@ -101,23 +104,25 @@ async def open_life(
     models: Models | None = None,
     policy: MemoryPolicy = USUAL_POLICY,
 ) -> AsyncIterator[Life]:
-    """Open models and tools, and start or continue the life of a stream; calls of models are logged.
+    """Open models and tools, and start or continue a user's life; model calls are logged.
 
     Args:
-        note: called with messages for the user, such as a tool that may not be called.
-        policy: the policy of R's recalls and of sleep.
-        models: open models; None: those of the settings are opened here.
+        stream: the memory of the life's user.
+        approve: asks the user to approve the tools of an MCP server; None: refuse tools that are not accepted yet.
+        note: called with messages for the user, such as that a tool cannot be called.
+        models: open models to use; None: open the models of the settings.
+        policy: the memory policy for recalls by the tool R and for sleep.
 
     Raises:
-        UserError: a model, tool, folder, server, order or time cannot be used, or there is no goal.
+        UserError: a model, tool, folder, server, order or time is not valid, or the life has no goal.
         HeldElsewhere: another process runs this life.
-        StorageError: the log cannot be used.
+        StorageError: the log cannot be read or written.
         ToolError: no tool of the MCP servers may be called.
     """
     if wanted.offer and not wanted.pool:
         raise InputError("--offer needs a pool: name it with --pool")
     config = replace(make_config(settings, wanted), returned=policy.returned, drawn=policy.drawn)
-    if "retention" in policy.model_fields_set:  # the settings' choice, or recorded
+    if "retention" in policy.model_fields_set:  # chosen in the settings, or stored with the memory
         config = replace(config, retention=policy.retention)
     calls = CallLog()
     spent = (await read_state(stream)).spent
@@ -163,11 +168,11 @@ async def open_life(
 def _check_named(flag: str, names: Sequence[str], tools: Sequence[Tool]) -> None:
     there = [tool.spec.name for tool in tools]
     if wrong := next((name for name in names if name not in there), ""):
-        raise InputError(f"{flag} {wrong!r}: there is no such tool here; there are: {', '.join(there)}")
+        raise InputError(f"{flag} {wrong!r}: this life has no such tool; its tools are: {', '.join(there)}")
 
 
 def _left(budget: LifeBudget, spent: LifeSpent) -> Budget:
-    """Return the remaining budget; it also limits repeated calls within a step."""
+    """Return the remaining budget of a life. The models enforce it too, so that it limits repeated calls in a step."""
     return Budget(
         None if budget.calls is None else max(0, budget.calls - spent.calls),
         None if budget.tokens is None else max(0, budget.tokens - spent.tokens),
@@ -179,10 +184,13 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
     """Return the configuration of a life.
 
     Raises:
-        InputError: the hours are invalid, or M2's prompt would be too small.
+        InputError: the hours or the interval of heartbeats are not valid, or `prompt_tokens` is too small.
     """
     if wanted.prompt_tokens < MIN_PROMPT_TOKENS:
-        raise InputError(f"--prompt-tokens: at least {MIN_PROMPT_TOKENS:,}, or M2 cannot see its tools and its ledger")
+        raise InputError(
+            f"--prompt-tokens must be at least {MIN_PROMPT_TOKENS:,}, so that the prompt has room for the tools and the"
+            f" task list, not {wanted.prompt_tokens:,}"
+        )
     return LifeConfig(
         budget=LifeBudget(
             calls=settings.budget_calls,
@@ -215,24 +223,24 @@ def read_beat(words: str) -> float:
     """Return the interval of heartbeats in seconds.
 
     Raises:
-        InputError: it is not a time span, or under a minute.
+        InputError: the text is not a time span of at least a minute.
     """
     moment = read_moment(words.strip(), 0.0, UTC)
     if moment is None or moment < LEAST_BEAT_S:
-        raise InputError(f"--beat {words!r} is no time of at least a minute: use 30 min, 1h, 1 day")
+        raise InputError(f"--beat {words!r} is not a time span of at least a minute, such as 30 min, 1h or 1 day")
     return moment
 
 
 def read_end(words: str, now: Moment) -> Moment:
-    """Return the end of a time: "2h", "1h 30m", "until 18:00", "tomorrow 9:00".
+    """Return the time at which a duration ends, such as "2h", "1h 30m", "until 18:00" or "tomorrow 9:00".
 
     Raises:
-        InputError: it is not a time.
+        InputError: the text is neither a duration nor a time.
     """
     moment = read_moment(words.strip().removeprefix("until "), now, ZONE)
     if moment is not None:
         return moment
-    raise InputError(f"--for {words!r} is no time: use 2h, 90 min, 3 days, until 18:00, or tomorrow at 9")
+    raise InputError(f"--for {words!r} is not a time, such as 2h, 90 min, 3 days, until 18:00, or tomorrow at 9")
 
 
 async def _open_tools(
@@ -258,7 +266,7 @@ async def _open_tools(
 
 
 def _bill(models: Models, billed: list[BilledModel]) -> Models:
-    """Return models whose calls by tools are billed to the life; rules cost nothing."""
+    """Return models for tools, whose calls are billed to the life; the rule-based default costs nothing."""
 
     def bill(model: Model) -> Model:
         if model.name == Rules.name:

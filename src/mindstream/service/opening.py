@@ -1,4 +1,4 @@
-"""Open a mind as the settings say."""
+"""Open a mind and models according to the settings."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ async def open_mind(
     follow_ups: bool = True,
     tools: Sequence[Tool] = (),
 ) -> AsyncIterator[Mind]:
-    """Open the mind that the settings describe, with its reasoners running until the block ends.
+    """Open the mind that the settings describe; its reasoners run during the `with` block.
 
     Args:
-        record: a file to which every call of a model is written, for `playback:FILE`.
-        exemplars: finds the exemplars that its talker is shown.
+        session: the conversation to continue; None: a new one.
+        record: a file to which every model call is written, for `playback:FILE`; None: none.
+        exemplars: finds the exemplars that the talker is shown.
         follow_ups: allow unsolicited follow-ups (see coach.coach).
-        tools: what its reasoners may call in addition to their own.
+        tools: tools that its reasoners may call in addition to their own.
 
     Raises:
-        UserError: a name, a pack or a folder cannot be used.
-        StorageError: the data folder cannot be used.
+        UserError: a name, a pack or a folder is not valid.
+        StorageError: the data cannot be read or written.
     """
     await refuse_town_in(settings.data)
     async with (
@@ -68,15 +69,15 @@ async def open_mind(
 
 
 def budget_of(settings: Settings) -> Budget:
-    """Return the budget for models of the settings."""
+    """Return the budget for models that the settings define."""
     return Budget(settings.budget_calls, settings.budget_tokens, settings.budget_usd)
 
 
 def unpriced(settings: Settings) -> str:
-    """Return why a limit in US dollars cannot be enforced (a model's price is not known); "" if it can."""
+    """Return why a limit in US dollars cannot be enforced (the price of a model is not known); "" if it can be."""
     named = {*settings.models.values(), settings.fallback} - {Rules.name, ""}
     names = ", ".join(name for name in sorted(named) if not has_price(name))
-    return f"a limit in US dollars cannot bind: no price is known for {names}; --max-calls does" if names else ""
+    return f"a limit in US dollars has no effect: no price is known for {names}; use --max-calls" if names else ""
 
 
 def answering(
@@ -87,15 +88,17 @@ def answering(
     at_once: int = 8,
     engine: Engine | None = None,
 ) -> Models:
-    """Build the models that the settings name.
+    """Return the models that the settings name.
 
     Args:
-        budget: their budget, in place of the settings' one.
-        at_once: maximum number of calls of each model at the same time.
-        engine: its workers make the calls.
+        on_call: called after each model call.
+        record: a file to which every model call is written; None: none.
+        budget: their budget; None: the budget in the settings.
+        at_once: maximum number of simultaneous calls of each model.
+        engine: makes the calls in its worker processes; None: this process makes them.
 
     Raises:
-        SettingsError: a model, a recording or a folder of prompt texts cannot be used.
+        SettingsError: a model, a recording or a folder of prompt texts is not valid.
     """
     if record is not None:
         try:

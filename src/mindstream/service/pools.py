@@ -1,4 +1,4 @@
-"""Pools of the settings' data: opening, filling from files, grading by the configured models."""
+"""Open pools in the data of the settings, fill them from files, and have the configured models grade pairs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,18 @@ from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 
 SAMPLES = 5
-"""Number of exemplars that are shown to a model that drafts."""
+"""Number of exemplars that are shown to a model that drafts a rubric or a question."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """The result of adding pairs: the new ones that were added by hand, or the verdicts on offered ones."""
+    """The result of adding pairs.
+
+    Attributes:
+        laid_in: ids of the new pairs that were added by hand.
+        judged: the verdicts on offered pairs.
+        known: number of pairs that the pool already contained.
+    """
 
     laid_in: tuple[str, ...] = ()
     judged: tuple[ExemplarJudged, ...] = ()
@@ -41,7 +47,7 @@ class Added:
 
 
 def calling_pool(settings: Settings, name: str, *, new: bool = False) -> AbstractAsyncContextManager[LocalCaller]:
-    """Open the data of the settings for operations on a pool; `new`: create the data if there are none."""
+    """Open the data of the settings for operations on a pool; `new`: create the data folder if it does not exist."""
     return calling(settings, new=new, begins=f"`mindstream pool create {name}`", what="pool")
 
 
@@ -50,14 +56,14 @@ async def open_pool(settings: Settings, name: str) -> AsyncIterator[Pool]:
     """Open a pool of the settings' data.
 
     Raises:
-        InputError: there are no such data, or the name cannot be used.
+        InputError: the data do not exist, or the name is not valid.
     """
     async with calling_pool(settings, name) as call, call.pool(name) as pool:
         yield pool
 
 
 async def open_labeller(models: Models) -> Labeller | None:
-    """Return the model that labels which exemplars help, and its method; None: no model is configured, rules label.
+    """Return the model that labels which exemplars help, with its method; None: only the rule-based default can label.
 
     Raises:
         ModelError: the model is not available.
@@ -67,7 +73,7 @@ async def open_labeller(models: Models) -> Labeller | None:
 
 
 async def go_on_labelling(pool: Pool, models: Models) -> None:
-    """Let the model that labelled the pool's newest version label new pairs, if it is configured."""
+    """If the model that labelled the pool's newest version is configured, let it also label new pairs."""
     versions = (await pool.state()).versions
     model = models.of("labeller")
     if versions and versions[-1].labeller == model.name and isinstance(pool.retriever, PoolLearner):
@@ -75,19 +81,19 @@ async def go_on_labelling(pool: Pool, models: Models) -> None:
 
 
 def labelling_estimate(cost: LabelCost, labeller: Labeller) -> Estimate:
-    """Return the estimated cost of labelling, with its price if that is known."""
+    """Return the estimated cost of labelling, with the price if it is known."""
     asked = RoleEstimate("labeller", cost.calls, cost.tokens_in, cost.tokens_out)
     return priced([asked], {"labeller": labeller.model.name})
 
 
 async def draft_rubric(pool: Pool, scorer: Model, reader: str) -> Rubric:
-    """Return a rubric that a model drafted, for a person to review."""
+    """Let a model draft a rubric, which a person should review."""
     domain, samples = await _domain_and_samples(pool, reader)
     return await ask(scorer, DraftRubric(domain=domain, samples=samples))
 
 
 async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader: str) -> list[Pair]:
-    """Return pairs of each answer with a question that a model drafted.
+    """Let a model draft a question for each answer, and return the pairs.
 
     Raises:
         ModelError: no model is configured, or it failed.
@@ -101,7 +107,11 @@ async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader:
 
 
 async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str = "") -> Added:
-    """Add pairs by hand, or, if they have another writer, offer them to be graded; then wait for the retriever."""
+    """Add pairs to a pool, and wait until the retriever has processed them.
+
+    Args:
+        writer: the author of the answers, if it is not the user: the pairs are then graded before they are admitted.
+    """
     if writer:
         added = Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))
     else:
@@ -120,7 +130,11 @@ async def _domain_and_samples(pool: Pool, reader: str) -> tuple[str, tuple[str, 
 
 
 async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list[SizeCurve]:
-    """Measure a pool at tenths of its size, with both forms of embedded text if they differ."""
+    """Measure how well a pool helps at each tenth of its size.
+
+    Args:
+        form: the form of the embedded text; None: the pool's own form, and also the other one if they differ.
+    """
     state = await pool.member_state(reader)
     own = state.form
     differ = any(each.exemplar.examples for each in state.standings.values())
@@ -129,13 +143,16 @@ async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list
 
 
 async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
-    """Remove the least useful exemplars until a pool has a number of them, or ("best") its best measured size.
+    """Remove the least useful exemplars of a pool; return the ids.
+
+    Args:
+        capacity: the number of exemplars to keep, or "best": the measured size at which the pool helps best.
 
     Raises:
-        InputError: `capacity` is neither.
+        InputError: `capacity` is neither a number nor "best".
     """
     if capacity != "best" and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 10):
-        raise InputError(f"--capacity takes a number of exemplars, or best, not {capacity!r}")
+        raise InputError(f"--capacity must be a number of exemplars or `best`, not {capacity!r}")
     return await capacity_policy.trim(
         pool, (await size_curve(pool, by)).best if capacity == "best" else int(capacity), by
     )
@@ -156,10 +173,11 @@ async def open_member(
     Args:
         scorer: the model that grades offered pairs; None: the member only reads.
         model: the name of the model that answers.
-        offers: something will be offered, and the scorer is set later.
+        offers: pairs will be offered, and the scorer is set later.
+        render: returns the text by which an exemplar is shown.
 
     Raises:
-        InputError: there is no such pool, the user is no member, or the pool has no rubric for offers.
+        InputError: the pool does not exist, the user is not a member, or pairs are to be offered without a rubric.
     """
     if not name:
         yield None
@@ -167,5 +185,5 @@ async def open_member(
     async with open_pool(settings, name) as pool:
         state = await pool.member_state(settings.user)
         if (scorer or offers) and not state.rubrics:
-            raise InputError(f"the pool {name!r} has no frozen rubric, so nothing can be offered to it")
+            raise InputError(f"the pool {name!r} has no frozen rubric by which offered pairs could be graded")
         yield Member(pool, settings.user, model, scorer, render=render)

@@ -1,4 +1,4 @@
-"""Checks whether a model is available, by listing its endpoint's models, which costs nothing."""
+"""Check whether a model is available, by listing the models of its endpoint, which costs nothing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from mindstream.models.providers.failures import failures
 from mindstream.models.roles import Models
 
 PATIENCE_S = 3.0
+"""Timeout of a request in seconds."""
 LIST_BYTES = 4_000_000
 """Maximum bytes of a list of models."""
 LISTS_NONE = (400, 404, 405, 501)
+"""Status codes of endpoints that cannot list their models."""
 HOMES = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com/v1",
@@ -24,11 +26,11 @@ HOMES = {
 
 
 async def probe(name: str) -> str:
-    """Return a sentence that says that a model is available.
+    """Check whether a model is available, and return a sentence that says so.
 
     Raises:
         SettingsError: the name is malformed, or a key, a package or a recording is missing.
-        ModelError: its endpoint cannot be reached, refuses the key, or has no such model.
+        ModelError: the endpoint cannot be reached, refuses the key, or does not offer the model.
     """
     if name.startswith("playback:"):
         model: Model = Models.named({"default": name}).of("talker")
@@ -42,7 +44,7 @@ async def probe(name: str) -> str:
     offered = _names(await _list_models(at, home))
     if offered and at.model not in offered and f"{at.model}:latest" not in offered and at.model != "default":
         some = ", ".join(sorted(offered)[:5]) + (", …" if len(offered) > 5 else "")
-        raise ModelRefused(f"{name}: {home} answers, and does not offer {at.model!r}; it offers {some}")
+        raise ModelRefused(f"{name}: the endpoint {home} does not offer {at.model!r}; it offers {some}")
     return f"{name} can be reached at {home}"
 
 
@@ -50,14 +52,14 @@ async def offered(name: str) -> set[str]:
     """Return the names of the models that an OpenAI-compatible endpoint offers.
 
     Raises:
-        ModelError: it cannot be reached, or refuses.
+        ModelError: the endpoint cannot be reached, or refuses the request.
     """
     at = address(name)
     return _names(await _list_models(at, (at.url or HOMES[at.vendor]).rstrip("/")))
 
 
 async def _list_models(at: Address, home: str) -> object:
-    """Return an endpoint's list of models as plain data; None if it has no such list."""
+    """Return an endpoint's list of models as plain data; None if it cannot list its models in JSON."""
     wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
     path, headers = "/models", {}
     if at.is_azure:  # a deployment is one model
@@ -79,12 +81,12 @@ async def _list_models(at: Address, home: str) -> object:
             if error.status not in LISTS_NONE:
                 raise
         except (ValueError, RecursionError):
-            pass  # its list is no JSON
+            pass  # the list is not JSON
     return None
 
 
 def _names(data: object) -> set[str]:
-    """Read the names of the models that an endpoint lists."""
+    """Return the names of the models in an endpoint's list."""
     listed = (data.get("data") or data.get("models")) if isinstance(data, dict) else None
     entries = listed if isinstance(listed, list) else []
     names = {str(each.get("id") or each.get("name") or "") for each in entries if isinstance(each, dict)}

@@ -1,4 +1,4 @@
-"""The prompts: their texts, replacements by the user's own texts, and their sizes."""
+"""The prompt templates: mindstream's own, replacements by the user's own files, and the sizes of filled prompts."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from mindstream.models.wrappers.override import MAX_BYTES, read_words
 from mindstream.paths import read_text
 
 ROOT = Path(mindstream.__file__).parent
+"""The folder of the package, below which all templates are."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """A prompt's text.
+    """The template of a prompt.
 
     Attributes:
-        role: the role of its model.
-        asks: its purpose, in a line.
+        role: the role of the model that it is sent to.
+        asks: its purpose, in one line.
         shipped: the file that comes with mindstream.
-        own: the user's own file that replaces it, or None.
+        own: the user's own file that replaces it; None: there is none.
     """
 
     name: str
@@ -43,16 +44,19 @@ class PromptFile:
 
     @property
     def changed(self) -> bool:
-        """The user's own text differs from the shipped one."""
+        """Whether the user's own file exists and differs from the shipped one."""
         return self.own is not None and self.own.read_bytes() != self.shipped.read_bytes()
 
 
 def prompts(folder: Path | None = None) -> list[PromptFile]:
-    """Return all prompts by name; `folder`: the user's own texts.
+    """Return the templates of all prompts, sorted by name.
+
+    Args:
+        folder: the folder with the user's own templates; None: there is none.
 
     Raises:
         InputError: the folder does not exist.
-        SettingsError: a text in it cannot be read, or is no template.
+        SettingsError: a file in it cannot be read, or is not a valid template.
     """
     if folder is not None and not folder.is_dir():
         raise InputError(f"the folder of your own prompt templates, {folder}, does not exist")
@@ -67,18 +71,19 @@ def prompts(folder: Path | None = None) -> list[PromptFile]:
 
 
 def unread(folder: Path) -> list[Path]:
-    """Return the files of a folder of texts that belong to no prompt, mostly because of a typing error."""
+    """Return the files in a folder of templates that belong to no prompt, usually because of a misspelled name."""
     known = {path.name for _, path in _shipped()}
     return sorted(path for path in folder.glob("*.md") if path.name not in known)
 
 
 def copy(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Write the shipped texts into a folder, which is created if necessary; existing files are not overwritten.
+    """Copy the shipped templates into a folder, which is created if necessary; existing files are not overwritten.
 
-    Return the files that were written, and those that existed.
+    Returns:
+        The files that were written, and those that already existed.
 
     Raises:
-        InputError: it cannot be written to.
+        InputError: the folder cannot be written.
     """
     written, kept = list[Path](), list[Path]()
     try:
@@ -97,12 +102,12 @@ def copy(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def classes() -> list[type[Prompt[Any]]]:
-    """Return all prompts, by name."""
+    """Return the classes of all prompts, sorted by name."""
     return sorted((prompt for prompt, _ in _shipped()), key=lambda prompt: prompt.label())
 
 
 def _shipped() -> Iterator[tuple[type[Prompt[Any]], Path]]:
-    """Yield each prompt that is defined in a module of a folder that holds its Markdown file."""
+    """Yield each prompt class with its template: a Markdown file in the folder of the module that defines the class."""
     for folder in sorted({path.parent for path in ROOT.rglob("*.md")}):
         for module in sorted(folder.glob("*.py")):
             name = ".".join(module.with_suffix("").relative_to(ROOT.parent).parts).removesuffix(".__init__")
@@ -127,7 +132,8 @@ ITEMS: Mapping[str, tuple[int, int]] = {
     "steps": (2, 12),
     "resources": (1, 3),
 }
-"""The number of items of a list, in an ordinary conversation and at most; other lists have 2 and 6."""
+"""For measuring prompts: the number of items in a list, in an ordinary conversation and at most. Lists with other names
+have 2 and 6."""
 CHARACTERS: Mapping[str, tuple[int, int]] = {
     "utterance": (120, 2_000),
     "utterances": (120, 2_000),
@@ -138,16 +144,20 @@ CHARACTERS: Mapping[str, tuple[int, int]] = {
     "language": (2, 2),
     "link": (40, 40),
 }
-"""The length of a text, in an ordinary conversation and at most; other texts have 80 and 200."""
+"""For measuring prompts: the characters of a text, in an ordinary conversation and at most. Texts with other names have
+80 and 200."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The size of a prompt, in estimated tokens.
+    """The size of a prompt in estimated tokens, measured with example values.
 
     Attributes:
-        room: what the window leaves for it.
-        least: its size when everything is cut that can be cut.
+        name: the name of the prompt.
+        ordinary: its size with fields as long as in an ordinary conversation.
+        full: its size with all fields as long as they can be.
+        least: its size in an ordinary conversation after everything that can be cut was cut.
+        room: the number of tokens that the context window leaves for the prompt, after the reserve for the reply.
     """
 
     name: str
@@ -158,7 +168,12 @@ class Sizes:
 
 
 def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]:
-    """Measure every prompt; `words`: a folder with the user's own texts."""
+    """Measure every prompt.
+
+    Args:
+        window: tokens of the context window.
+        words: the folder with the user's own templates; None: there is none.
+    """
     for kind in classes():
         path = words / f"{kind.label()}.md" if words else None
         own = read_text(path, MAX_BYTES) if path and path.is_file() else None
@@ -168,7 +183,7 @@ def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]
 
 
 def _example(kind: type[Prompt[Any]], pack: Pack, at: int) -> Prompt[Any]:
-    """Fill a prompt's fields; `at` 0: as in an ordinary conversation, 1: with the maximum."""
+    """Return a prompt with example values; `at` 0: as long as in an ordinary conversation, 1: of maximum length."""
     values = {name: _value(name, field.annotation, pack, at) for name, field in kind.model_fields.items()}
     return kind.model_construct(**values)
 

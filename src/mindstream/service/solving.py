@@ -1,4 +1,4 @@
-"""Solves a task with a user's settings: models, tools by name, folders of documents, MCP servers, memory."""
+"""Solve a task with a user's settings: models, tools by name, folders of documents, MCP servers, memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from mindstream.tools.named import Means, named_tools
 from mindstream.tools.tool import Tool, traits_of
 
 PINS = "mcp.json"
-"""The file of the data folder that stores which tools of MCP servers were accepted."""
+"""The file in the data folder that stores which tools of MCP servers the user has accepted."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,22 @@ class SolveSettings:
     """A task and the options of its run.
 
     Attributes:
-        tools: by name (`tools/named.py`); None: the calculator, and the model if one is configured; without a model,
-            the memory if there are no documents.
+        text: the task.
+        how: the strategy.
+        tools: names of tools (see `tools/named.py`). None: the calculator, and the model if one is configured; without
+            a model also the memory, unless there are documents.
         docs: folders of documents to search.
-        mcp: servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
-        exemplars: `shipped`, a file's name, or `none`; the shipped ones are plans, for strategies with a plan.
-        pool: the pool whose best plans are shown to the planner after those of `exemplars`.
-        offer: the pool to which the plan is offered if it solved the task.
-        plan: the plan to run; no planner is called.
+        mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
+        exemplars: `shipped`, the name of a file, or `none`. The shipped exemplars are plans, which are used only for
+            strategies with a plan.
+        pool: the pool from which the best plans are shown to the planner, after those of `exemplars`; "": none.
+        plan: the plan to run; then no planner is called.
         file: the file with the plan, and with the task if `text` is empty.
+        replans, tool_calls, seconds: limits of the run.
+        run: the name of the run.
+        fresh: make a new plan even if a plan that solved a similar task is remembered.
         own_knowledge: if a step fails, the model may answer it from its own knowledge.
-        fresh: make a new plan even if one that solved such a task is remembered.
+        offer: the pool to which the plan is offered if it solved the task; "": none.
     """
 
     text: str = ""
@@ -88,7 +93,7 @@ class Solver:
     planner: Planner
     exemplars: tuple[str, ...] = ()
     refused: dict[str, str] = field(default_factory=dict)
-    """Tools of MCP servers that may not be called, with the reasons."""
+    """Tools of MCP servers that must not be called, each with the reason."""
     offering: Offering | None = None
 
     @property
@@ -106,24 +111,27 @@ class Solver:
         return estimate(self.task.text, self.task.how, self.specs, names, self.exemplars, plan or self.task.plan)
 
     async def plan(self, on_step: Callable[[PlannedStep], None]) -> Plan:
-        """Return a new plan, within the budget of the run; raises as `Planner.plan` does."""
+        """Make a plan within the budget of the run. Raises the same errors as `Planner.plan`."""
         return await self.planner.plan(self.task.text, on_step)
 
     async def solve(
         self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), approve: Approver = refuse
     ) -> Solution:
-        """Solve the task; raises as `Planner.solve` does."""
+        """Solve the task. Raises the same errors as `Planner.solve`."""
         planner = replace(self.planner, watchers=watchers, approve=approve)
         return await planner.solve(self.task.text, plan or self.task.plan, run=self.task.run)
 
 
 @asynccontextmanager
 async def open_solver(settings: Settings, task: SolveSettings, approve: Approve | None = None) -> AsyncIterator[Solver]:
-    """Open models, tools and the log; calls of models are logged.
+    """Open the models and tools of a task, and the user's log, to which model calls are written.
+
+    Args:
+        approve: asks the user to approve the tools of an MCP server; None: refuse tools that are not accepted yet.
 
     Raises:
-        UserError: a model, a tool, a folder, a server or a file cannot be used.
-        StorageError: the data folder cannot be used.
+        UserError: a model, a tool, a folder, a server or a file is not valid.
+        StorageError: the data cannot be read or written.
         ToolError: no tool of the MCP servers may be called.
     """
     budget = budget_of(settings)
@@ -131,7 +139,7 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
     choose_exemplars(wanted, ())  # refuse an unusable file before anything is opened
     calls = CallLog()
     async with AsyncExitStack() as opened:
-        # the run counts, tools included
+        # no budget here: the budget of the run counts these calls, including those of tools
         models = await opened.enter_async_context(answering(settings, on_call=calls.take, budget=Budget()))
         memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         opened.push_async_callback(calls.flush, memory)
@@ -166,10 +174,10 @@ async def open_planner(
     budget: Budget,
     approve: Approve | None = None,
 ) -> AsyncIterator[Solver]:
-    """Open the tools of a task, for the command line and for operations; raises as `open_solver` does.
+    """Open the tools and the planner of a task. Raises the same errors as `open_solver`.
 
     Args:
-        budget: of the run, tools included.
+        budget: the budget of the run, including model calls by tools.
     """
     async with AsyncExitStack() as opened:
         model = _worker(models, budget)
@@ -192,7 +200,7 @@ async def open_planner(
 
 
 def why_not_offered(solution: Solution) -> str:
-    """Return why the plan of a run is not offered to others; "" if it is."""
+    """Return why the plan of a run must not be offered to a pool; "" if it can be offered."""
     if not solution.plan.steps:
         return "there was no plan"
     if solution.stopped or not solution.answer or solution.is_quotation or solution.unanswered or solution.missing:
@@ -206,13 +214,13 @@ def plan_text(solution: Solution, tools: Sequence[ToolSpec]) -> str:
 
 
 def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:
-    """Return the names of a task's tools; `model`: the model that carries out instructions."""
+    """Return the names of a task's tools; `model`: the model for the tool `llm`, None: none is configured."""
     usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
     return usual if task.tools is None else task.tools
 
 
 def _worker(models: Models, budget: Budget) -> Model | None:
-    """Return the model that carries out instructions; None if only rules are configured."""
+    """Return the model of the role `worker`, with the budget; None if only the rule-based default is configured."""
     try:
         worker = models.of("worker")
     except SettingsError:
@@ -225,14 +233,14 @@ def _with_plan(task: SolveSettings, specs: Sequence[ToolSpec]) -> SolveSettings:
         return task
     plan = read_plan(task.file, specs).plan
     if not (text := task.text or plan.task):
-        raise InputError(f"{task.file} has no task: name one with --task")
+        raise InputError(f"the plan in {task.file} names no task: name one with --task")
     return replace(task, text=text, plan=plan.model_copy(update={"task": text}))
 
 
 async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
-    """Return the specs of a task's tools, to check a plan without running it; no model is needed.
+    """Return the specifications of a task's tools, to check a plan without running it; no model is needed.
 
-    Raises as `open_solver` does.
+    Raises the same errors as `open_solver`.
     """
     async with AsyncExitStack() as opened:
         nothing = opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-"))
@@ -243,9 +251,9 @@ async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
 
 
 async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tuple[Fault, ...]]:
-    """Return the plan of a task's file, and its faults with these settings; no model is called.
+    """Return the plan in a task's file, and the faults that it has with these settings; no model is called.
 
-    Raises as `open_solver` does.
+    Raises the same errors as `open_solver`.
     """
     async with answering(settings) as models:
         names = _names(task, _worker(models, Budget()))
@@ -258,9 +266,9 @@ async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tu
 async def talk_tools(
     settings: Settings, names: Sequence[str], docs: Sequence[Path], mcp: Sequence[str], approve: Approve | None
 ) -> AsyncIterator[tuple[Tool, ...]]:
-    """Open the additional tools of a conversation's reasoners: only tools without side effects.
+    """Open the additional tools of a conversation's reasoners; tools with side effects are left out.
 
-    Raises as `open_solver` does.
+    Raises the same errors as `open_solver`.
     """
     async with AsyncExitStack() as opened:
         if not (names or docs or mcp):
@@ -282,9 +290,12 @@ async def open_tools(
     approve: Approve | None,
     opened: AsyncExitStack,
 ) -> tuple[tuple[Tool, ...], dict[str, str]]:
-    """Open tools by name, folders of documents and MCP servers; return them, and the tools that may not be called.
+    """Open tools by name, folders of documents and MCP servers.
 
-    Raises as `open_solver` does.
+    Raises the same errors as `open_solver`.
+
+    Returns:
+        The tools, and the names of MCP tools that must not be called, each with the reason.
     """
     folders = (f"documents:{folder}" for folder in docs)
     found = await opened.enter_async_context(named_tools((*names, *folders), means))
@@ -298,13 +309,13 @@ async def open_tools(
 
 
 async def find_runs(settings: Settings) -> dict[str, RunCheckpoint]:
-    """Return the runs in a user's log, by name; raises as `open_user_memory` does."""
+    """Return the runs in a user's log, by name. Raises the same errors as `open_user_memory`."""
     async with open_user_memory(settings) as opened:
         return await read_runs(opened)
 
 
 def flags_for(tools: Iterable[str]) -> str:
-    """Return the flags that add the tools of a plan."""
+    """Return the command-line flags that offer these tools."""
     folder = {"search_documents", "list_documents", "read_document"}
     called = {"web_search": "web", "LLM": "llm"} | {
         name: name for name in ("calculator", "wikipedia", "wolfram", "read_page", "recall")

@@ -1,9 +1,9 @@
-"""Export and import of a memory as JSON Lines, with few records in memory at a time.
+"""Export and import a memory as JSON Lines, with few records in memory at a time.
 
-The first line is a header (`Header`), each other line a record without its vector: the import embeds it again.
+The first line is a header (`Header`). Each other line is a record without its vector, which the import computes again.
 
-An import reads its lines twice: first to check all of them (see export_file), then, from a private copy, to write them
-in batches. A single transaction would hold the write lock while texts are embedded, and block every other mind.
+An import first checks all lines (see export_file), then writes them in batches from a temporary copy. A single
+transaction would hold the write lock while texts are embedded, and block all other minds.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Imported:
     """The result of an import.
 
     Attributes:
-        known: records that existed already.
-        own: versions of beliefs and plans that were skipped because this memory has versions of its own.
+        written: number of new records.
+        known: number of records that already existed.
+        own: number of versions of beliefs and plans that were skipped, because this memory has its own versions.
     """
 
     written: int
@@ -42,10 +43,10 @@ class Imported:
 
 
 async def export(opened: Memory, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
-    """Yield the lines of a memory, as of the moment when the first is requested.
+    """Yield the lines of a memory's export, as of the moment when the first line is requested.
 
     Raises:
-        InputError: nothing is known of that user.
+        InputError: there are no data of that user.
     """
     await require_known(opened)
     async with opened.store.walk(opened.key) as (count, records):
@@ -59,7 +60,7 @@ async def import_records(opened: Memory, export: Export[Header], progress: Calla
 
     Raises:
         InputError: a record belongs to another user of this data folder; nothing is written.
-        StorageError: they cannot be written.
+        StorageError: the records cannot be written.
     """
     await _check_owners(opened, export)
     foreign = await _own_slots(opened, export)
@@ -105,16 +106,19 @@ def _cleaned(record: Record) -> Record:
 
 
 async def _check_owners(opened: Memory, export: Export[Header]) -> None:
-    """Raise InputError if a record is another user's; the message does not name them: names are private."""
+    """Raise InputError if a record belongs to another user; the message does not name that user, for privacy."""
     for id_, owner in (await opened.store.owners(list(export.lines))).items():
         if owner != opened.key:
             raise InputError(
-                f"{export.source}:{export.lines[id_]}: the record {id_} belongs to another user of this data folder"
-                " already; use another --data; nothing was imported"
+                f"{export.source}:{export.lines[id_]}: the record {id_} belongs to another user of this data folder:"
+                " choose another folder with --data; nothing was imported"
             )
 
 
 async def _own_slots(opened: Memory, export: Export[Header]) -> set[str | None]:
-    """Return the slots of which this memory has a version that the import lacks: two histories are not mixed."""
+    """Return the slots of which this memory has a version that the import does not contain.
+
+    The import leaves these slots out, so that two histories of a slot are not mixed.
+    """
     current = await read_slots(opened.store, opened.key, opened.clock.now())
     return {record.slot for record in current if record.id not in export.lines}

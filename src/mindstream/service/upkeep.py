@@ -1,4 +1,4 @@
-"""Predicts how a memory's records decay without further recalls."""
+"""Predict how a memory's records decay without further recalls."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class Forgetting:
     """The predicted decay of the records at a level, without further recalls.
 
     Attributes:
-        records: how many of this memory's are at that level now.
-        lasting: records at that level never decay.
+        lasting: records at this level never decay.
+        records: number of this memory's records at this level now.
+        points: the probability, by day, that a record of this level is not archived yet.
     """
 
     level: int
@@ -29,7 +30,14 @@ class Forgetting:
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """Assumptions: sleeps a day, records drawn by each, recalls a day that find a record but do not return it."""
+    """The assumptions of a prediction.
+
+    Attributes:
+        days: number of days to predict.
+        sleeps: sleeps per day.
+        n: number of records that each sleep selects at random.
+        passed_over: recalls per day that find a record but do not return it.
+    """
 
     days: int = 90
     sleeps: float = 1.0
@@ -38,7 +46,7 @@ class Habit:
 
 
 async def predict_forgetting(opened: Memory, habit: Habit) -> tuple[float, list[Forgetting]]:
-    """Return the probability that a sleep draws a record, and the predicted decay by level."""
+    """Return the probability that a sleep selects a record, and the predicted decay of the records at each level."""
     laws = opened.strength or Strength()
     columns = await opened.columns()
     there = columns.holding(FADING, opened.clock.now())

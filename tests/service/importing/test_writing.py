@@ -126,8 +126,8 @@ def bomb() -> bytes:
 
 HOSTILE = {
     "cut off": (b'{"results": [{"id": "1", "memory": "a"}, {"id":', "not JSON"),
-    "nothing": (b"", "not JSON: it is empty"),
-    "a number": (b"17", "objects were expected"),
+    "nothing": (b"", "not JSON: the file is empty"),
+    "a number": (b"17", "expected JSON objects"),
     "no JSON": (b"\x89PNG\r\n\x1a\n", r"not JSON in the first 8 bytes \(lexical error[^;]*; nothing was imported$"),
     "a ZIP": (zipped(**{"export.zip": zipped(**{"memories.json": b"[]"})}), "unpack it"),
     "not a number": (b'[{"id": "1", "memory": NaN}]', "not JSON"),

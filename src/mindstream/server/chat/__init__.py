@@ -1,4 +1,4 @@
-"""The OpenAI-compatible endpoint for chat pages: /v1/models, /v1/chat/completions, /v1/responses."""
+"""The OpenAI-compatible API for chat user interfaces: /v1/models, /v1/chat/completions, /v1/responses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindstream.service.operations.runtime import Runtime
 
 
 def add_chat(api: FastAPI, runtime: Runtime) -> None:
-    """Add the routes, and the companion to the responders."""
+    """Add the OpenAI-compatible routes, and add the companion to the runtime's responders."""
     runtime.responders.setdefault(COMPANION, lambda: ChatResponder)
     add_models(api, runtime)
     add_completions(api, runtime)

@@ -1,4 +1,4 @@
-"""The answer to an utterance of a chat page: words as they come, and the tokens they took."""
+"""The answer to a message from a chat page: its text as it is generated, and the tokens it took."""
 
 from __future__ import annotations
 
@@ -29,66 +29,69 @@ from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 
 BEGINS_S = 10.0
-"""Seconds to wait for the first words before the response's head is sent: until then an error has its own status."""
+"""Seconds to wait for the first words before the response headers are sent; an error until then gets its own status.
+"""
 PATIENCE_S, POLL_S = 120.0, 0.5
-"""Seconds: how long to wait for a life's reply, and the poll interval."""
+"""Seconds: the maximum wait for the reply of a user's life, and the poll interval."""
 SESSION = "life"
+"""The session under which answers to a life's questions are stored."""
 
 
 @dataclass
 class Spent:
-    """The tokens of an answer: as the endpoint counts them, else estimated."""
+    """The tokens of an answer: as reported by the model's endpoint, else estimated."""
 
     input: int = 0
     output: int = 0
     cached: int = 0
 
     def add(self, role: str, usage: Usage | None) -> None:
-        """Count a call of the talker, or for a page's task."""
+        """Add the usage of a model call, if it is a call of the talker or for a task of the page (such as a title)."""
         if usage is not None and role in ("talker", PageTask.role):
             self.input += usage.input_tokens
             self.output += usage.output_tokens
             self.cached += usage.cached_tokens
 
     def add_call(self, call: Metered) -> None:
-        """Count a call."""
+        """Add the usage of a measured call (see `add`)."""
         self.add(call.role, call.usage)
 
 
 class PageAnswer:
-    """An answer that is being given; it ends when its client disconnects, and before the runtime is closed.
+    """An answer that is being generated; it ends at the latest when the runtime is closed.
 
     Attributes:
-        said: the words so far.
-        spent: the tokens it took; complete when it has ended.
+        turn: the message that is answered.
+        said: the text so far.
+        spent: the tokens that it took; complete when the answer has ended.
     """
 
     def __init__(self, runtime: Runtime, turn: Turn) -> None:
         self.turn, self.said, self.spent = turn, "", Spent()
-        broken_off = ModelUnavailable("the answer was broken off")
+        broken_off = ModelUnavailable("the answer was interrupted: it was cancelled, or the server is shutting down")
         self._words = BackgroundItems(runtime, _words(runtime, turn, self.spent), broken_off)
 
     async def next(self, within_s: float | None = None) -> str | None:
-        """Return the words that have come since; "" if none came in time, None at the end.
+        """Return the text that was generated since the last call; "" if there was none in time, None at the end.
 
         Raises:
             MindstreamError, Refusal: the answer failed.
         """
         try:
             pieces = await self._words.next(within_s)
-        except Exception as error:  # noqa: BLE001 (whatever it is, it is raised in the form that clients act on)
+        except Exception as error:  # noqa: BLE001 (every error is raised in the form that clients can handle)
             raise model_refusal(error) from None
         if pieces is None:
             self._estimate()
             if not self.said.strip():
-                raise model_refusal(ModelUnavailable("the model answered with no words"))
+                raise model_refusal(ModelUnavailable("the model returned an empty answer"))
             return None
         words = "".join(pieces)
         self.said += words
         return words
 
     async def first(self) -> str | None:
-        """Return the first words, before the head of a stream is sent.
+        """Return the first text of the answer, before the headers of a streamed response are sent.
 
         Raises:
             MindstreamError, Refusal: the answer failed.
@@ -100,7 +103,7 @@ class PageAnswer:
             raise
 
     async def whole(self) -> str:
-        """Return all words.
+        """Return the whole text of the answer.
 
         Raises:
             MindstreamError, Refusal: the answer failed.
@@ -113,11 +116,11 @@ class PageAnswer:
         return self.said
 
     def close(self) -> None:
-        """Break the answer off if it has not ended; what was said is kept."""
+        """Cancel the answer if it has not ended; the text so far is kept."""
         self._words.task.cancel()
 
     def _estimate(self) -> None:
-        """Estimate the tokens that no endpoint has reported."""
+        """Estimate the numbers of tokens if the model's endpoint did not report them."""
         page = self.turn.page
         shown = (page.instructions, page.beside, *(line.text for line in page.lines), self.turn.text)
         self.spent.input = self.spent.input or sum(estimate_tokens(text) for text in shown if text)
@@ -125,17 +128,17 @@ class PageAnswer:
 
     @property
     def finish(self) -> str:
-        """Why it ended: `stop`, or `length`."""
+        """The reason why the answer ended, as in OpenAI's API: `length` if it reached the limit, else `stop`."""
         longest = self.turn.page.longest_reply
         return "length" if longest and self.spent.output >= longest else "stop"
 
 
 async def begin(runtime: Runtime, turn: Turn) -> PageAnswer:
-    """Begin to answer an utterance, in the conversation that it belongs to.
+    """Begin to answer a message, in the conversation that it belongs to.
 
     Raises:
-        Forbidden: the caller may not talk to minds.
-        InputError: the model needs memory, and the page wants nothing to be kept.
+        Forbidden: the caller does not have the scope `minds.write`.
+        InputError: the model needs memory, but the page requests that nothing is stored.
         StorageError: the conversation cannot be read.
     """
     turn.principal.require("minds", "write")
@@ -146,7 +149,7 @@ async def begin(runtime: Runtime, turn: Turn) -> PageAnswer:
 
 
 def _words(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
-    """Answer an utterance in pieces."""
+    """Yield the answer to a message in parts, as they are generated."""
 
     def unremembered(prompt: Prompt[str]) -> AsyncGenerator[str]:
         return speak(runtime.models_of(turn.principal, spent.add_call).of(prompt.role), prompt)
@@ -158,17 +161,20 @@ def _words(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     if turn.is_kept:
         return _of_mind(runtime, turn, spent)
     if turn.model != COMPANION:
-        raise InputError(f"nothing of this chat is to be kept, and {turn.model!r} needs what it keeps: use {COMPANION}")
+        raise InputError(
+            f"this is a temporary chat, of which nothing is stored, but the model {turn.model!r} needs its memory: use"
+            f" the model {COMPANION!r}, or a chat that is not temporary"
+        )
     question = answer_page(turn.page, turn.text)
     return answer_pieces(question, unremembered(question))
 
 
 _locks: WeakKeyDictionary[OpenMind, asyncio.Lock] = WeakKeyDictionary()
-"""One utterance of a conversation at a time: what the next one is compared with is complete."""
+"""A lock per open mind, so that one message is processed at a time: the next one is compared with a complete log."""
 
 
 async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
-    """Pass on to a mind what it has not heard yet, and yield its answer."""
+    """Send a mind the messages of the page that its log does not contain yet, and yield its answer."""
     async with (
         runtime.mind(turn.principal, turn.session, turn.model) as opened_mind,
         _locks.setdefault(opened_mind, asyncio.Lock()),
@@ -196,16 +202,16 @@ async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator
 
 
 async def _of_life(runtime: Runtime, principal: Principal, text: str) -> AsyncGenerator[str]:
-    """Say something to a user's life, or answer its question; yield its reply, or its state.
+    """Send a message to a user's life, or answer its open question; yield its reply, else (after PATIENCE_S) its state.
 
     Raises:
-        NotFound: it has no goal yet.
+        NotFound: the life has no goal yet.
     """
     principal.require("life", "write")
     memory = await runtime.memory(principal)
     state = await read_state(memory)
     if not state.goal:
-        raise NotFound("this user's life has no goal yet: set one by POST /api/v1/users/{user}/life/goal")
+        raise NotFound("this user's life has no goal: set one with POST /api/v1/users/{user}/life/goal")
     last = await memory.store.last(memory.key, TurnEnded.kind)
     if _question(state):
         await commands.answer(memory, text, "", session=SESSION)
@@ -233,5 +239,5 @@ async def _reply_of_life(runtime: Runtime, memory: Memory, after: int) -> str:
 
 
 def _question(state: LifeState) -> str:
-    """Return the question that it waits to be answered; "" if there is none."""
+    """Return the first open question of a life; "" if it has none."""
     return next((each.tip for id_, each in state.questions.items() if id_ not in state.answers), "")

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: an answer, whole or as a stream."""
+"""POST /v1/chat/completions: an answer in OpenAI's format, whole or as a stream."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 class StreamOptions(BaseModel):
-    """What a stream contains in addition to the words."""
+    """Options of a stream; `include_usage`: send the numbers of tokens at its end."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -35,7 +35,10 @@ StopText: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class CompletionRequest(ChatRequest):
-    """A conversation whose last message is to be answered. Other fields of OpenAI's API are ignored."""
+    """A conversation whose last message is answered. Fields of OpenAI's API that are not listed here are ignored.
+
+    `user`: the user whose memory is used (see docs/server.md). `n`: only 1. `response_format`: only text.
+    """
 
     messages: list[ChatMessage] = Field(min_length=1, max_length=5_000)
     stream_options: StreamOptions | None = None
@@ -49,7 +52,7 @@ class CompletionRequest(ChatRequest):
 
 
 class Usage(BaseModel):
-    """The tokens of an answer."""
+    """The numbers of tokens of an answer."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -59,7 +62,7 @@ class Usage(BaseModel):
 
     @classmethod
     def of(cls, spent: Spent) -> Usage:
-        """Return them in the form of OpenAI's API."""
+        """Return the numbers in the format of OpenAI's API."""
         return cls(
             prompt_tokens=spent.input,
             completion_tokens=spent.output,
@@ -69,7 +72,7 @@ class Usage(BaseModel):
 
 
 class AssistantMessage(BaseModel):
-    """The answer."""
+    """The message with the answer."""
 
     role: str = "assistant"
     content: str
@@ -77,7 +80,7 @@ class AssistantMessage(BaseModel):
 
 
 class Choice(BaseModel):
-    """The only choice."""
+    """The only choice of a completion; `finish_reason`: `stop`, or `length` if the limit of tokens was reached."""
 
     index: int = 0
     message: AssistantMessage
@@ -86,7 +89,7 @@ class Choice(BaseModel):
 
 
 class Completion(BaseModel):
-    """A whole answer."""
+    """A complete answer."""
 
     id: str
     object: str = "chat.completion"
@@ -98,7 +101,7 @@ class Completion(BaseModel):
 
 
 def add_completions(api: FastAPI, runtime: Runtime) -> None:
-    """Add the route."""
+    """Add the route /v1/chat/completions."""
 
     @api.post(
         "/v1/chat/completions",
@@ -108,11 +111,14 @@ def add_completions(api: FastAPI, runtime: Runtime) -> None:
         responses=OPENAI_RESPONSES | {200: {"content": {"text/event-stream": {}}}},
     )
     async def completions(request: Request, ask: CompletionRequest) -> Response:
-        """Talk to a model: a pack, the companion, a life. With `stream`, the answer comes in pieces."""
+        """Send a message to a model: a pack, a bot, the companion, or the user's life (see /v1/models).
+
+        With `stream`, the answer is sent in chunks as it is generated.
+        """
         if (ask.n or 1) != 1:
-            raise InputError("n: an utterance gets one answer")
+            raise InputError(f"n: only 1 answer per request is supported, not {ask.n}")
         if ask.response_format and ask.response_format.get("type") != "text":
-            raise InputError("response_format: answers are text; JSON is not supported")
+            raise InputError("response_format: only the type `text` is supported")
         stop = (ask.stop,) if isinstance(ask.stop, str) else tuple(ask.stop or ())
         sampling = Sampling(ask.temperature, ask.top_p, ask.seed, tuple(filter(None, stop)))
         longest = ask.max_completion_tokens or ask.max_tokens
@@ -131,7 +137,7 @@ def add_completions(api: FastAPI, runtime: Runtime) -> None:
 async def _chunks(
     answer: PageAnswer, words: str | None, head: dict[str, Any], wants_usage: bool
 ) -> AsyncGenerator[bytes]:
-    """Write an answer as OpenAI's chunks; `words`: the first ones."""
+    """Yield an answer as the chunks of OpenAI's API; `words`: its first words."""
     usage: dict[str, Any] = {"usage": None} if wants_usage else {}
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
@@ -149,7 +155,7 @@ async def _chunks(
             usage["usage"] = Usage.of(answer.spent).model_dump()
             last += encode({**head, "system_fingerprint": None, "choices": [], **usage})
         yield last + DONE
-    except Exception as error:  # noqa: BLE001 (the outermost edge: it is sent within the stream)
+    except Exception as error:  # noqa: BLE001 (the response has begun, so every error is sent within the stream)
         yield encode(openai_stream_error(error).model_dump())
     finally:
         answer.close()

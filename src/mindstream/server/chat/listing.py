@@ -1,4 +1,4 @@
-"""GET /v1/models: the packs, the companion, and the caller's life, if there is one."""
+"""GET /v1/models: the packs, bots and the companion, and the user's life if it has a goal."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from mindstream.service.operations.principal import NotFound
 from mindstream.service.operations.runtime import Runtime
 
 CREATED = 1_767_225_600
-"""Creation time of all models, which OpenAI's API requires: the beginning of 2026."""
+"""The creation time that is given for all models, because OpenAI's API requires one: the beginning of 2026."""
 
 
 class Model(BaseModel):
-    """A model that can be talked to."""
+    """A model that answers chat messages; `id`: its name."""
 
     id: str
     object: Literal["model"] = "model"
@@ -28,14 +28,14 @@ class Model(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The models that can be talked to."""
+    """The models that answer chat messages."""
 
     object: Literal["list"] = "list"
     data: list[Model]
 
 
 def add_models(api: FastAPI, runtime: Runtime) -> None:
-    """Add the routes."""
+    """Add the routes below /v1/models."""
 
     async def names_for(request: Request) -> list[str]:
         principal = principal_of(request.scope)
@@ -45,12 +45,12 @@ def add_models(api: FastAPI, runtime: Runtime) -> None:
 
     @api.get("/v1/models", tags=["chat"], operation_id="chat.models", responses=OPENAI_RESPONSES)
     async def models(request: Request) -> ModelList:
-        """List the models: packs, the companion, a life."""
+        """List the models: packs, bots, the companion, and `life` if the user's life has a goal."""
         return ModelList(data=[Model(id=name) for name in await names_for(request)])
 
     @api.get("/v1/models/{model:path}", tags=["chat"], operation_id="chat.model", responses=OPENAI_RESPONSES)
     async def model(request: Request, model: str) -> Model:
         """Return one of the models."""
         if model not in await names_for(request):
-            raise NotFound(f"there is no model {model[:100]!r} here")
+            raise NotFound(f"there is no model {model[:100]!r}; GET /v1/models lists the models")
         return Model(id=model)

@@ -1,4 +1,4 @@
-"""POST /v1/responses: the same in OpenAI's newer form; `previous_response_id` continues where that response ended."""
+"""POST /v1/responses: OpenAI's newer chat API. `previous_response_id` continues the conversation of that response."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ ID = "resp_"
 
 
 class ResponseRequest(ChatRequest):
-    """Words to answer, or a conversation whose last message is new. Fields that are not listed are ignored."""
+    """A text to answer, or a conversation whose last message is answered. Fields that are not listed are ignored.
+
+    `previous_response_id`: continue the conversation of that response. `user`, else `safety_identifier`: the user whose
+    memory is used (see docs/server.md).
+    """
 
     input: str | list[ChatMessage] = Field(min_length=1, max_length=1_000_000)
     instructions: str | None = None
@@ -37,7 +41,7 @@ class ResponseRequest(ChatRequest):
 
 
 class ResponseShape(BaseModel):
-    """An answer, in the form of OpenAI's API."""
+    """An answer in the format of OpenAI's API."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -49,7 +53,7 @@ class ResponseShape(BaseModel):
 
 
 def add_responses(api: FastAPI, runtime: Runtime) -> None:
-    """Add the route."""
+    """Add the route /v1/responses."""
 
     @api.post(
         "/v1/responses",
@@ -59,7 +63,10 @@ def add_responses(api: FastAPI, runtime: Runtime) -> None:
         responses=OPENAI_RESPONSES | {200: {"content": {"text/event-stream": {}}}},
     )
     async def responses(request: Request, ask: ResponseRequest) -> Response:
-        """Talk to a model: a pack, the companion, a life. With `stream`, the answer comes as events."""
+        """Send a message to a model: a pack, a bot, the companion, or the user's life (see /v1/models).
+
+        With `stream`, the answer is sent as events as it is generated.
+        """
         messages = [ChatMessage(role="user", content=ask.input)] if isinstance(ask.input, str) else ask.input
         if ask.instructions:
             messages = [ChatMessage(role="system", content=ask.instructions), *messages]
@@ -75,15 +82,15 @@ def add_responses(api: FastAPI, runtime: Runtime) -> None:
 
 
 def response_id(session: str) -> str:
-    """Return the id of a response, which contains its conversation."""
+    """Return a new id of a response; it contains the name of the conversation."""
     return f"{ID}{token(8)}{base64.urlsafe_b64encode(session.encode()).decode().rstrip('=')}"
 
 
 def session_in(id_: str, model: str) -> str:
-    """Return the conversation that a response belongs to.
+    """Return the conversation that is encoded in the id of a response.
 
     Raises:
-        InputError: no response of this model has that id.
+        InputError: the id is not one of a response of this model.
     """
     held = id_.removeprefix(ID)[8:]
     try:
@@ -91,19 +98,19 @@ def session_in(id_: str, model: str) -> str:
     except (binascii.Error, ValueError):
         session = ""
     if not session.startswith(f"{model[:30]}:"):
-        raise InputError("previous_response_id: no answer of this model has that id")
+        raise InputError(f"previous_response_id: this is not the id of a response of the model {model[:100]!r}")
     return session
 
 
 class ResponseWriter:
-    """Writes one response, and the events of its stream."""
+    """Writes one response and the events of its stream."""
 
     def __init__(self, turn: Turn, ask: ResponseRequest, created: int) -> None:
         self._ask, self._created, self._message = ask, created, f"msg_{token(24)}"
         self._id, self._count = response_id(turn.session), -1
 
     def shape(self, status: str, said: str = "", spent: Spent | None = None) -> dict[str, Any]:
-        """Return the response in a status."""
+        """Return the response object with a status, and the text so far."""
         usage = spent and {
             "input_tokens": spent.input,
             "input_tokens_details": {"cached_tokens": spent.cached},
@@ -135,27 +142,27 @@ class ResponseWriter:
         }
 
     def item(self, status: str, said: str | None) -> dict[str, Any]:
-        """Return its message; `said` None: with no content yet."""
+        """Return the message item of the response; `said` None: it has no content yet."""
         content = [] if said is None else [self.part(said)]
         return {"type": "message", "id": self._message, "status": status, "role": "assistant", "content": content}
 
     def part(self, said: str) -> dict[str, Any]:
-        """Return its content."""
+        """Return the content part with the text of the answer."""
         return {"type": "output_text", "text": said, "annotations": [], "logprobs": []}
 
     def event(self, kind: str, **fields: Any) -> bytes:
-        """Return an event of its stream, with the next number."""
+        """Return an event of the stream, with the next sequence number."""
         self._count += 1
         event = {"type": kind, "sequence_number": self._count, **fields}
         return f"event: {kind}\n".encode() + encode(event)
 
     def of_text(self, kind: str, **fields: Any) -> bytes:
-        """Return an event about its content."""
+        """Return an event of the stream about the content part."""
         return self.event(kind, item_id=self._message, output_index=0, content_index=0, **fields)
 
 
 async def _events(writer: ResponseWriter, answer: PageAnswer, words: str | None) -> AsyncGenerator[bytes]:
-    """Write an answer as the events of a response; `words`: the first ones."""
+    """Yield an answer as the events of a response; `words`: its first words."""
     try:
         for kind in ("response.created", "response.in_progress"):
             yield writer.event(kind, response=writer.shape("in_progress"))
@@ -168,7 +175,7 @@ async def _events(writer: ResponseWriter, answer: PageAnswer, words: str | None)
         yield writer.of_text("response.content_part.done", part=writer.part(answer.said))
         yield writer.event("response.output_item.done", output_index=0, item=writer.item("completed", answer.said))
         yield writer.event("response.completed", response=writer.shape("completed", answer.said, answer.spent))
-    except Exception as error:  # noqa: BLE001 (the outermost edge: it is sent within the stream)
+    except Exception as error:  # noqa: BLE001 (the response has begun, so every error is sent within the stream)
         found = openai_stream_error(error).error
         yield writer.event("error", code=found.code, message=found.message, param=None)
     finally:

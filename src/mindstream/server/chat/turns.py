@@ -1,4 +1,4 @@
-"""An utterance that a chat page sends: the user, the conversation, the new words and what was shown before them."""
+"""Read a request of a chat page: the user, the conversation, the new message and the messages shown before it."""
 
 from __future__ import annotations
 
@@ -26,19 +26,23 @@ from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 
 COMPANION, LIFE = "companion", "life"
-"""The models that are no packs: the companion answers from memory alone; a user's life."""
+"""Names of models that are not packs: the companion, which answers from memory alone, and the user's life."""
 USER, CHAT, TASK = "x-openwebui-user-id", "x-openwebui-chat-id", "x-openwebui-task"
+"""Headers of Open WebUI: the user, the chat, and the kind of a request for its own use (such as a title)."""
 SIGNED = "x-openwebui-user-jwt"
+"""Header of Open WebUI with the user in a signed token, which is not read here."""
 ZONE = "x-timezone"
+"""Header with the user's time zone."""
 UNKEPT = ("temporary:", "local:", "channel:")
-"""Prefixes of the ids of Open WebUI's chats that are not to be kept, and of channels, where many people talk."""
+"""Prefixes of Open WebUI chat ids of which nothing is stored: temporary chats, and channels with several people."""
 MAX_CHAT_ID = 60
+"""Maximum length of a chat id that is used as it is; of a longer one a digest is used."""
 AUTHOR = "mind"
-"""The author of what others than the user said."""
+"""The author that is given for messages that the user did not write."""
 
 
 class ContentPart(BaseModel):
-    """A part of a message; only texts are read."""
+    """A part of a message. Only texts are read; attachments are counted."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -47,7 +51,7 @@ class ContentPart(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """A message of a conversation. Tool calls are not read."""
+    """A message of a conversation. Tool calls in it are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -56,7 +60,7 @@ class ChatMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """Its text, redacted where `--redact` says so; attachments are counted."""
+        """The text of the message, without the personal data that `--redact` names; a note counts the attachments."""
         if not isinstance(self.content, list):
             return redaction.clean(self.content or "").text
         said = "\n".join(part.text for part in self.content if part.text)
@@ -66,7 +70,7 @@ class ChatMessage(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """What completions and responses have in common. Fields that are not listed are ignored."""
+    """The common fields of requests to /v1/chat/completions and /v1/responses. Unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -81,15 +85,17 @@ class ChatRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An utterance to a model.
+    """A message to a model, as read from a request.
 
     Attributes:
-        session: the conversation.
-        text: the user's new words.
-        is_task: the page asks for its own use (a title, tags).
-        is_kept: it is remembered; otherwise it is answered without memory.
-        continues: the conversation continues where it ended; the page shows nothing of it.
-        is_named: the page names the conversation; otherwise that is recognised by its first words.
+        principal: the caller, with the user that the message is from.
+        session: the name of the conversation.
+        text: the user's new message.
+        page: the earlier messages and the options of the request.
+        is_task: the page requests a text for its own use, such as a title or tags.
+        is_kept: the conversation is stored; otherwise the message is answered without memory.
+        continues: the conversation continues where it ended, and the request does not contain its earlier messages.
+        is_named: the page names the conversation; otherwise it is recognized by its first message.
     """
 
     principal: Principal
@@ -113,26 +119,27 @@ def read_turn(
     sampling: Sampling,
     session: str = "",
 ) -> Turn:
-    """Read what a page sends.
+    """Read the message that a request contains.
 
     Args:
-        named: the user, as the request's body names them.
+        named: the user, as named in the request's body.
         max_tokens: the maximum length of the answer.
-        session: the conversation that the new words continue, if the page says so; it sends nothing else of it then.
+        session: the conversation that the request continues by `previous_response_id`; "": it does not. Such a request
+            contains no earlier messages.
 
     Raises:
-        NotFound: there is no such model.
-        InputError: it contains no new words, or a name or an option cannot be used.
+        NotFound: the model does not exist.
+        InputError: the request contains no new message, or a name or an option is not valid.
         Forbidden: the token is for another user.
     """
     model = asked.model
     if model != LIFE and model not in runtime.responder_names():
-        raise NotFound(f"there is no model {model!r} here; there are {', '.join(runtime.responder_names())}")
+        raise NotFound(f"there is no model {model!r}; the models are {', '.join(runtime.responder_names())}")
     if asked.tools and asked.tool_choice not in (None, "none", "auto") and model == COMPANION:
-        raise InputError("tool_choice: the companion answers in words, and calls no tools of its client")
+        raise InputError("tool_choice: the companion answers in words, without tools of the client: use `auto`, `none`")
     said = [each for each in messages if each.role in ("user", "assistant") and each.text.strip()]
     if not said or said[-1].role != "user":
-        raise InputError("the last message must be the user's, with words in it")
+        raise InputError("the last message must have the role `user` and contain text")
     instructions = "\n\n".join(each.text for each in messages if each.role in ("system", "developer") and each.text)
     lines = [Line(by_user=each.role == "user", text=each.text, by=AUTHOR) for each in said[:-1]]
     text, beside = split_context(said[-1].text)
@@ -157,26 +164,31 @@ def read_turn(
 def user_of(
     runtime: Runtime, principal: Principal, request: Request, named: str | Mapping[str, JsonValue] | None = None
 ) -> Principal:
-    """Return the caller, asking about the user who is at the page.
+    """Return the caller with the user of the chat page.
 
-    The header that names the page's own user comes before the field `user`. Where neither names one, a token for one
-    user is for that user, and any other token for the operator's own user.
+    The user is named by the header USER, else by the field `user`. If neither names one, the user is that of a token
+    for one user, or with any other token the user in the operator's settings.
 
     Raises:
         Forbidden: the token is for another user.
-        InputError: the name cannot be used; or a page names a chat and not its user.
+        InputError: the name is not valid, or the page names a chat but not its user.
     """
     held = named.get("id") if isinstance(named, Mapping) else named
     name = _header(request, USER) or (held if isinstance(held, str) else "")
     if not name and (request.headers.get(CHAT) or request.headers.get(SIGNED)) and not principal.only:
         raise InputError(
-            f"this page names its chat, not its user: let it send {USER} (not signed), or use a token for one user"
+            f"the request names its chat but not its user: let the page send the header {USER} (not the signed one), or"
+            " use a token for one user"
         )
     return principal.of(name or principal.only or runtime.settings.user)
 
 
 def _talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins: str) -> tuple[str, bool]:
-    """Return a conversation's name, and whether the page gave it; else it is derived from the user's first words."""
+    """Return the name of the conversation, and whether the page gave it.
+
+    Args:
+        begins: the user's first message; if the page gives no name, the name is a digest of it.
+    """
     held = (metadata or {}).get("chat_id")
     given = normal_name(_header(request, CHAT) or (held if isinstance(held, str) else ""))
     if given and is_name(given) and len(given) <= MAX_CHAT_ID:
@@ -187,8 +199,8 @@ def _talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins:
 
 
 def _header(request: Request, name: str) -> str:
-    """Return a header that contains an identifier; one beyond Latin-1 arrives as UTF-8 or percent-encoded."""
+    """Return the identifier in a header; characters beyond Latin-1 may be sent as UTF-8 or percent-encoded."""
     value = request.headers.get(name, "")
-    with contextlib.suppress(UnicodeError):  # else it is Latin-1
+    with contextlib.suppress(UnicodeError):  # if it is not UTF-8, it is Latin-1
         value = value.encode("latin-1").decode("utf-8")
     return unquote(value)

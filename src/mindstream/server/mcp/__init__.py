@@ -1,1 +1,1 @@
-"""The MCP server: what models call. Its tools are made from the table of operations; see docs/mcp-server.md."""
+"""The MCP server, whose tools models call. The tools are built from the table of operations (docs/mcp-server.md)."""

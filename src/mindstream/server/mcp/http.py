@@ -1,7 +1,7 @@
-"""/mcp and /mcp/{user}: the MCP server over streamable HTTP, for clients of both eras of the protocol.
+"""/mcp and /mcp/{user}: the MCP server over streamable HTTP, for clients of the 2025 and 2026 versions of the protocol.
 
-It keeps no sessions: clients of 2025 are answered request by request, as those of 2026 are. So nothing is kept for a
-client that disconnected, and a restart of the server ends no session.
+It keeps no sessions; each request is answered by itself, also for 2025 clients, whose version has sessions. So nothing
+is kept for a client that disconnected, and a restart of the server ends no session.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from mindstream.server.mcp.server import Context
 
 LARGEST = 2_000_000
-"""Maximum bytes of a request: the longest text of a memory fits, even if every character is escaped."""
+"""Maximum bytes of a request; the longest text of a memory fits in it, even if every character is escaped."""
 SCOPES = ("read", "write")
+"""The scopes that MCP clients are told to request."""
 
 
 class McpEndpoint:
-    """The application behind the routes. The SDK is imported at the first request: that takes a second."""
+    """The ASGI application of the MCP routes. It imports the SDK at the first request, because this takes a second."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -43,8 +44,11 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._manager is None:
-            raise Refusal("unavailable", "the server has not started: pass the application's lifespan on")
-        caller = caller_of_request(self._runtime, scope)  # a wrong name or set is refused before the SDK sees it
+            raise Refusal(
+                "unavailable",
+                "the MCP server has not started: the application that mounts this one must use its `lifespan`",
+            )
+        caller = caller_of_request(self._runtime, scope)  # refuses a wrong user or set before the SDK sees the request
         receive = await require_scope(scope, receive, caller)
         self._wanted.set()
         manager = await asyncio.shield(self._manager)
@@ -52,7 +56,7 @@ class McpEndpoint:
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Answer while the block runs."""
+        """Answer requests during the `with` block."""
         self._manager = asyncio.get_running_loop().create_future()
         answering = asyncio.ensure_future(self._answer(self._manager))
         try:
@@ -76,31 +80,33 @@ class McpEndpoint:
 
 
 def make_manager(runtime: Runtime) -> StreamableHTTPSessionManager:
-    """Return the SDK's implementation of the protocol."""
+    """Return the MCP SDK's request handler for this server."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 
     from mindstream.server.mcp.server import make_server
 
     def caller_of(context: Context) -> Caller:
-        assert context.request is not None  # over HTTP there is one
+        assert context.request is not None  # always set over HTTP
         return caller_of_request(runtime, context.request.scope)
 
     return StreamableHTTPSessionManager(
         make_server(runtime, caller_of),
         stateless=True,
         max_request_body_size=LARGEST,
-        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # AuthMiddleware does it
+        security_settings=TransportSecuritySettings(
+            enable_dns_rebinding_protection=False
+        ),  # AuthMiddleware checks the host
     )
 
 
 def caller_of_request(runtime: Runtime, scope: Scope) -> Caller:
-    """Return the caller: the token's tenant; the user in the path, or the token's own, or the operator's.
+    """Return the caller of a request, restricted to one user: that in the path, else the token's, else the operator's.
 
-    No argument of a tool names a user, so that a manipulated model reaches no other memory.
+    No tool has an argument that names a user, so a manipulated model cannot reach the memory of another user.
 
     Raises:
-        Refusal, MindstreamError: the caller may not do this, or there is no such user or set of tools.
+        Refusal, MindstreamError: the caller may not access this user, or a user or set of tools is not valid.
     """
     principal = principal_of(scope)
     user = scope.get("path_params", {}).get("user") or principal.only or runtime.settings.user
@@ -108,7 +114,11 @@ def caller_of_request(runtime: Runtime, scope: Scope) -> Caller:
 
 
 def add_mcp(api: FastAPI, runtime: Runtime, issuers: Sequence[str] = ()) -> AbstractAsyncContextManager[object]:
-    """Add the MCP server; return the context in which it runs. `issuers` issue tokens for it."""
+    """Add the routes of the MCP server; return the context in which it runs.
+
+    Args:
+        issuers: URLs of the OIDC issuers whose tokens it accepts.
+    """
     endpoint: Any = McpEndpoint(runtime)
     describe = _describer(list(issuers))
     for path in ("/mcp", "/mcp/{user}"):
@@ -122,7 +132,7 @@ def _describer(issuers: list[str]) -> Callable[[Request], Awaitable[JSONResponse
     named = {"authorization_servers": issuers} if issuers else {}
 
     async def describe_resource(request: Request) -> JSONResponse:
-        """Return how the MCP server is reached with a token (RFC 9728)."""
+        """Return the metadata that tells MCP clients which tokens the server accepts (RFC 9728)."""
         path = request.scope["path"].partition(METADATA)[2] or "/mcp"
         return JSONResponse(
             {

@@ -1,4 +1,4 @@
-"""Resources of the MCP server (memories, plans, dreams, moments of towns, by URI) and its prompts."""
+"""The resources of the MCP server (memories, plans, dreams and moments of towns, by URI), and its prompts."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ TEMPLATES = {
     "plan://{run}": ("plan", "A run of a plan: its steps, their results, its answer.", ""),
     "town://{town}/{step}": ("town", "A moment of a town: the place and the action of each resident.", "town"),
 }
-"""By URI template: the name, the description, and the set of tools with which it is listed ("": always)."""
+"""For each URI template: its name, its description, and the set of tools with which it is listed ("": always)."""
 
 
 def templates(sets: Collection[str]) -> list[wire.ResourceTemplate]:
-    """Return the templates of the URIs that can be read."""
+    """Return the URI templates to list for a caller that requested these sets of tools."""
     return [
         wire.ResourceTemplate(uri_template=form, name=name, description=words, mime_type=JSON)
         for form, (name, words, wanted) in TEMPLATES.items()
@@ -40,10 +40,10 @@ def templates(sets: Collection[str]) -> list[wire.ResourceTemplate]:
 
 
 async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> BaseModel:
-    """Return the resource of a URI.
+    """Return the resource at a URI.
 
     Raises:
-        NotFound: there is no such resource for this caller.
+        NotFound: the resource does not exist, or this caller may not see it.
     """
     kind, _, rest = uri.partition("://")
     name, slash, step = rest.partition("/")
@@ -51,7 +51,7 @@ async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> Bas
         try:
             frames = find_operation("towns.frames")
         except KeyError:
-            raise NotFound("towns are in another distribution: pip install mindstream-town") from None
+            raise NotFound("towns need another package: pip install mindstream-town") from None
         moment: BaseModel = await frames.call(
             runtime, principal, frames.request(town=name, first=int(step), last=int(step))
         )
@@ -60,16 +60,16 @@ async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> Bas
         asked = ("plans.get", RunName(run=name)) if kind == "plan" else ("memory.get", MemoryId(id=name))
         found: Any = await _call(runtime, principal, *asked)
         if kind == "dream" and found.kind != "dream":
-            raise NotFound(f"there is no dream {name!r} here")
+            raise NotFound(f"this user has no dream {name!r}")
         return found  # type: ignore[no-any-return]
-    raise NotFound("there is no resource with this URI: resources/templates/list shows the possible ones")
+    raise NotFound("no resource has a URI of this form: resources/templates/list shows the possible forms")
 
 
 async def list_page(runtime: Runtime, principal: Principal, cursor: str) -> tuple[list[wire.Resource], str]:
     """Return a page of resources, and the cursor of the next page; "" at the end.
 
     Raises:
-        InputError: the cursor is not one of ours.
+        InputError: the cursor is not valid.
     """
     kind, _, at = read_cursor(cursor).partition(":")
     place = KINDS.index(kind) if kind in KINDS else 0
@@ -126,7 +126,7 @@ PROMPTS = (
         arguments=[wire.PromptArgument(name="topic", description="The subject.", required=True)],
     ),
 )
-"""Prompts that a person may choose in their program."""
+"""The prompts that a user can choose in their MCP client."""
 PROMPT_TEXTS = {
     "remember_this": "Retain each fact of the following text as a sentence of its own, in the language of the text,"
     " then summarise what you retained.\n\n{}",
@@ -136,17 +136,17 @@ PROMPT_TEXTS = {
 
 
 def fill_prompt(params: wire.GetPromptRequestParams) -> wire.GetPromptResult:
-    """Return the text of a prompt, with its argument in it.
+    """Return the text of a prompt with its argument filled in.
 
     Raises:
-        MCPError: there is no such prompt, or its argument is missing.
+        MCPError: the prompt does not exist, or its argument is missing.
     """
     found = next((each for each in PROMPTS if each.name == params.name), None)
     if found is None:
-        raise MCPError(wire.INVALID_PARAMS, "there is no prompt of that name")
+        raise MCPError(wire.INVALID_PARAMS, "there is no prompt of that name: prompts/list names the prompts")
     argument = (found.arguments or [])[0]
     if not (value := (params.arguments or {}).get(argument.name, "").strip()):
-        raise MCPError(wire.INVALID_PARAMS, f"it needs the argument {argument.name!r}")
+        raise MCPError(wire.INVALID_PARAMS, f"the prompt {found.name} needs the argument {argument.name!r}")
     content = wire.TextContent(type="text", text=PROMPT_TEXTS[found.name].format(value))
     message = wire.PromptMessage(role="user", content=content)
     return wire.GetPromptResult(description=found.description, messages=[message])

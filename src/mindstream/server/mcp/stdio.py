@@ -1,4 +1,4 @@
-"""The MCP server on standard input and output, for a program that starts it; for one user, without a token."""
+"""The MCP server on standard input and output: a client program starts it for one user, without a token."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from mindstream.service.operations.principal import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
 
 CLOSE_S = 5.0
-"""Maximum seconds to close everything after a signal."""
+"""Maximum seconds for closing the runtime after a signal."""
 
 
 async def serve_stdio(runtime: Runtime, user: str, sets: frozenset[str]) -> None:
-    """Answer until the input ends. A signal ends the process, with 128 and its number.
+    """Answer requests until the input ends. A signal ends the process with the exit code 128 plus its number.
+
+    Args:
+        sets: the sets of tools that are listed in addition to the usual ones.
 
     Raises:
-        InputError: the user's name cannot be used.
-        StorageError: the data folder cannot be used.
+        InputError: the user's name is not valid.
+        StorageError: the data cannot be read or written.
     """
     from mcp.server.stdio import stdio_server
 
@@ -36,7 +39,7 @@ async def serve_stdio(runtime: Runtime, user: str, sets: frozenset[str]) -> None
 
 @contextlib.contextmanager
 def leaving_on_signals(runtime: Runtime) -> Iterator[None]:
-    """End the process at a signal: the thread that waits for input cannot be interrupted."""
+    """During the `with` block, let a signal end the process, because the thread that waits for input would block it."""
     loop, left = asyncio.get_running_loop(), list[asyncio.Future[None]]()
 
     async def close_and_exit(number: int) -> None:
@@ -50,7 +53,7 @@ def leaving_on_signals(runtime: Runtime) -> Iterator[None]:
 
     handled = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) != signal.SIG_IGN]
     for number in handled:
-        with contextlib.suppress(NotImplementedError):  # not on Windows
+        with contextlib.suppress(NotImplementedError):  # Windows does not support this
             loop.add_signal_handler(number, leave, number)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Tools of the MCP server, made from the table of operations: names, schemas, descriptions, hints."""
+"""The tools of the MCP server, built from the table of operations: names, schemas, descriptions, hints."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from mindstream.service.operations.table import Operation, operations
 Schema: TypeAlias = dict[str, JsonValue]
 
 USUAL = ("retain", "recall", "reflect", "forget", "list_memories", "get_memory", "get_operation")
-"""The tools that are always listed; others on request: each costs its tokens in every turn of a client."""
+"""The tools that are always listed. Others are listed on request, since each listed tool costs a client tokens."""
 SETS = {"memory": "care", "plans": "plan", "pools": "pool", "towns": "town"}
-"""By package: the set to which its other tools belong."""
+"""For each package of operations: the set to which its tools belong that are not in USUAL."""
 ABROAD = ("plans",)
-"""Packages whose tools may reach the world beyond this server."""
+"""Packages whose tools may access the world outside this server, such as the web."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller, restricted to one user, and the sets of tools that it requested."""
+    """A caller that is restricted to one user, with the sets of tools that it requested."""
 
     principal: Principal
     sets: frozenset[str]
 
     @classmethod
     def about(cls, principal: Principal, user: str, sets: frozenset[str]) -> Caller:
-        """Return a caller that is restricted to a user: an id of another user's data is not found.
+        """Return a caller that is restricted to a user, so that ids of other users' data are not found.
 
         Raises:
-            Forbidden: it may ask about another user alone.
-            InputError: the name cannot be used.
+            Forbidden: the token is for another user only.
+            InputError: the name is not valid.
         """
         principal = principal.of(user)
         return cls(replace(principal, only=principal.user, narrowed=not principal.bound_user, door="mcp"), sets)
@@ -50,7 +50,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A tool's name and description for a field of the request; without a description it is not shown."""
+    """A tool's name and description for a field of the request; without a description the field is not shown."""
 
     name: str
     words: str = ""
@@ -81,16 +81,16 @@ ARGUMENTS: Mapping[str, Mapping[str, Argument]] = {
     "get_operation": {"id": Argument("operation_id", "The id that a long-running tool returned.")},
     "cancel_operation": {"id": Argument("operation_id", "The id of an operation.")},
 }
-"""By tool: names that differ from REST's (where a path says what an id is of), and descriptions that models need."""
+"""For each tool: the arguments that models see, with names and descriptions that are clear without the REST path."""
 
 
 @dataclass(frozen=True)
 class MemoryTool:
-    """An operation as a tool.
+    """An operation as an MCP tool.
 
     Attributes:
-        names: the tool's names for the fields of the request.
         input, output: JSON Schemas of the arguments and the result.
+        names: for each field of the request, the name of the tool's argument.
     """
 
     operation: Operation
@@ -104,38 +104,38 @@ class MemoryTool:
 
     @property
     def description(self) -> str:
-        """What it does; in addition its request, if its arguments have no descriptions of their own."""
+        """The summary of the operation; if its arguments have no descriptions, also the docstring of its request."""
         if self.name in ARGUMENTS or self.operation.request is EmptyRequest:
             return self.operation.summary
         return f"{self.operation.summary} {' '.join((self.operation.request.__doc__ or '').split())}"
 
     @property
     def title(self) -> str:
-        """Its name, for people."""
+        """The name to show to people."""
         return self.name.replace("_", " ").capitalize()
 
     @property
     def is_read_only(self) -> bool:
-        """It changes no stored text."""
+        """Whether it changes no stored text."""
         return self.operation.scope == "read"
 
     @property
     def is_destructive(self) -> bool:
-        """What it deletes cannot be restored."""
+        """Whether it deletes data permanently."""
         return self.operation.method == "DELETE"
 
     @property
     def is_idempotent(self) -> bool:
-        """Calling it twice has the same effect as once."""
+        """Whether calling it twice has the same effect as calling it once."""
         return self.is_read_only or self.is_destructive
 
     @property
     def is_abroad(self) -> bool:
-        """It may reach the world beyond this server."""
+        """Whether it may access the world outside this server."""
         return self.operation.package in ABROAD and self.operation.long
 
     def is_allowed(self, principal: Principal) -> bool:
-        """Return whether a principal may call it."""
+        """Return whether a principal has the scope that the tool requires."""
         return principal.may(self.operation.package, self.operation.scope)
 
 
@@ -147,7 +147,7 @@ def every_tool() -> Mapping[str, MemoryTool]:
 
 
 def set_of(tool: MemoryTool) -> str:
-    """Return the set to which a tool belongs; "" for the usual ones."""
+    """Return the set to which a tool belongs; "" for a tool in USUAL."""
     return "" if tool.name in USUAL else SETS.get(tool.operation.package, "plan")
 
 
@@ -160,16 +160,16 @@ def checked_sets(names: str) -> frozenset[str]:
     """Parse names of sets that are separated by commas.
 
     Raises:
-        InputError: there is no such set.
+        InputError: a set does not exist.
     """
     chosen = frozenset(name.strip() for name in names.split(",") if name.strip())
     if unknown := sorted(chosen - set(every_set())):
-        raise InputError(f"there is no set of tools {unknown[0][:50]!r}; there are {', '.join(every_set())}")
+        raise InputError(f"there is no set of tools {unknown[0][:50]!r}; the sets are {', '.join(every_set())}")
     return chosen
 
 
 def shown_tools(principal: Principal, sets: Collection[str]) -> list[MemoryTool]:
-    """Return the usual tools and those of some sets, as far as a principal may call them."""
+    """Return the tools in USUAL and in these sets that a principal may call."""
     return [each for each in every_tool().values() if set_of(each) in ("", *sets) and each.is_allowed(principal)]
 
 
@@ -182,7 +182,7 @@ def _made(operation: Operation) -> MemoryTool:
 
 
 def _called(schema: Schema, arguments: Mapping[str, Argument], names: Mapping[str, str]) -> Schema:
-    """Return a request's schema with the tool's names; if some fields have descriptions, only these are shown."""
+    """Return the schema of a tool's arguments; with an entry in ARGUMENTS, only of the arguments described there."""
     fields, wanted = schema.get("properties"), schema.get("required")
     properties: Schema = {}
     for name, about in fields.items() if isinstance(fields, dict) else ():
@@ -195,7 +195,7 @@ def _called(schema: Schema, arguments: Mapping[str, Argument], names: Mapping[st
 
 
 def shorten(schema: Schema) -> Schema:
-    """Return a schema without titles that repeat names and without defaults of null."""
+    """Return a schema without titles, without defaults of null and without `additionalProperties: false`."""
     kept: Schema = {}
     for key, value in schema.items():
         if key in ("properties", "$defs") and isinstance(value, dict):
@@ -208,7 +208,7 @@ def shorten(schema: Schema) -> Schema:
 
 
 def _may_be_left_out(about: Schema) -> Schema:
-    """Return an optional field's schema without null."""
+    """Return the schema of an optional field without the alternative null."""
     forms = about.get("anyOf")
     real = [each for each in forms if each != {"type": "null"}] if isinstance(forms, list) else []
     if len(real) == 1 and isinstance(real[0], dict):
@@ -223,10 +223,10 @@ def _short(value: JsonValue) -> JsonValue:
 
 
 def read_arguments(tool: MemoryTool, given: Mapping[str, Any]) -> BaseModel:
-    """Return the request of a call; unknown arguments are ignored.
+    """Return a tool call's arguments as a request; unknown arguments are ignored.
 
     Raises:
-        InputError: an argument is invalid; the message names it and the reason, and does not repeat its value.
+        InputError: an argument is invalid; the message names it and the reason, but does not repeat its value.
     """
     fields = {shown: name for name, shown in tool.names.items()}
     values: dict[str, Any] = {}
@@ -240,10 +240,10 @@ def read_arguments(tool: MemoryTool, given: Mapping[str, Any]) -> BaseModel:
 
 
 def _validated(request: type[BaseModel], values: dict[str, Any]) -> BaseModel:
-    """Validate; an invalid field is tried in the other forms in which models send it.
+    """Validate the fields of a request; try an invalid field also in the other forms in which models send it.
 
     Raises:
-        ValidationError: no form is valid.
+        ValidationError: a field is invalid in every form.
     """
     try:
         return request.model_validate(values)
@@ -265,7 +265,7 @@ def _wrong(error: ValidationError) -> set[str]:
 
 
 def _other_forms(value: Any) -> Iterator[Any]:
-    """Yield what else a value may mean: JSON in a string, a list separated by commas, a number as text."""
+    """Yield other readings of a value: a string as JSON or as a list, a list as a string, a number as a string."""
     if isinstance(value, str):
         try:
             yield from_json(value)
@@ -278,7 +278,7 @@ def _other_forms(value: Any) -> Iterator[Any]:
 
 
 def _as_called(tool: MemoryTool, mistake: ErrorDetails) -> dict[str, Any]:
-    """Return a mistake with the tool's name for the argument."""
+    """Return a validation error with the tool's name for the argument in place of the field's name."""
     first, *more = mistake["loc"] or ("",)
     return {**mistake, "loc": (tool.names.get(str(first), first), *more)}
 
@@ -287,15 +287,15 @@ ENOUGH = frozenset({"read", "write"})
 
 
 def has_all(principal: Principal) -> bool:
-    """Return whether a principal may call any tool; then the request need not be read in advance."""
+    """Return whether a principal may call every tool, so that its request need not be read in advance."""
     return "admin" in principal.scopes or principal.scopes >= ENOUGH
 
 
 async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Receive:
-    """Refuse a call of a tool that the token does not allow; return a `receive` that repeats the body.
+    """Refuse a call of a tool that the token does not allow; return a `receive` that delivers the body again.
 
     Raises:
-        Refusal: 403, with `insufficient_scope` and the required scope (RFC 6750, section 3.1).
+        Refusal: the token lacks the scope: 403 with `insufficient_scope` and that scope (RFC 6750, section 3.1).
     """
     if has_all(caller.principal):
         return receive
@@ -306,7 +306,7 @@ async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Recei
     tool = every_tool().get(called_in(body))
     if tool is not None and set_of(tool) in ("", *caller.sets) and not tool.is_allowed(caller.principal):
         wanted = f"{tool.operation.package}.{tool.operation.scope}"
-        reason = f"this token may not call {tool.name}: it needs the scope `{tool.operation.scope}`, or `{wanted}`"
+        reason = f"this token may not call {tool.name}: it needs the scope `{tool.operation.scope}` or `{wanted}`"
         raise Refusal("forbidden", reason, challenge("insufficient_scope", scope, wanted))
 
     async def again() -> Message:
@@ -316,7 +316,7 @@ async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Recei
 
 
 def called_in(body: bytes) -> str:
-    """Return the tool that a request calls; "" if it calls none, or cannot be parsed, which the protocol reports."""
+    """Return the name of the tool that a request calls; "" if it calls none, or cannot be parsed."""
     try:
         asked = json.loads(body)
         name = asked["params"]["name"] if asked["method"] == "tools/call" else ""

@@ -1,4 +1,4 @@
-"""Conversations of chat pages: the companion, branches, side tasks of pages."""
+"""Conversations of chat pages such as Open WebUI: the companion, branches, and tasks of the pages themselves."""
 
 from collections.abc import Iterable
 

@@ -1,8 +1,8 @@
-"""Compares a conversation as a chat page shows it with what was heard here, so that nothing is heard twice.
+"""Compare the conversation that a chat page shows with the stored one, so that no message is stored twice.
 
-A page sends the whole conversation each time. Lines before the new words were heard already, or are context that was
-not heard here (a conversation with another model). Lines that were heard and are no longer shown were edited, or are
-answered again: the validity of their records ends, and is restored when the page returns to that branch.
+A page sends the whole conversation with each new message. Each earlier line is already stored, or is unknown here
+(part of a conversation with another model). Stored lines that the page no longer shows were edited, or are answered
+again: the validity of their records ends. It is restored if the page returns to that branch of the conversation.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from mindstream.models.clean_text import without_controls
 from mindstream.service.chat.companion import Branched
 
 MAX_RECORDS = 400
-"""Maximum number of records of a conversation that are compared, the newest."""
+"""Maximum number of records of a conversation that are compared; the newest are used."""
 MAX_CONVERSATIONS = 20
-"""Maximum number of conversations with the same beginning that are compared, the newest."""
+"""Maximum number of conversations with the same first message that are compared; the newest are used."""
 MAX_LINES = 120
-"""Maximum number of a page's lines that are matched one by one, the newest, if it does not simply continue."""
+"""Maximum number of a page's lines (the newest) that are matched one by one, if the page was edited."""
 MATCH = 1_000
-"""The weight of a matched line; one more if its record is valid."""
+"""The weight of a matched line; a line whose record is valid weighs one more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The result of comparing a page's conversation.
+    """The result of comparing a page's conversation with the stored one.
 
     Attributes:
-        again: the row of the new words if they were heard before: they are answered again.
-        all_heard: all lines before them were heard here.
+        again: the row of the new message, if it is already stored and must be answered again; else None.
+        all_heard: all earlier lines of the page are stored.
     """
 
     again: Logged | None
@@ -47,10 +47,14 @@ class Followed:
 
 
 async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str) -> Followed:
-    """Make a conversation what its page shows before the new words: records that it no longer shows become history.
+    """Update a stored conversation to what its page shows: end the validity of records that it no longer shows.
+
+    Args:
+        lines: the lines that the page shows before the new message.
+        text: the new message.
 
     Raises:
-        StorageError: it cannot be read or written.
+        StorageError: the conversation cannot be read or written.
     """
     heard, now = await heard_of(memory, session), memory.clock.now()
     path = find_path(lines, heard, now)
@@ -60,7 +64,7 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
     again = _said_before(heard[last + 1 :], text, now) if all_heard else None
     kept = {heard[place].id for place in found} | ({again.id} if again else set())
     begins = path[0] if path else None
-    is_cut = begins is not None and holds(heard[begins], now)  # what a page cuts off at the beginning stays valid
+    is_cut = begins is not None and holds(heard[begins], now)  # lines that a page cuts off at the beginning stay valid
     first = found[0] if is_cut else -1
     left = [each for each in heard[first + 1 :] if each.id not in kept and holds(each, now)]
     restored = [each for each in heard if each.id in kept and not holds(each, now) and _was_left(each)]
@@ -75,10 +79,15 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
 
 
 async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
-    """Return the conversation of a page that does not name it, among those that began with the same words.
+    """Return the name of the conversation that a page shows without naming it.
 
-    It is the newest one in which all shown lines were heard. A page that shows none yet begins a new conversation, or
-    has the newest answered again if that has only its first lines.
+    It is the newest conversation with the same first message that contains all shown lines, else the one that contains
+    most of them. If the page shows no earlier lines, it is a new conversation; or the newest one, to be answered again,
+    if that has at most one message and its answer.
+
+    Args:
+        session: the name that is derived from the first message.
+        lines: the lines that the page shows before the new message.
     """
     columns, now = await memory.columns(), memory.clock.now()
     names = [session]
@@ -98,7 +107,7 @@ async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
 
 
 async def heard_of(memory: Memory, session: str) -> list[Record]:
-    """Return the lines of a conversation in their order, including those of abandoned branches."""
+    """Return the records of a conversation's messages in their order, including those of abandoned branches."""
     columns = await memory.columns()
     episode = columns.episodes.get(session)
     if episode is None:
@@ -110,7 +119,7 @@ async def heard_of(memory: Memory, session: str) -> list[Record]:
 
 
 def find_path(lines: Sequence[Line], heard: Sequence[Record], now: Moment) -> list[int | None]:
-    """Return the index of the record of each line of a page; None: it was not heard."""
+    """Return for each line of a page the index of its record in `heard`; None: the line is not stored."""
     current = [place for place, each in enumerate(heard) if holds(each, now)]
     if len(lines) <= len(current) and all(map(is_same, lines, (heard[place] for place in current))):
         return list(current[: len(lines)])
@@ -119,7 +128,7 @@ def find_path(lines: Sequence[Line], heard: Sequence[Record], now: Moment) -> li
 
 
 def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: AbstractSet[int]) -> list[int | None]:
-    """Match as many lines as possible in order; of records with the same words prefer valid ones."""
+    """Match as many lines as possible with records, in order; of records with the same words, prefer valid ones."""
     gain = [MATCH + (place in current) for place in range(len(heard))]
     same = [[is_same(line, each) for each in heard] for line in lines]
     best = [[0] * (len(heard) + 1) for _ in range(len(lines) + 1)]
@@ -142,7 +151,7 @@ def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: Abs
 
 
 def _said_before(after: Sequence[Record], text: str, now: Moment) -> Record | None:
-    """Return the record of the user's next utterance with these words: a valid one, else the last abandoned."""
+    """Return the record of a user's message with this text: the first valid one, else the last abandoned one."""
     there = [each for each in after if each.data.get("by_user") and _plain(each.text) == _plain(text)]
     current = [each for each in there if holds(each, now)]
     left = [each for each in there if _was_left(each)]
@@ -155,7 +164,7 @@ async def _row_of(memory: Memory, record: Record) -> Logged | None:
 
 
 def is_same(line: Line, record: Record) -> bool:
-    """Return whether a line has the words of a record. Of an interrupted answer a page may show less, or more."""
+    """Return whether a line has the text of a record. Of an interrupted answer, the page may show less or more text."""
     if line.by_user != bool(record.data.get("by_user")):
         return False
     shown, kept = _plain(line.text), _plain(record.text)
@@ -167,7 +176,7 @@ def _plain(text: str) -> str:
 
 
 def holds(record: Record, now: Moment) -> bool:
-    """Return whether a record is valid now."""
+    """Return whether a record is valid at the time `now`, and not archived."""
     return record.forgotten is None and (record.valid_until is None or record.valid_until > now)
 
 

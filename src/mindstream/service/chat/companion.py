@@ -1,6 +1,6 @@
-"""What chat pages send: documents beside the user's words, tasks of their own, conversations in branches, time zones.
+"""Handle the special content of chat pages: embedded documents, tasks of the page itself, branches, time zones.
 
-The answers come from minds/chat_bot.
+The companion's answers are made in minds/chat_bot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mindstream.models.prompt import Prompt, rule
 
 
 class TalkZone(tzinfo):
-    """The time zone of a conversation, which may change with each utterance.
+    """The time zone of a conversation, which may change with each message.
 
     Attributes:
         place: the current zone.
@@ -27,7 +27,7 @@ class TalkZone(tzinfo):
         self.place = self._usual = place
 
     def move(self, place: tzinfo | None) -> None:
-        """Change to a zone; None: the default one."""
+        """Change to a time zone; None: to the default one."""
         self.place = place or self._usual
 
     def utcoffset(self, at: datetime | None) -> timedelta | None:
@@ -44,36 +44,40 @@ class TalkZone(tzinfo):
 
 
 BEGINS = "### Task:"
-"""The beginning of Open WebUI's own prompts; they contain the conversation in the tags of `SHOWS_TALK`."""
+"""The beginning of prompts that Open WebUI sends for its own use, such as for a title."""
 SHOWS_TALK = ("<chat_history>", "{{MESSAGES")
+"""Markers of the conversation, of which such a prompt contains at least one."""
 OTHER_FORMS = (
     "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
     "You have been provided with a set of responses from various models to the latest user query:",
     "Provide a concise, 5-word-or-less title for the conversation,",
     "Please generate a concise, 5-word-or-less title for the conversation,",
 )
-"""The beginnings of its other prompts, and of LibreChat's, word for word."""
+"""The beginnings of Open WebUI's other prompts, and of LibreChat's, word for word."""
 TOOLS_FORM = "Available Tools: "
+"""The beginning of the system message with which Open WebUI has a model choose tools."""
 _BLOCK = re.compile(
     r"^[ \t]*<(context|sources?|documents?|attached_files?|files?|search_results?|web_search|knowledge|retrieved_\w+)"
     r"\b[^>]*>.*</\1>[ \t]*$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
-"""Content that a page found for the user's words: from the first opening tag to the last closing one, since a document
-may contain such tags."""
+"""Documents that a page adds to the user's message: from the first opening tag to the last closing one, because a
+document may itself contain such tags."""
 _RULED = re.compile(r"^[^\n]{0,200}\n-{5,}\n.*\n-{5,}$", re.DOTALL | re.MULTILINE)
-"""The same in the form of LlamaIndex's default template: between two lines of dashes."""
+"""Documents in the form of LlamaIndex's default template: between two lines of dashes."""
 _ASKED = (
     re.compile(r"<user_query>(.*)</user_query>", re.DOTALL | re.IGNORECASE),
     re.compile(r"^(?:user )?(?:query|question):[ \t]*(.+?)(?:\n+(?:answer|response):\s*)?\Z", re.DOTALL | re.I | re.M),
 )
-"""How templates of chat pages embed the user's words."""
+"""Patterns of the user's words in the templates of chat pages."""
 _HEADING = re.compile(r"\n#{1,6} [^\n]{0,60}\Z")
+"""A heading at the end of a text."""
 ONLY_DOCUMENTS = "(a document, and no words of their own)"
+"""Replaces the user's words if a message contains only documents."""
 
 
 class PageTask(Prompt[str]):
-    """Do what a chat page wants for its own use."""
+    """Answer a request that a chat page makes for its own use, such as for a title or tags."""
 
     role: ClassVar[str] = "side_tasks"
     reply_tokens: ClassVar[int] = 600
@@ -88,7 +92,7 @@ def leave_it_undone(ask: PageTask) -> str:  # noqa: ARG001
 
 
 def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
-    """Return whether a page asks for its own use: by the form of its prompts, if there are no earlier lines."""
+    """Return whether a request is for the page's own use: it has no earlier lines, and the form of such a prompt."""
     if lines:
         return False
     start = text.lstrip()
@@ -97,9 +101,9 @@ def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
 
 
 def split_context(text: str) -> tuple[str, str]:
-    """Return the user's own words, and what the page added: documents and its own instructions.
+    """Split a message into the user's own words and the text that the page added: documents and its instructions.
 
-    A message in which no words are recognised as the user's own is treated as third-party content.
+    If no words are recognized as the user's own, the whole message is treated as third-party content.
     """
     blocks = _BLOCK.search(text) or _RULED.search(text)
     if blocks is None:
@@ -115,7 +119,7 @@ def split_context(text: str) -> tuple[str, str]:
 
 
 class Branched(Event):
-    """A page shows another conversation than the one that was heard: lines were edited, or are answered again."""
+    """A page shows another conversation than the stored one: lines were edited, or are answered again."""
 
     kind = "branched"
     session: NoWords[str]

@@ -1,4 +1,4 @@
-"""The checks of `mindstream doctor`: settings, data, packs, models, prompts. Each finding names a remedy."""
+"""The checks of `mindstream doctor`: settings, data, packs, models, prompts. Each problem found names a remedy."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ from mindstream.settings import DEFAULT, RULES, Chosen, Settings, unknown_variab
 MIN_FREE_BYTES = 100_000_000
 """Free space, in bytes, below which a note is shown."""
 ANOTHER = "choose another folder with --data"
-AWAY = "move it away, or put a copy back in its place"
-MEND = "mindstream doctor --mend: copies the file first, keeps all readable rows, reports the others"
+AWAY = "move the file away, or replace it by a backup"
+MEND = "run `mindstream doctor --mend`: it copies the file first, keeps all readable rows and reports the others"
 
 
 async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
-    """Check everything; nothing is written. `window`: tokens of a context window that the prompts should fit."""
+    """Run all checks; nothing is written.
+
+    Args:
+        window: also check whether the prompts fit into a context window of this many tokens; None: do not.
+    """
     settings = chosen.settings
     findings = [
         Finding(
@@ -69,7 +73,7 @@ def _settings(chosen: Chosen) -> Finding:
 def _variables() -> Iterator[Finding]:
     for name, meant in unknown_variables().items():
         advice = f"did you mean {meant}?" if meant else "check its spelling, or unset it"
-        yield Finding("settings", "note", f"the variable {name} is set, and nothing reads it", advice)
+        yield Finding("settings", "note", f"the environment variable {name} is set, but mindstream has no such", advice)
 
 
 def _data(where: Location, named: str | None) -> Iterator[Finding]:
@@ -81,7 +85,7 @@ def _folder(data: Path, named: str | None) -> Iterator[Finding]:
         try:
             home = next(parent for parent in data.absolute().parents if parent.exists())
         except FileNotFoundError:
-            yield Finding("data", "broken", f"{data} cannot be created: the working directory does not exist", ANOTHER)
+            yield Finding("data", "broken", f"{data} cannot be created: the current directory was deleted", ANOTHER)
             return
         if os.access(home, os.W_OK | os.X_OK):
             yield Finding("data", "ok", f"{data} does not exist yet; the first conversation creates it")
@@ -97,7 +101,7 @@ def _folder(data: Path, named: str | None) -> Iterator[Finding]:
         yield Finding("data", "note", f"only {size_of(free)} are free on the disk of {data}", "free some space")
     file = data / FILE
     if not os.path.lexists(file):
-        yield Finding("data", "ok", f"{data}, without a memory yet")
+        yield Finding("data", "ok", f"{data} contains no memory yet; the first conversation creates it")
         return
     try:
         check_plain(file)
@@ -127,7 +131,7 @@ def _database(file: Path, named: str | None) -> Iterator[Finding]:
 
 
 def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Finding]:
-    """Report memories with vectors of several embedders, or of another one than the settings name."""
+    """Report memories with vectors of several embedders, or of another embedder than the settings name."""
     sql = (
         "SELECT stream, embedder, count(*) FROM records WHERE embedder <> '' AND forgotten IS NULL"
         " GROUP BY stream, embedder ORDER BY stream, 3 DESC"
@@ -146,7 +150,8 @@ def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Fi
                 Finding(
                     "embedder",
                     "note",
-                    f"the memory of {shown_name(user)} has vectors {counted}, which are not compared",
+                    f"the memory of {shown_name(user)} has vectors {counted}: of several embedders, or of"
+                    " another one than is set; vectors of different embedders are not compared",
                     f"mindstream memory reembed --embedder {kept} --user {user}",
                 )
             )
@@ -154,7 +159,7 @@ def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Fi
 
 
 def _counted(file: Path, found: list[Damage]) -> Iterator[Finding]:
-    """Report the number of each kind of fault, the users, and the first rows."""
+    """Report for each kind of fault the number, the affected users, and the first rows."""
     kinds: dict[tuple[bool, str], list[Damage]] = {}
     for fault in found:
         kinds.setdefault((fault.harmless, fault.what), []).append(fault)
@@ -172,7 +177,7 @@ def _pack(settings: Settings) -> Iterator[Finding]:
             pack = load(name)
         except MindstreamError as error:
             state: Literal["note", "broken"] = "broken" if name == settings.pack else "note"
-            yield Finding("pack", state, str(error), "correct that line, or choose another pack with --pack")
+            yield Finding("pack", state, str(error), "correct the pack's file, or choose another pack with --pack")
         else:
             used = " (used)" if name == settings.pack else ""
             yield Finding("pack", "ok", f"{name}{used}: {pack.title}; {pack.count_parts()}")
@@ -186,20 +191,21 @@ def _roles(settings: Settings) -> Finding:
         return Finding("models", "broken", f"no model is named for the role {missing[0]}", how)
     table = ", ".join(f"{role}: {model}" for role, model in models.items())
     if settings.only_stand_ins:
-        how = "name one for good by `mindstream init`, or once by --model NAME"
-        return Finding("models", "note", f"{table}; no model is configured, so rules answer", how)
+        how = "configure one with `mindstream init`, or name one for a single command with --model NAME"
+        return Finding("models", "note", f"{table}; no model is configured, so built-in rules answer", how)
     return Finding("models", "ok", f"{table}; {describe_turn(settings)}")
 
 
 def _found(model: Found) -> Finding:
-    """Report a model that was found but is not configured, and how to use it."""
+    """Report a model that was found on this machine but is not configured, and the command that uses it."""
     quality = "; a small model of low quality, to try things out" if model.low_quality else ""
     first = f"{model.lacks}; then " if model.lacks else ""
     return Finding("model", "ok", f"{model.why}{quality}", f"{first}mindstream chat --model {model.name}")
 
 
 def _nothing_found() -> Finding:
-    none = f"no key ({', '.join(KEYS[vendor][0] for vendor in SMALL)}), no Ollama on its port, no file in this process"
+    keys = ", ".join(KEYS[vendor][0] for vendor in SMALL)
+    none = f"no model was found: no API key ({keys}) is set, no Ollama on its port, and no model file is installed"
     return Finding("model", "note", none, "export OPENAI_API_KEY=…, ollama pull qwen3, or mindstream model get")
 
 
@@ -216,8 +222,8 @@ async def _embedder(name: str) -> Finding:
     try:
         width = await width_of(embedder(name))
     except MindstreamError as error:
-        return Finding("embedder", "broken", str(error), "--embedder wordllama works without a network")
-    return Finding("embedder", "ok", f"{name}, {width} wide")
+        return Finding("embedder", "broken", str(error), "use --embedder wordllama, which needs no network")
+    return Finding("embedder", "ok", f"{name}, vectors of {width} numbers")
 
 
 def _prompts(folder: Path) -> Finding:
@@ -225,7 +231,7 @@ def _prompts(folder: Path) -> Finding:
         return Finding("prompts", "broken", f"{folder} is not a folder", "create it, or omit --prompts")
     names = sorted(path.name for path in folder.glob("*.md"))
     if not names:
-        return Finding("prompts", "note", f"{folder} has no templates", "a template is a file such as talk.md")
+        return Finding("prompts", "note", f"{folder} contains no templates", "add templates, such as the file talk.md")
     return Finding("prompts", "ok", f"{folder}: {', '.join(names)}")
 
 
@@ -241,9 +247,11 @@ def _windows(settings: Settings, window: int) -> Iterator[Finding]:
         found = f"{each.name}: about {each.ordinary:,} tokens in an ordinary conversation, {each.full:,} at most"
         room = f"a window of {window:,} has room for {each.room:,} in addition to the reply"
         if each.least > each.room:
-            yield Finding("window", "broken", f"{found}; {room}, and {each.least:,} cannot be cut", "a larger window")
+            least = f"{each.least:,} of the prompt cannot be cut"
+            yield Finding("window", "broken", f"{found}; {room}, but {least}", "use a model with a larger window")
         elif each.full > each.room:
-            when = "also in an ordinary conversation" if each.ordinary > each.room else "when there is much to show"
-            yield Finding("window", "note", f"{found}; {room}: the oldest is left out {when}", "a larger window")
+            when = "also in ordinary conversations" if each.ordinary > each.room else "if there is much to show"
+            cut = f"the oldest parts are left out {when}"
+            yield Finding("window", "note", f"{found}; {room}: {cut}", "use a model with a larger window")
         else:
             yield Finding("window", "ok", found)

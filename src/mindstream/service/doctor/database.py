@@ -1,4 +1,4 @@
-"""The checks of `mindstream doctor` for data in a PostgreSQL database, with remedies."""
+"""The checks of `mindstream doctor` for data in a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mindstream.memory.store.postgres.look import DatabaseLook
 
 OLDEST = 14
-"""Oldest tested major version of the server; the newest is 18."""
+"""The oldest major version of PostgreSQL that mindstream is tested with; the newest is 18."""
 BACKUP = "back up with pg_dump -Fc and pg_restore, or with `mindstream data copy` into a folder"
 
 
@@ -23,8 +23,10 @@ class Finding:
     """The result of a check.
 
     Attributes:
-        state: `ok`; `note`: works, but worth knowing; `broken`: a conversation would not work.
-        mend: how to solve it.
+        topic: the checked part.
+        state: `ok`; `note`: it works, but the user should know; `broken`: a conversation would fail.
+        found: what the check found.
+        mend: how to solve the problem; "": no action is needed.
     """
 
     topic: str
@@ -44,7 +46,8 @@ def check_database(where: Location) -> Iterator[Finding]:
     old = f"mindstream is not tested with servers before {OLDEST}: upgrade the server"
     yield Finding("data", "note" if is_old else "ok", f"{where}, PostgreSQL {found.version}", old if is_old else "")
     if found.encoding != "UTF8":
-        yield Finding("data", "broken", f"the database is in {found.encoding}", "create one with ENCODING 'UTF8'")
+        wrong = f"the database has the encoding {found.encoding}, and UTF8 is needed"
+        yield Finding("data", "broken", wrong, "create another database with ENCODING 'UTF8'")
     yield from _role(found)
     yield _tables(found)
     yield _vectors(found)
@@ -56,7 +59,7 @@ def check_database(where: Location) -> Iterator[Finding]:
 def _role(found: DatabaseLook) -> Iterator[Finding]:
     if found.passes_walls:
         how = "CREATE ROLE mind LOGIN; ALTER DATABASE … OWNER TO mind; and connect as mind"
-        message = f"the role {found.role!r} is SUPERUSER or BYPASSRLS: tenants would not be isolated from it"
+        message = f"the role {found.role!r} is SUPERUSER or BYPASSRLS, so tenants would not be isolated from each other"
         yield Finding("data", "broken", message, how)
     elif not found.schema or (found.seen != found.known and not found.may_create):
         where = f"the schema {found.schema!r}" if found.schema else "any schema"
@@ -74,7 +77,7 @@ def _tables(found: DatabaseLook) -> Finding:
     if found.seen < found.known:
         steps = f"the tables have {found.seen} of {found.known} migrations"
         return Finding(
-            "data", "note", steps, f"the next process that opens them applies the others; before that: {BACKUP}"
+            "data", "note", steps, f"the next process that opens the data applies the others; before that, {BACKUP}"
         )
     sizes = ", ".join(
         f"{table} {size_of(size)}" for table, size in sorted(found.sizes.items(), key=lambda e: -e[1])[:4]
@@ -90,8 +93,9 @@ def _vectors(found: DatabaseLook) -> Finding:
         return Finding("data", "ok", f"pgvector {found.vector}")
     if found.vector_there:
         how = "CREATE EXTENSION vector, as a superuser"
-        return Finding("data", "ok", "pgvector is available and not created; recall ranks in this process", how)
-    return Finding("data", "ok", "pgvector is not installed; recall ranks in this process and does not need it")
+        why = "pgvector is installed but not created in this database; recall compares vectors in this process"
+        return Finding("data", "ok", why, how)
+    return Finding("data", "ok", "pgvector is not installed; recall compares vectors in this process")
 
 
 def size_of(count: float) -> str:

@@ -1,7 +1,7 @@
-"""Finds damage in a database file, and repairs it.
+"""Find damage in a database file, and repair the file.
 
-A repair copies the file first, then writes all rows that can be read into a new database, one by one. What cannot be
-kept is written as lines of JSON next to the copy; nothing is dropped silently. No other program may have the file open.
+A repair copies the file first, then writes all readable rows one by one into a new database. Rows that cannot be kept
+are written as JSON Lines next to the copy, so nothing is dropped silently. No other program may have the file open.
 """
 
 from __future__ import annotations
@@ -47,30 +47,33 @@ TABLES = {
     "work": ["id", "mind", "slot", "cause", "owner", "lease", "running", "attempts", "error", "done", "failures"],
     "erased": ["rowid", "stream", "id", "changed"],
 }
-"""The columns that are read, the row's number first."""
+"""The columns of each table that are read; the first is the row's number."""
 ACCOUNTS = ("salts", "erasures", "audit", "retention", "kept")
+"""Tables that are copied as they are."""
 MAX_TRIES = 20_000
-"""How often an unreadable part of a table is halved, to find the readable rows around it."""
+"""Maximum number of failed reads per table; an unreadable part is halved to find the readable rows in it."""
 CHANGED, WORDS_SUM, VECTOR_SUM = -4, -2, -1
+"""Positions of columns in a row of the records."""
 MAX_NUMBER = 2**53
-"""No row has a higher number, and SQLite has no number after its highest."""
-UNSUMMED = "rows without a checksum: from before there were any, or changed on purpose"
+"""The highest row number that is accepted; with SQLite's highest number no further row could be written."""
+UNSUMMED = "rows without a checksum, written by an early version or changed on purpose"
 NOT_AS_WRITTEN = "differ from what was written"
 ASIDE = "set_aside.jsonl"
+"""The file with the rows that could not be kept."""
 LOG = "INSERT INTO log (seq, mind, at, by, kind, payload, system, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 COMMIT = 1
-"""The number of the commit of all rows: no process has read the new file yet."""
+"""The number of the commit that all rows of the new file get, since no process has read the new file yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A fault.
+    """A fault in a database file.
 
     Attributes:
-        what: its kind, in the plural.
-        user: the user whose row it is, or "" if that is not known.
-        row: the row's number or id, or "".
-        harmless: nothing is damaged; it is only worth knowing.
+        what: the kind of fault, in the plural.
+        user: the user whose row is affected; "" if not known.
+        row: the number or id of the row; "" if the fault is not about a row.
+        harmless: no data are damaged; the fault is reported as a note.
         values: the row as it was read, by column.
     """
 
@@ -82,16 +85,16 @@ class Damage:
 
 
 class Tables:
-    """All rows of a database, as far as they can be read.
+    """All readable rows of a database.
 
     Attributes:
-        rows: by table, each as TABLES names it; None where a column does not exist.
-        records: the rows of the records, each with the record as far as it can be read.
-        minds: the stream of each row of the log.
-        counters: their values, by name.
-        accounts: the rows of the tables ACCOUNTS, as far as they can be read.
-        decaying: the streams that were written under the policy `decay`; None: the file is older than these marks.
-        lost: by table, how many parts of it cannot be read.
+        rows: the rows by table, with the columns in TABLES; a column that the file does not have is None.
+        records: the rows of the table of records, each with the record that could be restored from it.
+        minds: the stream of each row of the log, by the row's number.
+        counters: the values of the counters, by name.
+        accounts: the readable rows of the tables in ACCOUNTS.
+        decaying: the streams that were written under the policy `decay`; None: the file's version has no such marks.
+        lost: by table, the number of parts that cannot be read.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -129,14 +132,14 @@ class Tables:
 
 
 def _readable(connection: sqlite3.Connection, sql: str) -> list[Row]:
-    """Return the rows of a query; none if it cannot be executed."""
+    """Return the rows of a query; [] if it cannot be executed."""
     with contextlib.suppress(sqlite3.Error):
         return connection.execute(sql).fetchall()
     return []
 
 
 def _last(connection: sqlite3.Connection, table: str) -> int:
-    """Return the highest number of a row, or an upper limit of it."""
+    """Return the highest row number of a table, or an upper limit of it if the table is damaged."""
     for sql, more in ((f"SELECT max(rowid) FROM {table}", 0), ("SELECT seq FROM sqlite_sequence", 10_000)):
         for (number,) in _readable(connection, sql)[:1]:
             if isinstance(number or 0, int):
@@ -146,20 +149,20 @@ def _last(connection: sqlite3.Connection, table: str) -> int:
 
 @contextlib.contextmanager
 def looking_into(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a snapshot of a database for reading, as far as it can be read.
+    """Open a database for reading, as a snapshot, even if it is damaged.
 
     Raises:
-        sqlite3.DatabaseError: nothing of it can be read.
+        sqlite3.DatabaseError: no part of it can be read.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=2, isolation_level=None)) as connection:
         connection.text_factory = _text
-        connection.execute("PRAGMA writable_schema = ON")  # a broken row of the schema hides its own table only
+        connection.execute("PRAGMA writable_schema = ON")  # then a damaged row of the schema hides only its own table
         connection.execute("BEGIN")
         try:
             yield connection
-        except UnicodeDecodeError as error:  # of SQLite's own message
-            raise sqlite3.DatabaseError(f"its tables have no names that can be read ({error})") from None
+        except UnicodeDecodeError as error:  # raised for the text of SQLite's error message
+            raise sqlite3.DatabaseError(f"the names of its tables cannot be read ({error})") from None
 
 
 def _text(content: bytes) -> str | bytes:
@@ -170,10 +173,10 @@ def _text(content: bytes) -> str | bytes:
 
 
 def faults(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield the faults of one of our databases; it may be of an older version.
+    """Yield the faults of a mindstream database, which may be of an older version.
 
     Raises:
-        sqlite3.DatabaseError: nothing of it can be read.
+        sqlite3.DatabaseError: no part of it can be read.
     """
     yield from _file_faults(connection)
     yield from _schema_faults(connection)
@@ -184,11 +187,11 @@ def faults(connection: sqlite3.Connection) -> Iterator[Damage]:
     numbers = [row[-1] for row in tables.rows["erased"]] + [row[CHANGED] for row in tables.rows["records"]]
     highest = max((each for each in numbers if isinstance(each, int)), default=0)
     if not highest <= tables.counters.get("changed", -1) <= MAX_NUMBER:
-        yield Damage("counters that are lower than the numbers they have given out")
+        yield Damage("counters that are lower than numbers already in use")
 
 
 def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Check that the file opens normally (`looking_into` ignores some faults), and run SQLite's integrity check."""
+    """Run SQLite's integrity check, and check that the file opens without the tolerance of `looking_into`."""
     what = "faults of its pages and indexes"
     path = connection.execute("PRAGMA database_list").fetchone()[2]
     try:
@@ -202,10 +205,12 @@ def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def standing(connection: sqlite3.Connection) -> Literal["ours", "newer", "foreign"]:
-    """Return whose database it is; if its marks are damaged, its tables decide.
+    """Return whether a database is ours, of a newer version, or of another program.
+
+    The application id and version in the file decide; if they are damaged, the names of its tables.
 
     Raises:
-        sqlite3.DatabaseError: nothing of it can be read.
+        sqlite3.DatabaseError: no part of it can be read.
     """
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -232,12 +237,12 @@ def _schema_of(version: int) -> set[str]:
 
 
 def _schema_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Compare the file's marks and schema with those of its version."""
+    """Compare the file's application id, version and schema with those of a new database of its version."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     wanted, found = _schema_of(version), _schema(connection)
     if found and (application != APPLICATION_ID or not 0 < version <= len(MIGRATIONS)):
-        yield Damage("marks of the file that are not mindstream's", row=f"{application:#x}, {version}")
+        yield Damage("application ids or versions that are not mindstream's", row=f"{application:#x}, {version}")
     for name in sorted(wanted - found):
         yield Damage("tables, indexes and columns that are missing", row=name)
     latest = _schema_of(len(MIGRATIONS))
@@ -250,10 +255,11 @@ def _schema_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 class Repair:
-    """The rows as a repair writes them.
+    """The rows that a repair writes into the new database.
 
     Attributes:
         found: the faults of rows: rows that are left out or changed, and harmless notes.
+        log, records, work: the rows to write, by table.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -270,10 +276,10 @@ class Repair:
         if whole is None:
             add(UNSUMMED, harmless=True)
         elif not whole:
-            add(f"{what} that {NOT_AS_WRITTEN}; kept as they can be read")
+            add(f"{what} that {NOT_AS_WRITTEN}; their readable content is kept")
 
     def _log(self) -> Iterator[Row]:
-        """Yield the rows of the log; events that cannot be read are kept as they are."""
+        """Yield the rows of the log to write; events that this version cannot read are kept as they are."""
         at = 0.0
         for row in {row[0]: row for row in self._tables.rows["log"]}.values():
             seq, mind, when, by, kind, payload, total, system = row
@@ -284,7 +290,7 @@ class Repair:
                 continue
             if (sound := moment(when)) is None or not isinstance(by, str):
                 add("rows of the log whose time or author cannot be read")
-            at = at if sound is None else sound  # else that of the row before it
+            at = at if sound is None else sound  # an unreadable time is replaced by that of the row before
             whole = _sum_agrees(sum_of_event, (mind, when, by, kind, payload, system or 0), total)
             self._check_sum(add, "rows of the log", whole)
             event, named = read_event(kind, payload), (kind, payload)
@@ -299,7 +305,7 @@ class Repair:
             yield (seq, *new, sum_of_event(*new))
 
     def _records(self) -> Iterator[Record]:
-        """Yield the records that can be kept; one whose version cannot be read becomes the next version of its slot."""
+        """Yield the records that can be kept; one whose version cannot be read becomes its slot's next version."""
         taken: set[object] = set()
         newest: dict[tuple[str, str], int] = {}
         for row, record in self._tables.records:
@@ -311,7 +317,7 @@ class Repair:
             if not isinstance(row[CHANGED], int) or row[CHANGED] > MAX_NUMBER:
                 add("records without the number of their last change")
             if user and record.seq not in self._tables.minds:
-                add("records whose row of the log is gone", harmless=True)
+                add("records whose row of the log is missing", harmless=True)
             self._check_sum(add, "records", _sum_agrees(sum_of_record, (held,), row[WORDS_SUM]))
             if held[-1] is not None and _sum_agrees(sum_of_vector, (held[-1],), row[VECTOR_SUM]) is False:
                 add(f"vectors that {NOT_AS_WRITTEN}")
@@ -319,7 +325,7 @@ class Repair:
                 record = replace(record, slot=slot, version=1 + newest.get((record.stream, slot), 0))
             try:
                 if not user or self._tables.minds.get(record.seq, user) != user:
-                    raise InputError("of another user than their row of the log")
+                    raise InputError("they belong to another user than their row of the log")
                 record = checked_record(record)
                 mine = {record.id, (record.stream, record.slot, record.version) if record.slot else record.id}
                 if mine & taken:
@@ -343,7 +349,7 @@ class Repair:
 
 
 def _changed_fields(held: Row, record: Record) -> list[str]:
-    """Return the fields that would change if the record were written again."""
+    """Return the fields of a row that would change if its restored record were written again."""
     return [
         name
         for name, before, after in zip(FIELDS, held, row_of(record, record.seq), strict=True)
@@ -352,7 +358,7 @@ def _changed_fields(held: Row, record: Record) -> list[str]:
 
 
 def _sum_agrees(sum_of: Callable[..., int | None], values: Row, wanted: object) -> bool | None:
-    """Return whether values have their checksum; None: it has none."""
+    """Return whether the checksum of values is right; None: they have no checksum."""
     if wanted is None:
         return None
     try:
@@ -362,7 +368,7 @@ def _sum_agrees(sum_of: Callable[..., int | None], values: Row, wanted: object) 
 
 
 def _is_work(row: Row, tables: Tables) -> bool:
-    """Return whether a row of work can be read, and is about an utterance of its mind or an occasion."""
+    """Return whether a row of work can be read, and its cause is a message to its mind or a scheduled occasion."""
     _, mind, slot, cause, owner, lease, running, attempts, error, done, failures = row
     counts = all(isinstance(each, int) and 0 <= each < 2**31 for each in (running, attempts, failures or 0))
     texts = all(isinstance(each, str) for each in (slot, owner, error))
@@ -384,10 +390,10 @@ class Mended:
     """The result of a repair.
 
     Attributes:
-        copy: the folder with the database as it was, and the rows that were set aside.
-        kept: how many rows the new database has, by table.
-        aside: how many rows could not be kept, or not as they were written, by reason.
-        lost: parts of tables that could not be read.
+        copy: the folder with a copy of the damaged database, and the file of rows that could not be kept.
+        kept: the number of rows in the new database, by table.
+        aside: the number of rows that could not be kept, or not as they were written, by reason.
+        lost: the number of parts of tables that could not be read.
     """
 
     copy: Path
@@ -397,7 +403,7 @@ class Mended:
 
 
 def _write_aside(found: Sequence[Damage], path: Path) -> None:
-    """Write rows to a file, as JSON Lines."""
+    """Write the rows of faults to a new private file, as JSON Lines."""
     if found:
         with path.open("x", encoding="utf-8") as file:
             private_file(path)
@@ -412,7 +418,8 @@ def mend(folder: Path) -> Mended:
     """Repair the database of a data folder.
 
     Raises:
-        StorageError: another program has it open, it is no database of ours, or there is no room for the copy.
+        StorageError: another program has the file open, it is not a mindstream database of this or an earlier version,
+            or the copy cannot be written. The database is unchanged then.
     """
     path = folder / FILE
     check_plain(path)
@@ -440,7 +447,7 @@ def mend(folder: Path) -> Mended:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if isinstance(error, sqlite3.Error) and is_busy(error):
                 raise
-            for each in BESIDE:  # too damaged to be written over; there is a copy
+            for each in BESIDE:  # the old file is too damaged to be written over, so delete it; there is a copy
                 path.with_name(path.name + each).unlink(missing_ok=True)
             _write_over(new, path)
     new.unlink(missing_ok=True)
@@ -449,15 +456,15 @@ def mend(folder: Path) -> Mended:
 
 
 def _check_alone(path: Path) -> None:
-    """Empty the write-ahead log, which is only possible if no other program has the file open."""
+    """Raise StorageError if another program has the file open: only then the write-ahead log cannot be emptied."""
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
     except UnicodeDecodeError:
-        pass  # of SQLite's own message about the damage
+        pass  # raised for the text of SQLite's error message about the damage
     except sqlite3.DatabaseError as error:
         if is_busy(error):
-            raise StorageError(f"{path} is in use; close the other programs on it, then repair it") from None
+            raise StorageError(f"{path} is in use: close the other programs that use it, then repair it") from None
 
 
 def _copied(path: Path, now: str) -> Path:
@@ -475,19 +482,19 @@ def _copied(path: Path, now: str) -> Path:
 
 
 def _write_over(new: Path, path: Path) -> None:
-    """Write the new database over the old one in one transaction: another program sees either all or nothing of it."""
+    """Write the new database over the old one in one transaction, so that other programs never see a mix of both."""
     with contextlib.closing(sqlite3.connect(new)) as fresh, contextlib.closing(sqlite3.connect(path)) as old:
         fresh.backup(old)
 
 
 def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
-    """Write all that can be read into a new database, and set the rest aside."""
+    """Write all readable rows into a new database, and the others into the file ASIDE."""
     with looking_into(path) as old:
         tables = Tables(old)
     gone = [table for table in ("log", "records") if tables.lost[table] and not tables.rows[table]]
     if gone:
         raise StorageError(
-            f"nothing of the {' and the '.join(gone)} can be read from {path}; restore a backup, or move it away"
+            f"no row of the {' and the '.join(gone)} can be read from {path}: restore a backup, or move the file away"
         )
     repair = Repair(tables)
     aside = [each for each in repair.found if not each.harmless]

@@ -1,1 +1,1 @@
-"""Import from and export to the formats of other programs (docs/importing.md)."""
+"""Import memories from, and export them to, the formats of other programs (docs/importing.md)."""

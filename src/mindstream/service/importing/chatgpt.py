@@ -1,6 +1,6 @@
-"""ChatGPT's data export: conversations.json, whole or in numbered parts, alone or in the ZIP archive.
+"""Read ChatGPT's data export: conversations.json, whole or in numbered parts, alone or in the ZIP archive.
 
-A conversation is a tree of messages. The branch that ends in `current_node` was on the screen, and is imported.
+A conversation is a tree of messages. Only the branch that the user saw last (it ends in `current_node`) is imported.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from mindstream.service.importing.reading import Source
 
 SPOKEN = ("text", "multimodal_text")
 BY = {"user": "", "assistant": "ChatGPT"}
-"""The author by role; other roles are internal."""
+"""The author that is stored for each role ("": the user); messages of other roles are internal and not imported."""
 EVERYONE = "all"
-"""The recipient of messages to the user; other recipients are tools."""
+"""The recipient of messages to the user; messages to other recipients are tool calls."""
 
 
 def _is_conversations(name: str) -> bool:
@@ -32,7 +32,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def conversations(source: Source, tally: Tally) -> Iterator[dict[str, Any]]:
-    """Yield the conversations of a file or an archive."""
+    """Yield the conversations of a file or an archive as JSON objects."""
     for member in source.members(_is_conversations, tally):
         yield from objects(member.values(member.place("conversations")), tally, "conversation")
 
@@ -62,7 +62,7 @@ def _newest(nodes: Mapping[str, Any]) -> str:
 def _branch(nodes: Mapping[str, Any], at: object) -> list[str]:
     """Return the ids of a branch, from its beginning to `at`."""
     found: dict[str, None] = {}
-    while isinstance(at, str) and at in nodes and at not in found:  # against cycles
+    while isinstance(at, str) and at in nodes and at not in found:  # a damaged file may contain cycles
         found[at] = None
         at = nodes[at].get("parent")
     return list(reversed(found))
@@ -71,7 +71,7 @@ def _branch(nodes: Mapping[str, Any], at: object) -> list[str]:
 def _message(node: dict[str, Any], episode: str, title: str, began: Moment | None, tally: Tally) -> Iterator[Item]:
     message = node.get("message")
     if not isinstance(message, dict):
-        return  # the root has none
+        return  # the root of the tree has no message
     author, metadata, content = _object(message.get("author")), _object(message.get("metadata")), _content(message)
     role, form, text = str(author.get("role")), content.get("content_type"), _words(message)
     to = message.get("recipient") or EVERYONE
@@ -80,7 +80,7 @@ def _message(node: dict[str, Any], episode: str, title: str, began: Moment | Non
     elif role not in BY or form not in SPOKEN or metadata.get("is_visually_hidden_from_conversation"):
         tally.lose(f"messages: {role}, {form}", text or content, "not part of the conversation")
     elif to != EVERYONE:
-        tally.lose(f"messages: {role} to {to}", text, "a call of a tool")
+        tally.lose(f"messages: {role} to {to}", text, "a tool call")
     else:
         for part in _parts(message):
             if not isinstance(part, str) and not _part(part):
@@ -97,13 +97,13 @@ def _said(message: dict[str, Any], text: str, episode: str, title: str, began: M
     created, id_ = fields.moment("create_time") or began, fields.name("id")
     fields.value("content")
     about.lose_rest("only the model and names of files are kept")
-    fields.lose_rest("only how the message was shown")
+    fields.lose_rest("only about how the message was shown")
     data = present(role=role, title=title, model=model, files=[*files])
     return Item(text=text, source_id=id_, kind="observation", created=created, by=BY[role], episode=episode, data=data)
 
 
 def _instructions(content: Mapping[str, Any], tally: Tally) -> Iterator[Item]:
-    """Yield the user's custom instructions; each conversation repeats them, and they become one note."""
+    """Yield the user's custom instructions; each conversation repeats them, but equal texts become one note."""
     fields = Fields(content, tally, "custom instructions.")
     fields.text("content_type")
     for name in ("user_profile", "user_instructions"):
@@ -130,7 +130,7 @@ def _content(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _part(part: object) -> str:
-    """Return the transcript of a part that is audio; else ""."""
+    """Return the text of a part that is an object, such as the transcript of audio; "" if it has none."""
     text = _object(part).get("text")
     return text if isinstance(text, str) else ""
 

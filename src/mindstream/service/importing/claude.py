@@ -1,7 +1,7 @@
-"""Claude's data export: conversations.json, alone or in the ZIP archive.
+"""Read Claude's data export: conversations.json, alone or in the ZIP archive.
 
-A conversation is a list of messages. If they name their parents, only the chosen branch is imported, or that of the
-newest message.
+A conversation is a list of messages. If the messages name their parents, they form branches, and only one branch is
+imported: the one that the file marks as current, else that of the newest message.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str] | None:
         return None
     at: object = leaf if leaf in parents else max(messages, key=lambda each: str(each.get("created_at"))).get("uuid")
     found: set[str] = set()
-    while isinstance(at, str) and at in parents and at not in found:  # against cycles
+    while isinstance(at, str) and at in parents and at not in found:  # a damaged file may contain cycles
         found.add(at)
         at = parents[at]
     return found
@@ -74,7 +74,7 @@ def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Ite
         if each.get("extracted_content"):
             tally.lose("message.attachments.extracted_content", each["extracted_content"], "files are not read")
     created, id_ = fields.moment("created_at"), fields.name("uuid")
-    fields.lose_rest("only how the message was shown")
+    fields.lose_rest("only about how the message was shown")
     words = "\n".join(said).strip() or whole.strip()
     if role not in BY or not words:
         tally.lose(f"messages: {role}", raw.get("text") or raw, "no text")

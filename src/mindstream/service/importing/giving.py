@@ -1,4 +1,4 @@
-"""Exports a memory in formats of other programs, which an import can read again."""
+"""Export a memory in the formats of other programs; an import can read these files again."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from mindstream.service.importing.items import present
 
 @dataclass(slots=True)
 class Given:
-    """How many records were written, and how many were left out."""
+    """The numbers of records that were written and left out by an export."""
 
     records: int = 0
     left_out: int = 0
 
 
 async def to_mem0(opened: Memory, given: Given) -> AsyncIterator[str]:
-    """Yield the lines of an object as mem0's `get_all` returns it."""
+    """Yield the lines of a JSON object in the format that mem0's `get_all` returns."""
     async for line in _listed("results", opened, given, _mem0):
         yield line
 
 
 async def to_langmem(opened: Memory, given: Given) -> AsyncIterator[str]:
-    """Yield the lines of an object with the items of a LangGraph store, each as LangMem writes one."""
+    """Yield the lines of a JSON object with items of a LangGraph store, in the format that LangMem writes."""
     async for line in _listed("items", opened, given, _langmem):
         yield line
 
 
 async def to_json_lines(opened: Memory, given: Given) -> AsyncIterator[str]:
-    """Yield a line for each record."""
+    """Yield a JSON line for each record."""
     async for record in _held(opened, given):
         yield json.dumps(_line(record, opened.name), ensure_ascii=False)
 
@@ -49,7 +49,7 @@ WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[Memory, Given], 
 
 
 async def _held(opened: Memory, given: Given) -> AsyncIterator[Record]:
-    """Yield the current records in the order of writing; other formats have no beliefs and plans."""
+    """Yield the valid records in the order of writing, except beliefs and plans, which other formats do not have."""
     now = opened.clock.now()
     await require_known(opened)
     async with opened.store.walk(opened.key) as (_, records):
@@ -74,7 +74,7 @@ async def _listed(
 
 def _mem0(record: Record, user: str) -> dict[str, Any]:
     metadata = _metadata(record) | ({"mindstream_kind": record.kind} if record.kind != "note" else {})
-    digest = hashlib.md5(record.text.encode(), usedforsecurity=False).hexdigest()  # as mem0 writes it
+    digest = hashlib.md5(record.text.encode(), usedforsecurity=False).hexdigest()  # mem0 uses MD5
     return {
         "id": record.data.get("source_id") or record.id,
         "memory": record.text,
@@ -122,7 +122,7 @@ def _line(record: Record, user: str) -> dict[str, Any]:
 
 
 def _metadata(record: Record) -> dict[str, Any]:
-    """Return the metadata of an imported record, or the data of one of ours."""
+    """Return the metadata that a record was imported with, or the data of a record that was not imported."""
     metadata = record.data.get("metadata")
     if isinstance(metadata, dict):
         return metadata
@@ -134,6 +134,6 @@ def _until(record: Record) -> str | None:
 
 
 def _iso(at: Moment) -> str:
-    """Return a time to the microsecond, because an import computes ids from it."""
+    """Return a time as ISO 8601 with microseconds, because an import computes ids from it."""
     whole, rest = divmod(round(at * 1_000_000), 1_000_000)
     return f"{format_iso(whole)[:-1]}.{rest:06}Z" if rest else format_iso(whole)

@@ -1,4 +1,4 @@
-"""The items that each format is read into, and a tally of the fields that were kept and lost."""
+"""The items into which all formats are read, and a tally of the fields that were kept and lost."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ MAX_EXAMPLE = 80
 MAX_FIELDS = 1_000
 """Maximum number of field names that are counted."""
 EPOCH = re.compile(r"-?\d{9,19}(\.\d+)?")
-"""Seconds or milliseconds since 1970, as text."""
+"""Matches a time since 1970 as text, in seconds, milliseconds, microseconds or nanoseconds."""
 MILLISECONDS = 1e11
-"""A higher number is in milliseconds, not seconds: in seconds it would be the year 5138."""
+"""A number above this is not in seconds (which would be after the year 5138) but in milliseconds or smaller units."""
 REEMBEDDED = "texts are embedded again, by the embedder of this memory"
 DERIVED: Mapping[str, str] = {
     "embedding": REEMBEDDED,
     "vector": REEMBEDDED,
-    "score": "it belongs to a search",
+    "score": "a score is only valid for one search",
 }
-"""Fields that no format keeps, and the reason."""
+"""Fields that are not kept in any format, with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A memory of another program.
+    """A memory read from a file of another program.
 
     Attributes:
-        source_id: its id in its own program; "": its text identifies it.
+        source_id: its id in the other program; "": it has none, and its text identifies it.
         by: its author; "": the user whose memory it is.
-        user: the user in whose memory it was, according to the file.
+        user: the user whose memory it was, according to the file; "": not named.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Item:
 
 @dataclass(slots=True)
 class Lost:
-    """How often a field was not kept, its first value, and the reason."""
+    """How often a field was not kept (`count`), its first value (`example`), and the reason (`why`)."""
 
     count: int
     example: str
@@ -91,13 +91,13 @@ def shown(value: object) -> str:
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
-        text = f"something of the type {type(value).__name__}"
+        text = f"a value of the type {type(value).__name__}"
     text = "".join(each if each.isprintable() else " " for each in text[: MAX_EXAMPLE + 1])
     return text if len(text) <= MAX_EXAMPLE else f"{text[: MAX_EXAMPLE - 1]}…"
 
 
 class Fields:
-    """An object of a file, whose fields are read one by one; empty fields count as missing.
+    """An object of a file. Each method that reads a field removes and counts it; empty fields count as missing.
 
     Args:
         within: prefix of the field names in the tally.
@@ -108,26 +108,26 @@ class Fields:
         self._tally, self._within = tally, within
 
     def value(self, name: str) -> Any:
-        """Take a field; None if it is missing."""
+        """Read a field; None if it is missing."""
         value = self._left.pop(name, None)
         if value is not None:
             self._tally.keep(self._within + name)
         return value
 
     def text(self, *names: str) -> str:
-        """Take the first of these fields that is a text; "" if none is."""
+        """Read the first of these fields that is a text; "" if none is."""
         for name in names:
             if isinstance(self._left.get(name), str):
                 return str(self.value(name))
         return ""
 
     def name(self, name: str) -> str:
-        """Take a field that is a text or an integer, as text; "" if it is neither."""
+        """Read a field that is a text or an integer, as text; "" if it is neither."""
         value = self._left.get(name)
         return str(self.value(name)) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
     def moment(self, name: str) -> Moment | None:
-        """Take a date, in any format that `read_moment` reads; None if there is none."""
+        """Read a date in any format that `read_moment` accepts; None if it is missing or not valid."""
         value = self._left.get(name)
         if value is None:
             return None
@@ -139,15 +139,15 @@ class Fields:
         return at
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Take an object; {} if there is none."""
+        """Read a field that is an object; {} if it is not."""
         return self.value(name) if isinstance(self._left.get(name), dict) else {}
 
     def list(self, name: str) -> list[Any]:
-        """Take a list; [] if there is none."""
+        """Read a field that is a list; [] if it is not."""
         return self.value(name) if isinstance(self._left.get(name), list) else []
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Take the texts of a list; () if there is none."""
+        """Read a field that is a list, and return the texts in it; () if it is not a list."""
         return tuple(each for each in self.list(name) if isinstance(each, str))
 
     def lose(self, name: str, why: str) -> None:
@@ -161,7 +161,11 @@ class Fields:
             self.lose(name, DERIVED.get(name, why))
 
     def rest(self, **left_out: str) -> dict[str, JsonValue]:
-        """Take the remaining fields, except `left_out` (name: reason)."""
+        """Return the remaining fields, and count them as kept.
+
+        Args:
+            left_out: fields that are counted as lost instead, each with the reason.
+        """
         for name, why in {**DERIVED, **left_out}.items():
             self.lose(name, why)
         for name in self._left:
@@ -170,7 +174,7 @@ class Fields:
 
 
 def read_moment(value: object) -> Moment | None:
-    """Return a date in ISO 8601, or in seconds, milli-, micro- or nanoseconds since 1970; None if it is neither."""
+    """Parse a date: ISO 8601, or seconds, milli-, micro- or nanoseconds since 1970; return None if it is neither."""
     try:
         at = (float(value) if EPOCH.fullmatch(value) else parse_iso(value)) if isinstance(value, str) else value
     except (ValueError, OverflowError):
@@ -184,7 +188,7 @@ def read_moment(value: object) -> Moment | None:
 
 
 def present(**data: JsonValue) -> dict[str, JsonValue]:
-    """Return the entries that are not empty."""
+    """Return the given entries that are not empty."""
     return {name: value for name, value in data.items() if value is not None and value not in ("", [], {})}
 
 
@@ -194,4 +198,4 @@ def objects(values: Iterator[object], tally: Tally, what: str) -> Iterator[dict[
         if isinstance(value, dict):
             yield value
         else:
-            tally.lose(what, value, "an object was expected")
+            tally.lose(what, value, "it is not a JSON object")

@@ -1,7 +1,7 @@
-"""JSON Lines: an object with `text` on each line, or the same objects in one JSON list.
+"""Read JSON Lines with an object with the field `text` on each line, or one JSON list of such objects.
 
 Other known fields: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from,
-valid_until, metadata. Common alternative names of the text, the date and the speaker are known, too.
+valid_until, metadata. Common alternative names of the text, the date and the speaker are also accepted.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from mindstream.service.importing.items import Fields, Item, Tally, present
 from mindstream.service.importing.reading import Source
 
 KINDS: frozenset[Kind] = FADING | {"chat"}
-"""Kinds that can be imported; the others need fields of their own."""
+"""Kinds of records that can be imported; other kinds need fields that these files do not have."""
 
 TEXTS = ("text", "content", "memory", "message")
 LISTS = ("items", "memories", "messages", "records", "data")
-"""Names of the list in a file that is one object."""
+"""Accepted names of the list of items, if the file is one object."""
 DATES = ("created_at", "timestamp", "created", "date")
 OWN = ("user", "human")
-"""Roles of the user."""
+"""Names of roles that mean the user."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield the items of the lines."""
+    """Yield the items of a file."""
     values = source.lines() if source.is_lines() else enumerate(source.values(source.place(*LISTS)), 1)
     for number, each in values:
         raw = _with_text(each)
         if isinstance(raw, dict) and any(isinstance(raw.get(name), str) for name in TEXTS):
             yield _line(raw, tally)
         else:
-            tally.lose("line", raw, f"an object with {' or '.join(TEXTS)} was expected, first in line {number}")
+            tally.lose("line", raw, f"it is not an object with {' or '.join(TEXTS)}; the first is line {number}")
 
 
 def _with_text(raw: Any) -> Any:
-    """Return an object in which a nested message, or content in parts, is replaced by one text."""
+    """Return an object with one text in place of a nested message, or of content in parts."""
     if not isinstance(raw, dict):
         return raw
     if isinstance(message := raw.get("message"), dict):

@@ -1,4 +1,4 @@
-"""LangMem, and any LangGraph store: items with namespace, key, value and dates.
+"""Read items of LangMem or any LangGraph store, which have a namespace, key, value and dates.
 
 The file is a list of items, an object with the list in `items` (as the store's search returns), or JSON Lines.
 """
@@ -13,13 +13,13 @@ from mindstream.service.importing.items import Fields, Item, Tally, objects, pre
 from mindstream.service.importing.reading import Source
 
 OWNED = ("memories", "users", "user")
-"""The name after one of these in a namespace is the user's; otherwise the last name is."""
+"""In a namespace, the name after one of these is the user's name; without one of these it is the last name."""
 TEXTS = ("content", "text", "memory", "data")
-"""Names of the text in a value."""
+"""Accepted names of the text in a value."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield the items."""
+    """Yield the items of a file."""
     for raw in objects(source.values(source.place("items")), tally, "item"):
         yield _item(raw, tally)
 
@@ -45,7 +45,7 @@ def _item(raw: dict[str, Any], tally: Tally) -> Item:
 
 
 def _words(value: object) -> tuple[str, bool]:
-    """Return the text of a value, and whether it is the whole value; a value without a text becomes JSON."""
+    """Return the text of a value, and whether it is the whole value; a value without a text is returned as JSON."""
     if isinstance(value, str):
         return value, True
     if isinstance(value, dict):

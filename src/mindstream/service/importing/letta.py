@@ -1,6 +1,6 @@
-"""Letta: an agent file (`.af`) with memory blocks and messages, or the passages of archival memory as JSON.
+"""Read files of Letta: an agent file (`.af`) with memory blocks and messages, or passages of archival memory as JSON.
 
-Before July 2025 an agent file was one agent, with `core_memory` and `messages` at the top level.
+Agent files from before July 2025 contain one agent, with `core_memory` and `messages` at the top level.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from mindstream.service.importing.items import REEMBEDDED, Fields, Item, Tally, 
 from mindstream.service.importing.reading import MAX_FILE, Source
 
 MACHINERY = ("tools", "sources", "files", "groups", "mcp_servers", "skills", "archives")
-"""Lists of an agent file that configure the agent and contain no memories."""
+"""Lists in an agent file that configure the agent; they contain no memories and are not imported."""
 SPEAKS = "send_message"
-"""The tool with which older agents send messages."""
+"""The tool by which older agents send messages to the user."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
@@ -65,8 +65,8 @@ def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     fields = Fields(raw, tally, "block.")
     label, value = fields.text("label"), fields.text("value")
     data = present(label=label, description=fields.text("description"), metadata=fields.mapping("metadata"))
-    fields.lose("id", "counted from 0 in each file; the block is identified by its text")
-    fields.lose_rest("only how the block is edited")
+    fields.lose("id", "ids start from 0 in each file; the block is identified by its text")
+    fields.lose_rest("only about how the block is edited")
     if value:
         yield Item(text=value, source_id=f"block {label}: {value}", by="Letta", data=data)
 
@@ -82,9 +82,9 @@ def _message(raw: dict[str, Any], agent: str, tally: Tally) -> Iterator[Item]:
     fields = Fields(raw, tally, "message.")
     fields.value("role")
     fields.value("content" if "content" in raw else "text")
-    fields.lose("id", "counted from 0 in each file; the message is identified by its date and text")
+    fields.lose("id", "ids start from 0 in each file; the message is identified by its date and text")
     created, model = fields.moment("created_at"), fields.name("model")
-    fields.lose_rest("only how the message was made")
+    fields.lose_rest("only about how the message was made")
     by = "" if role == "user" else agent or "Letta"
     yield Item(text=said, kind="observation", created=created, by=by, data=present(role=role, model=model))
 
@@ -106,7 +106,7 @@ def _parts(raw: dict[str, Any]) -> list[Any]:
 
 
 def _within(text: object) -> str:
-    """Return the message in a JSON envelope; "" for an envelope without one, which is an event of the program."""
+    """Return the message in a JSON envelope; "" if it contains none, because it reports an event of the program."""
     try:
         found = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""mem0: the result of `get_all` (open-source package or platform), or an export.
+"""Read files of mem0: the result of `get_all` (of the open-source package or the platform), or an export.
 
-The file is a list of memories, or an object with the list in `results`, `memories`, `data` or `items`, and perhaps the
-relations of a graph in `relations`.
+The file is a list of memories, or an object with the list in `results`, `memories`, `data` or `items`. The object may
+also contain the relations of a graph in `relations`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LISTS = ("results", "memories", "data", "items", "results.results")
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield its memories, then the relations of its graph."""
+    """Yield the memories of a file, then the relations of its graph."""
     place = source.place(*LISTS)
     for raw in objects(source.values(place), tally, "memory"):
         yield _memory(raw, tally)
@@ -59,4 +59,4 @@ def _relation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
         text = " ".join(each.replace("_", " ") for each in (subject, name, target))
         yield Item(text=text, by="mem0", about=Triple(subject, name, target), data=present(more=more))
     else:
-        tally.lose("relations", raw, "source, relationship and target were expected")
+        tally.lose("relations", raw, "it has no source, relationship or target")

@@ -1,6 +1,6 @@
-"""Reads a file of another program object by object: JSON, JSON Lines, or a ZIP archive of such files.
+"""Read a file of another program object by object: JSON, JSON Lines, or a ZIP archive of such files.
 
-At most one object is held in memory. Objects and files over a maximum size are refused.
+At most one object is in memory at a time. Objects and files over a maximum size are refused.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MAX_OBJECT, MAX_FILE = 64 << 20, 8 << 30
 MAX_MEMBERS = 100_000
 """Maximum number of files in an archive."""
 HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
-"""Options of ijson. It copies a long string again with each chunk, so the chunks are large."""
+"""Options of ijson. The chunks are large, because ijson copies a long string again with each chunk."""
 BOM, ZIP, GZIP = b"\xef\xbb\xbf", b"PK\x03\x04", b"\x1f\x8b"
 PADDING = b"\x00\x1e \t\r\n"
-"""Bytes that are stripped from a line: zeros after a crash, record separators (RFC 7464), white space."""
+"""Bytes that are stripped from both ends of a line: zeros after a crash, record separators (RFC 7464), white space."""
 RATIO, SMALL = 200, 16 << 20
-"""A file of an archive is refused if it unpacks to more than SMALL bytes and more than RATIO times its size."""
+"""A file in an archive is refused if it unpacks to more than SMALL bytes, and more than RATIO times its size there."""
 
 
 @dataclass(slots=True)
@@ -50,15 +50,15 @@ class _Counted:
         self.chunk = chunk or self.chunk
         self.read_so_far += len(chunk)
         if self.since > self.longest:
-            raise InputError(f"an object is over {self.longest >> 20} MB, the maximum")
+            raise InputError(f"an object in the file is larger than the maximum of {self.longest >> 20} MB")
         if self.read_so_far > MAX_FILE:
-            raise InputError(f"it is over {MAX_FILE >> 30} GB; import it in parts")
+            raise InputError(f"the file is larger than {MAX_FILE >> 30} GB: import it in parts")
         return chunk
 
 
 @dataclass(slots=True)
 class _Recoded:
-    """Recodes UTF-16 or UTF-32 as UTF-8."""
+    """Reads a UTF-16 or UTF-32 text as UTF-8."""
 
     text: io.TextIOWrapper
 
@@ -77,7 +77,7 @@ class Source:
     """A file to import; it can be read more than once.
 
     Attributes:
-        name: its name in messages.
+        name: the name of the file in messages.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Source:
         self.file.seek(0)
 
     def members(self, wanted: Callable[[str], bool], tally: Tally) -> Iterator[Source]:
-        """Yield the files of an archive whose names (without folders) are `wanted`; or itself if it is no archive."""
+        """Yield the files of an archive whose names (without folders) are `wanted`; if it is not an archive, itself."""
         self.file.seek(0)
         if self.file.read(len(ZIP)) != ZIP:
             yield self
@@ -98,16 +98,16 @@ class Source:
         with self._explained(), zipfile.ZipFile(self.file) as archive:
             files = sorted((each for each in archive.infolist() if not each.is_dir()), key=lambda each: each.filename)
             if len(files) > MAX_MEMBERS:
-                raise InputError(f"it has {len(files):,} files; the maximum is {MAX_MEMBERS:,}")
+                raise InputError(f"the archive contains {len(files):,} files; the maximum is {MAX_MEMBERS:,}")
             found = [
                 each for each in files if not each.filename.startswith("__MACOSX/") and wanted(_last(each.filename))
             ]
             if not found:
                 names = [each.filename for each in files]
-                inner = "; unpack it, and import the archive in it" * any(
+                inner = "; unpack it, and import the archive that it contains" * any(
                     _last(each).endswith(".zip") for each in names
                 )
-                raise InputError(f"it has none of the expected files, only {shown(', '.join(names))}{inner}")
+                raise InputError(f"the archive has none of the expected files, only {shown(', '.join(names))}{inner}")
             for each in files:
                 if each not in found:
                     tally.lose("files of the archive", each.filename, "only conversations are read")
@@ -122,7 +122,12 @@ class Source:
                     yield Source(f"{self.name}/{each.filename}", member)
 
     def values(self, prefix: str, longest: int = MAX_OBJECT) -> Iterator[Any]:
-        """Yield the values at a place: "item" in a list, "results.item" in a list of an object, "" in JSON Lines."""
+        """Yield the values at a place in the JSON.
+
+        Args:
+            prefix: the place: "item" in a list, "results.item" in a list of an object, "" in JSON Lines.
+            longest: maximum bytes of a value.
+        """
         import ijson
 
         counted = self._start(longest)
@@ -132,12 +137,13 @@ class Source:
                 counted.since = 0
 
     def place(self, *lists: str) -> str:
-        """Return the place of its objects (see `values`): a list, one of these lists of an object, or JSON Lines.
+        """Return the place of the objects in the file (see `values`).
 
-        A list that is not empty is preferred.
+        The file is a list, an object with one of `lists`, or JSON Lines. If an object has several of these lists, the
+        first one that is not empty is used.
 
         Raises:
-            InputError: it is not JSON, or it is empty.
+            InputError: the file is not JSON, or is empty.
         """
         import ijson
 
@@ -152,19 +158,19 @@ class Source:
                 if event == "end_map" and not prefix:
                     return empty
                 if not prefix and event in ("string", "number", "boolean", "null"):
-                    raise InputError(f"objects were expected, not {shown(value)}")
+                    raise InputError(f"expected JSON objects, found {shown(value)}")
         if empty:
             return empty
         raise InputError(f"{self.name} is empty")
 
     def is_lines(self) -> bool:
-        """Return whether the first line is an object of its own, not the beginning of a list or of a longer object."""
+        """Return whether the first line is a complete object, not the beginning of a list or of a longer object."""
         with self._explained():
             first = self._start(MAX_OBJECT).file.readline(MAX_OBJECT).strip(PADDING)
         return not first.startswith(b"[") and first not in (b"{", b"")
 
     def lines(self) -> Iterator[tuple[int, Any]]:
-        """Yield the number and the value of each line."""
+        """Yield the number and the JSON value of each line."""
         counted = self._start(MAX_OBJECT)
         number = 0
         with self._explained(counted):
@@ -186,7 +192,7 @@ class Source:
         self.file.seek(0)
         start = self.file.read(len(ZIP))
         if start == ZIP:
-            raise InputError(f"{self.name}: it is a ZIP archive; unpack it, and import the file in it")
+            raise InputError(f"{self.name} is a ZIP archive: unpack it, and import the file that it contains")
         if codec := _wide(start):
             self.file.seek(0)
             self.file, start = cast(IO[bytes], _Recoded(io.TextIOWrapper(self.file, codec, newline="\n"))), b""
@@ -195,7 +201,7 @@ class Source:
 
     @contextlib.contextmanager
     def _explained(self, counted: _Counted | None = None) -> Iterator[None]:
-        """Turn errors of parsing and reading into InputError with the name of the file."""
+        """Turn errors of parsing and reading into an InputError with the name of the file."""
         try:
             yield
         except InputError as error:
@@ -211,7 +217,7 @@ class Source:
             if not isinstance(error, JSONError | ValueError | OverflowError):
                 raise
             if counted and not counted.read_so_far:
-                raise InputError(f"{self.name}: not JSON: it is empty") from None
+                raise InputError(f"{self.name} is not JSON: the file is empty") from None
             said = error.args[0] if error.args else ""
             said = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
             message = shown(said.splitlines()[0]) if said else type(error).__name__
@@ -225,12 +231,12 @@ class Source:
 
 
 def _last(name: str) -> str:
-    """Return the last part of a name in an archive; some programs write backslashes."""
+    """Return the last part of a path in an archive; some programs separate the parts by backslashes."""
     return name.replace("\\", "/").rpartition("/")[2]
 
 
 def _wide(start: bytes) -> str:
-    """Return the encoding of JSON that begins with these four bytes, if it is UTF-16 or UTF-32; else ""."""
+    """Return the encoding of JSON that begins with these four bytes if it is UTF-16 or UTF-32, else ""."""
     for mark, codec in BOMS:
         if start.startswith(mark) and codec.startswith("utf-") and mark != BOM:
             return codec
@@ -251,7 +257,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 def reader(form: Form) -> Reader:
     """Return the reader of a format."""
     read = cast(Reader, import_module(f"mindstream.service.importing.{form}").read)
-    if form in ("chatgpt", "claude"):  # they select the files of an archive themselves
+    if form in ("chatgpt", "claude"):  # these readers select the files of an archive themselves
         return read
     return lambda source, tally: chain.from_iterable(read(each, tally) for each in source.members(_is_data, tally))
 

@@ -1,7 +1,7 @@
-"""Writes imported items into memories, in batches, each once, with their original dates.
+"""Write imported items into memories, in batches, with their original dates.
 
-A record's id is computed from the item's id in its own program, or from its text. So a second import adds nothing, and
-an import that was killed continues without any other state.
+The id of a record is computed from the item's id in the other program, or from its text. So a second import of the same
+file adds nothing, and an import that was killed can simply be run again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from mindstream.service.importing.reading import Form
 from mindstream.text.words import count_of
 
 BATCH = 500
-"""Number of items that are embedded and committed together."""
+"""Number of items that are embedded and written together."""
 ID_LETTERS = 16
-"""Number of characters of a record's id that are computed from the item: 80 bits."""
+"""Number of characters of a record's id that are computed from the item (80 bits)."""
 MAX_TRIES = 5
 """Maximum number of attempts to write a batch if another process writes the same text at the same time."""
 MAX_AHEAD_S = 86_400.0
-"""Maximum time, in seconds, that a date may be ahead of this machine's clock."""
+"""Maximum seconds by which the date of an item may be later than this machine's clock."""
 
 
 @dataclass(slots=True)
@@ -41,10 +41,11 @@ class Imported:
     """The result of an import.
 
     Attributes:
-        known: records that an earlier import has written.
-        same: items whose text the memory contains already.
-        left_out: items that could not be stored.
-        users: records written, by user.
+        written: number of new records.
+        known: number of records that an earlier import has written.
+        same: number of items whose text the memory already contains.
+        left_out: number of items that could not be stored.
+        users: number of new records, by user.
     """
 
     written: int = 0
@@ -59,10 +60,11 @@ class Import:
     """An import into a data folder.
 
     Args:
-        store: None: there is no data folder yet, and nothing will be written.
+        form: the format of the file.
+        store: None: there is no data folder yet, and nothing is written (a dry run).
         embedder: None: a dry run, which writes nothing.
-        owner: the user into whose memory it is imported.
-        each_user: import each item into the memory of the user that the file names.
+        owner: the user into whose memory items are imported.
+        each_user: import each item into the memory of the user that the file names, if it names one.
         trusted: do not mark texts of other authors as untrusted.
     """
 
@@ -79,11 +81,11 @@ class Import:
     _seen: set[str] = field(default_factory=set)
 
     async def run(self, items: Iterator[Item], progress: Callable[[int], None]) -> Imported:
-        """Write the items that do not exist yet; `progress` gets the number of items that are done.
+        """Write the items that do not exist yet; `progress` is called with the number of items that are done.
 
         Raises:
             InputError: the file is invalid. The items before the error are written; the message says how many.
-            StorageError: it cannot be written.
+            StorageError: the data cannot be written.
         """
         read, broken = 0, None
         while broken is None:
@@ -114,7 +116,7 @@ class Import:
         return batch, None
 
     def _so_far(self) -> str:
-        """Return how many records were written before the error."""
+        """Return a description of how many records were written before the error."""
         done = self.done
         if not done.written + done.known + done.same:
             return "nothing was imported"
@@ -127,12 +129,12 @@ class Import:
         return f"{count_of(done.written, 'record')} before it {were} imported{known}; {again}"
 
     def _records(self, item: Item) -> list[Record]:
-        """Return the records of an item: several if its text is too long for one, none if it cannot be stored."""
+        """Return the records of an item: several if its text is too long for one record, [] if it cannot be stored."""
         user = item.user if self.each_user and item.user else self.owner
         try:
             return [checked_record(record) for record in self._drafts(item, user)]
         except InputError as error:
-            try:  # the text without the other fields
+            try:  # again with the text alone, without keywords and other data
                 bare = replace(item, data={}, keywords=(), about=None)
                 found = [checked_record(record) for record in self._drafts(bare, user)]
                 self.tally.lose("fields of an item", dict(item.data), str(error))
@@ -151,7 +153,7 @@ class Import:
             created = None
         begins = item.valid_from
         if begins is not None and item.valid_until is not None and item.valid_until < begins:
-            self.tally.lose("valid_from", begins, "it is after valid_until, which is kept")
+            self.tally.lose("valid_from", begins, "it is later than valid_until; only valid_until is kept")
             begins = None
         named = item.source_id or (item.created, item.by, item.episode, item.text)
         data = redaction.clean_within({"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data})
@@ -194,25 +196,25 @@ class Import:
             except Conflict:  # another process wrote the same text at the same time
                 fresh = await self._unknown(fresh)
         else:
-            raise Conflict("other processes keep writing the same texts here; import the file when they have ended")
+            raise Conflict("other processes are writing the same texts: import the file again when they have ended")
         self.done.same += len(fresh) - len(new)
         self.done.written += len(new)
         names = {key: user for user, key in self._keys.items()}
         self.done.users.update(names[record.stream] for record in new)
 
     async def _unknown(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records that no earlier import has written."""
+        """Return the records that no earlier import has written; count the others."""
         ids = [record.id for record in records]
         there = await self.store.owners(ids) if self.store else {}
         known = there.keys() if self.embedder else there.keys() | (self._seen & set(ids))
-        self._seen.update(() if self.embedder else ids)  # a dry run writes nothing
+        self._seen.update(() if self.embedder else ids)  # a dry run writes nothing, so the ids are remembered here
         self.done.known += len(known)
         for record in await self._changed([record for record in records if record.id in there]):
-            self.tally.lose("changed texts", record.text, "an earlier import wrote another text, which is kept")
+            self.tally.lose("changed texts", record.text, "the text of an earlier import differs, and is kept")
         return [record for record in records if record.id not in known]
 
     async def _changed(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records that exist with another text."""
+        """Return the records that already exist in the store with another text."""
         found: dict[str, str] = {}
         for key in {record.stream for record in records}:
             ids = [record.id for record in records if record.stream == key]
@@ -220,7 +222,7 @@ class Import:
         return [record for record in records if found.get(record.id, record.text) != record.text]
 
     async def _unsaid(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records whose text is not current in their memory yet."""
+        """Return the records to write: without those whose text may exist only once and already exists."""
         now, said = self.clock.now(), set[tuple[StreamKey, str, str]]()
         asked = {(each.stream, each.kind): list[str]() for each in records if _is_once(each, now)}
         for each in records:
@@ -236,7 +238,7 @@ class Import:
                 new.append(record)
                 said.update((words,) if _is_once(record, now) else ())
             else:
-                self.tally.lose("items", record.text, "the memory contains the same text already")
+                self.tally.lose("items", record.text, "the memory already contains the same text")
         return new
 
     async def _commit(self, records: Sequence[Record]) -> None:
@@ -254,12 +256,12 @@ class Import:
 
 
 def _is_once(record: Record, now: Moment) -> bool:
-    """Return whether its text may exist only once: it is of a unique kind, and still valid."""
+    """Return whether a record's text may exist only once in a memory: the kind is unique, and it is still valid."""
     return record.kind in UNIQUE and (record.valid_until is None or record.valid_until > now)
 
 
 def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
-    """Return a row of the log for the records that are still valid, and one for the others."""
+    """Return a row of the log for the records whose text may exist only once, and one for the others."""
     parts = [[each for each in records if _is_once(each, now) == once] for once in (True, False)]
     return tuple(
         Entry(
@@ -275,7 +277,7 @@ def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Yield parts of a text that fit into a record, cut between words if possible."""
+    """Yield the parts of a text that each fit into a record, cut between words if possible."""
     text, start = nfc(text), 0
     while len(text) - start > MAX_TEXT:
         half, end = start + MAX_TEXT // 2, start + MAX_TEXT

@@ -1,6 +1,7 @@
-"""Zep and Graphiti: episodes, facts (edges) with their period of validity, and summaries of entities (nodes).
+"""Read files of Zep and Graphiti: episodes, facts (edges) with their validity, and summaries of entities (nodes).
 
-The file is an object with the lists `episodes`, `edges` or `facts`, `nodes`, `messages`, or one list of any of these.
+The file is an object with any of the lists `episodes`, `edges`, `facts`, `nodes` and `messages`, or one list of such
+objects.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from mindstream.service.importing.reading import MAX_FILE, MAX_OBJECT, Source
 
 LISTS = ("nodes", "episodes", "messages", "edges", "facts")
 MAX_NODES = 1_000_000
-"""Maximum number of entity names that are kept, for facts that name entities by id only."""
+"""Maximum number of entity names that are kept in memory, for facts that refer to entities by id only."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield episodes, facts and summaries."""
+    """Yield the episodes, facts and summaries of a file."""
     place, names = source.place(*LISTS), dict[str, str]()
     places = [f"{name}.item" for name in LISTS] if place not in ("", "item") else [place]
     for each in places:
@@ -32,7 +33,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _owner(fields: Fields) -> str:
-    """Take the owner of the graph."""
+    """Read the owner of the graph; "" if the object names none."""
     found = [fields.name(name) for name in ("user_id", "group_id", "graph_id")]
     return next((each for each in found if each), "")
 
@@ -65,7 +66,7 @@ def _fact(raw: dict[str, Any], names: dict[str, str], tally: Tally) -> Item:
 
 
 def _episode(raw: dict[str, Any], tally: Tally) -> Item:
-    """Return a message of a thread, or a text or JSON that was added."""
+    """Return the item of an episode: a message of a thread, or a text or JSON document that was added."""
     fields = Fields(raw, tally, "episode.")
     role = fields.name("role_type") or (fields.name("role") if raw.get("role") in ("user", "assistant") else "")
     speaker = fields.name("role") or fields.name("name")

@@ -1,1 +1,1 @@
-"""The one typed facade: what a program can ask of mindstream, declared once, for all doors."""
+"""The operations of the service. Each is declared once and offered by REST, MCP, the command line and the studio."""

@@ -1,8 +1,8 @@
-"""Forks of towns: each is a directory below the server's data, with a file that describes it.
+"""Forks (copies) of simulated towns. Each is a directory below the server's data, with a file that describes it.
 
 Names and the limit per tenant are reserved under a lock on the parent directory, so that parallel requests and other
-processes never take the same name or exceed the limit. A directory's name begins with a digest of its tenant: what
-belongs to a tenant is known even where the description is damaged or was never finished.
+processes never take the same name or exceed the limit. A directory's name begins with a digest of its tenant's name, so
+the tenant of a fork is known even if its description is damaged or unfinished.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from mindstream.log.files import private_folder
 from mindstream.service.operations.principal import NotFound, Principal
 
 FORKS, FORK = "towns", "fork.json"
-"""The directory of all forks in a data folder; the description in each fork's own directory."""
+"""Names: the directory of all forks in a data folder, and the description file in each fork's own directory."""
 RESERVED = f"{FORK}.new"
-"""The description of a fork that is still being copied."""
+"""Name of the description file while the fork is still being copied."""
 MAX_FORKS = 20
 """Maximum number of forks per tenant."""
 
 
 Copy: TypeAlias = Callable[[Location, Path, int], Awaitable[object]]
-"""Copies the town of a place, as it was after a step, to a new directory."""
+"""Copies the town stored at a location, in its state after a step, to a new directory."""
 
 
 @dataclass(frozen=True)
 class Fork:
-    """A copy of the town `of` as it was after a step; it is stored in `place`."""
+    """A copy of the town named `of`, in its state after `step`; `place`: where the copy is stored."""
 
     name: str
     of: str
@@ -49,7 +49,7 @@ class Fork:
 
 
 class Description(BaseModel):
-    """The content of `fork.json`; `part`: the tenant within the fork's own database."""
+    """The content of `fork.json`; `part`: the tenant's name within the fork's own database."""
 
     tenant: str
     name: str
@@ -59,10 +59,10 @@ class Description(BaseModel):
 
 
 class ForkedTowns:
-    """The forks of a server's towns. No request names their directories.
+    """The forks of a server's towns. Requests name a fork, never its directory.
 
     Args:
-        data: the server's data; forks are local directories, also where the data are in a database.
+        data: the location of the server's data. Forks are local directories even if the data are in a database.
     """
 
     def __init__(self, data: Location) -> None:
@@ -78,7 +78,7 @@ class ForkedTowns:
         names = Counter(description.name for _, description in found)
         forks = dict[str, Fork]()
         for folder, description in found:
-            # earlier versions could give one name to several forks: each is shown, by a name of its own
+            # earlier versions could give one name to several forks: such forks are shown with a unique suffix
             name = description.name if names[description.name] == 1 else f"{description.name}.{folder.name[-8:]}"
             forks[name] = Fork(name, description.of, description.step, Location(folder, tenant=description.part))
         return forks
@@ -86,8 +86,8 @@ class ForkedTowns:
     def notices(self, principal: Principal) -> list[str]:
         """Return a line for each of the tenant's forks that cannot be read."""
         return [
-            f"the fork in {FORKS}/{folder.name} is left out: its {FORK} is damaged; restore it from a backup, or delete"
-            " the directory"
+            f"the fork in {FORKS}/{folder.name} is left out, because its {FORK} is damaged: restore this file from a"
+            " backup, or delete the directory"
             for folder in self.folders(principal.tenant)
             if (folder / FORK).exists() and _described(folder / FORK) is None
         ]
@@ -99,7 +99,7 @@ class ForkedTowns:
             owner, dash, _ = folder.name.partition("-")
             if dash:
                 is_own = owner == _digest(tenant)
-            else:  # of an earlier version
+            else:  # made by an earlier version, which did not put the tenant's digest in the name
                 description = _described(folder / FORK)
                 is_own = description is not None and description.tenant == tenant
             if is_own:
@@ -109,7 +109,12 @@ class ForkedTowns:
     async def add(
         self, principal: Principal, of: str, source: Location, step: int, taken: Collection[str], copy: Copy
     ) -> Fork:
-        """Fork the town of a place as it was after a step, by `copy`; `taken`: names of other towns.
+        """Copy the town at `source`, in its state after `step`, and return the fork.
+
+        Args:
+            of: the name of that town.
+            taken: names of other towns, which the fork must not get.
+            copy: makes the copy.
 
         Raises:
             InputError: the town has not reached that step, or the tenant has too many forks.
@@ -129,13 +134,13 @@ class ForkedTowns:
     def _reserved(
         self, principal: Principal, of: str, source: Location, step: int, taken: Collection[str]
     ) -> Iterator[tuple[Path, Description]]:
-        """Reserve a name and a directory, which is removed if the block fails."""
+        """Reserve a name and a directory for a fork; if the `with` block fails, the directory is removed."""
         with _locked(private_folder(self._folder)):
             self._remove_abandoned(principal.tenant)
             there, forks = self.folders(principal.tenant), self.all(principal)
             if len(there) >= MAX_FORKS:
                 raise InputError(
-                    f"there are {len(there)} forks already, and at most {MAX_FORKS} are kept: let go of one first"
+                    f"there are {len(there)} forks already, and at most {MAX_FORKS} are kept: delete one first"
                 )
             pending = {each.name for folder in there if (each := _described(folder / RESERVED))}
             names = {*taken, *forks, *pending}
@@ -159,17 +164,17 @@ class ForkedTowns:
         """Delete a fork.
 
         Raises:
-            NotFound: there is none of that name.
+            NotFound: the tenant has no fork of that name.
         """
         found = self.all(principal).get(name)
         if found is None:
-            raise NotFound(f"there is no fork {name!r} here")
+            raise NotFound(f"you have no fork named {name!r}")
         with _locked(self._folder), contextlib.suppress(FileNotFoundError):  # another request may have dropped it
             (found.place.beside / FORK).unlink()
         shutil.rmtree(found.place.beside, ignore_errors=True)
 
     def _remove_abandoned(self, tenant: str) -> None:
-        """Remove what processes left that died while they copied a fork: they no longer hold its directory."""
+        """Remove unfinished forks whose process died while it copied: no process locks their directories any more."""
         for folder in self.folders(tenant):
             if not (folder / FORK).exists():
                 with contextlib.suppress(OSError):
@@ -178,7 +183,7 @@ class ForkedTowns:
 
 
 def _described(file: Path) -> Description | None:
-    """Return a description; None where there is none that can be read."""
+    """Return the description in a file; None if the file is missing or damaged."""
     try:
         return Description.model_validate_json(file.read_bytes())
     except (OSError, ValidationError):
@@ -191,7 +196,7 @@ def _digest(tenant: str) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold a directory alone, among all processes; only for what takes no time."""
+    """Lock a directory against all other processes; the `with` block must be short, because they wait."""
     held = _lock(folder)
     try:
         yield
@@ -203,7 +208,7 @@ def _lock(folder: Path, *, wait: bool = True) -> int:
     """Lock a directory until the returned descriptor is closed.
 
     Raises:
-        OSError: another holds it, and this does not wait.
+        OSError: another process holds the lock, and `wait` is false.
     """
     held = file_locks.open_folder(folder)
     try:

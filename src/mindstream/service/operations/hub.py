@@ -1,8 +1,8 @@
-"""Live subscriptions to the log of a tenant; each row is encoded once for all subscribers.
+"""Live subscriptions to a tenant's log; each row is encoded once for all subscribers.
 
-A row is delivered once it is durable, in the order of its seq, also if another process wrote it. Rows that this process
-commits are taken from the commit; the log is read only where another process may have written rows before them. Live
-rows (pieces of an answer) have no seq and are delivered as they come.
+A row is delivered after it was committed, in the order of its number (`seq`), also if another process wrote it. Rows
+that this process commits are taken from the commit itself; the log is read only if another process may have written
+rows before them. Live rows (parts of an answer that is being generated) have no number and are delivered at once.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.sql_store import SqlStore
 
 ROOM = 2_000
-"""Maximum number of rows that are queued for a slow listener; after that its subscription is cut."""
+"""Maximum number of rows that are queued for a slow listener; one more row ends its subscription."""
 LOOK_S = 1.0
 """Poll interval for rows of other processes, in seconds, while there are listeners."""
 PORTION = 500
+"""Maximum number of rows that are read from the log at a time."""
 
 Wants: TypeAlias = Callable[[Logged], bool]
 
 
 @dataclass(eq=False, slots=True)
 class Line:
-    """A row for the listeners; `shown`: its encoded form, made once for all of them."""
+    """A row for the listeners; `shown`: its encoded form, shared by all of them (empty: not encoded yet)."""
 
     row: Logged
     shown: bytes = b""
@@ -42,10 +43,11 @@ class Listener:
     """One subscription to the log.
 
     Attributes:
+        wants: returns whether the listener wants a row.
         begins: rows after this seq are queued here; earlier rows are read with `Hub.catch_up`.
-        cut_at: if the queue was full: every wanted row up to this seq has been queued.
+        cut_at: set when the queue became full: every wanted row up to this seq has been queued.
         taken: every wanted row up to this seq has been returned by `next`: the only safe position to resume after.
-        is_cut: the queue was full; the client must ask again for what comes after `taken`.
+        is_cut: the queue became full; the client must subscribe again for the rows after `taken`.
         is_over: the server is closing.
     """
 
@@ -65,7 +67,7 @@ class Listener:
         if self.is_cut or (row.seq and row.seq <= self.begins) or not self.wants(row):
             return
         if len(self._waiting) >= ROOM:
-            if not row.seq:  # live only: the whole comes later
+            if not row.seq:  # a live row is dropped: the whole answer follows as a row of the log
                 return
             self.is_cut, self.cut_at = True, row.seq - 1
         else:
@@ -78,8 +80,7 @@ class Listener:
         self._more.set()
 
     async def next(self, wait_s: float) -> list[Line]:
-        """Return the queued rows as soon as there are any; none after `wait_s` seconds, or when all was returned
-        and the subscription has ended."""
+        """Wait for queued rows and return them; [] after `wait_s` seconds without one, or if the subscription ended."""
         if not self._waiting and not (self.is_cut or self.is_over):
             await self._more.wait(wait_s)
         lines, self._waiting = self._waiting, []
@@ -96,7 +97,7 @@ class Hub:
         self._store, self._clock = store, clock
         self._listeners: set[Listener] = set()
         self._by_mind: dict[StreamKey | None, set[Listener]] = {}
-        """Listeners by mind; None: those that listen to all."""
+        """Listeners by the mind whose log they follow; None: those that follow all logs of the tenant."""
         self._written = Signal()
         self.seq = 0
         """Every row up to this seq has been queued for the listeners that want it."""
@@ -113,12 +114,12 @@ class Hub:
         self._put(Line(row))
 
     def show_live(self, row: Logged) -> None:
-        """Deliver a row if it is live: others are read from the log."""
+        """Deliver a row if it is live (without a seq); rows of the log are delivered from the commit or the log."""
         if not row.seq:
             self.show(row)
 
     def _take_commit(self, rows: Sequence[Logged]) -> None:
-        """Deliver rows that this process committed, or have the log read where rows before them are missing here."""
+        """Deliver rows that this process committed, or request a read of the log if earlier rows are missing here."""
         is_next = bool(rows) and [row.seq for row in rows] == list(range(self.seq + 1, self.seq + 1 + len(rows)))
         if is_next and self._following is not None:
             self._deliver(rows)
@@ -139,18 +140,19 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def listening(self, wants: Wants, mind: StreamKey | None = None, after: int = 0) -> AsyncIterator[Listener]:
-        """Subscribe to rows that are written from now on to one mind's log, or to all logs of the tenant, each once.
+        """Subscribe to new rows of one mind's log, or of all logs of the tenant; each row is delivered once.
 
         Args:
-            after: the client already has rows up to this seq. Another server may have sent rows that this process
-                has not read yet; they are not sent again.
+            mind: the mind whose log is followed; None: all logs of the tenant.
+            after: the client already has the rows up to this seq, also those that another server sent and that this
+                process has not read yet; they are not sent again.
         """
         async with self._changing:
             if self._following is None and not self._closed:
                 self.seq = await self._store.last_seq()
                 self._written.set()
                 self._following = asyncio.ensure_future(self._follow())
-            if after > self.seq:  # a seq beyond the end of this log was never handed out: ignore that part of it
+            if after > self.seq:  # at most the end of the log: the client may have sent a number that does not exist
                 after = min(after, await self._store.last_seq())
             begins = max(self.seq, after)
             listener = Listener(self, wants, begins, begins, is_over=self._closed)
@@ -170,7 +172,7 @@ class Hub:
     async def catch_up(
         self, listener: Listener, after: int, mind: StreamKey | None = None
     ) -> AsyncGenerator[list[Line]]:
-        """Yield the portions of the log after a seq, up to where rows are queued for the listener."""
+        """Yield the wanted rows of the log after a seq, in portions, up to the row after which the queue begins."""
         upto = listener.begins
         while after < upto and (rows := await self._store.events(mind, after, limit=PORTION)):
             if wanted := [Line(row) for row in rows if row.seq <= upto and listener.wants(row)]:
@@ -210,7 +212,7 @@ class Hub:
             is_more = len(rows) == PORTION
 
     def show_erased(self, mind: StreamKey) -> None:
-        """Notify the listeners of a mind that it was erased, so that pages remove its content."""
+        """Notify the listeners of a mind that it was erased, so that open pages remove its content."""
         self.show(Logged(0, mind, self._clock.now(), "mindstream", MindErased(), system=True))
 
     async def close(self) -> None:

@@ -15,13 +15,16 @@ from mindstream.service.operations.table import operation
 
 
 class LessonsRequest(PoolName):
-    """The lessons of a pool; `retired`: also those that are no longer shown."""
+    """Which lessons of a pool to list; `retired`: include lessons that were retired and are no longer shown."""
 
     retired: bool = False
 
 
 class VerdictRequest(PoolName):
-    """The user's verdict on a run of the planner; `run`: "": the newest. `words`: what is wrong, or a remark."""
+    """The user's verdict on a run of the planner.
+
+    `run`: the name of the run, "": the newest run. `right`: the result was right. `words`: what is wrong, or a remark.
+    """
 
     run: str = Field("", max_length=100)
     right: bool
@@ -29,7 +32,10 @@ class VerdictRequest(PoolName):
 
 
 class WriteLessonRequest(PoolName):
-    """A lesson in one or two sentences; `applies`: when it applies, "": always; `id`: amend this one."""
+    """A lesson in one or two sentences.
+
+    `applies`: when it applies, "": always. `id`: the lesson to replace, "": write a new one.
+    """
 
     text: str = Field(min_length=1, max_length=600)
     applies: str = Field("", max_length=200)
@@ -37,17 +43,20 @@ class WriteLessonRequest(PoolName):
 
 
 class LessonIdsRequest(PoolName):
-    """Lessons by their ids."""
+    """Lessons by their ids; `because`: the reason, which is kept with retired lessons."""
 
     ids: list[str] = Field(min_length=1, max_length=100)
     because: str = Field("", max_length=1_000)
 
 
 class LessonShape(Reply):
-    """A lesson, and what it rests on.
+    """A lesson and its evidence.
 
-    `state`: confirmed by a verdict, or assumed. `confirmed_by`, `contradicted_by`: numbers of tasks; `right`, `wrong`:
-    of answers given with it. `disputes`: ids of lessons that say otherwise. `retired`: why it is no longer shown.
+    `state`: confirmed by a verdict, or only assumed. `sources`: the tasks, corrections and documents it was learned
+    from. `asked_by`: the user whose words it is based on, if not a member. `untrusted`: it was learned from third-party
+    content. `confirmed_by`, `contradicted_by`: how many tasks confirmed and contradicted it. `right`, `wrong`: how many
+    answers that were given with this lesson were right and wrong. `useful`: when such an answer was last right.
+    `disputes`: ids of lessons that contradict it. `retired`: why it is no longer shown, "" if it is shown.
     """
 
     id: str
@@ -77,7 +86,10 @@ class LessonList(Reply):
 
 
 class VerdictResult(Reply):
-    """What a verdict taught: ids of lessons; `exemplar`: the id of the work that is kept as an exemplar."""
+    """The effect of a verdict on the lessons of a pool, as ids of lessons.
+
+    `exemplar`: the id of the accepted work that is kept as an exemplar, "" if none is kept.
+    """
 
     run: str
     task: str
@@ -137,7 +149,7 @@ async def verdict(
 
 @operation("pools.write_lesson", "write", "POST /users/{user}/pools/{pool}/lessons", cli="pool lesson")
 async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequest) -> LessonList:
-    """Write a lesson by hand, or amend one; it counts as confirmed."""
+    """Write a lesson by hand, or replace one; it counts as confirmed."""
     from mindstream.sharing.lessons import write_lesson
 
     async with open_pool(runtime, principal, request.pool) as pool:
@@ -147,7 +159,7 @@ async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequ
 
 @operation("pools.share_lessons", "write", "POST /users/{user}/pools/{pool}/lessons/share", cli="pool lessons")
 async def share(runtime: Runtime, principal: Principal, request: LessonIdsRequest) -> Done:
-    """Show private lessons to all members; if the pool's owner does, they count as confirmed."""
+    """Show private lessons to all members; if the pool's owner shares them, they count as confirmed."""
     from mindstream.sharing.lessons import share_lessons
 
     async with open_pool(runtime, principal, request.pool) as pool:
@@ -157,7 +169,7 @@ async def share(runtime: Runtime, principal: Principal, request: LessonIdsReques
 
 @operation("pools.retire_lessons", "write", "POST /users/{user}/pools/{pool}/lessons/retire", cli="pool lessons")
 async def retire(runtime: Runtime, principal: Principal, request: LessonIdsRequest) -> Done:
-    """Stop showing lessons."""
+    """Retire lessons: they are no longer shown."""
     from mindstream.sharing.lessons import retire_lessons
 
     async with open_pool(runtime, principal, request.pool) as pool:

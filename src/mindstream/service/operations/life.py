@@ -1,4 +1,4 @@
-"""Operations on a user's life (a long-term goal); this server runs it, or another process does."""
+"""Operations on a user's life: an agent that pursues a long-term goal, in this server or in another process."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ from mindstream.service.operations.table import operation
 
 
 class LifeRequest(Ask):
-    """`at`: its state after that row of the log."""
+    """`at`: return the state of the life after this row of the log; by default the current state."""
 
     at: int | None = Field(None, ge=1, le=2**62)
 
 
 class GoalRequest(Ask):
-    """The goal, and standing orders: when and what, as "every day at 8:00: ask me how I slept"."""
+    """The goal, and standing orders: each a time and a task, such as "every day at 8:00: ask me how I slept"."""
 
     goal: str = Field(min_length=1, max_length=20_000)
     orders: list[str] = Field([], max_length=50)
 
 
 class LiveRequest(Ask):
-    """How long this server runs it: for a maximum number of turns, until nothing is left to do; `stay`: wait then.
+    """How long this server runs the life.
 
-    `without_model`: rules may continue a life that was run with a model.
+    `turns`: at most this many turns; by default until nothing is left to do. `stay`: if nothing is left to do, wait for
+    new tasks. `without_model`: the rule-based default may continue a life that was run with a model before.
     """
 
     turns: int | None = Field(None, ge=1, le=100_000)
@@ -49,33 +50,33 @@ class LiveRequest(Ask):
 
 
 class SayRequest(Ask):
-    """An utterance to a life."""
+    """A message to a life."""
 
     text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
 
 
 class AnswerRequest(SayRequest):
-    """An answer to a question of the life; `id`: which question, else the oldest that waits."""
+    """An answer to a question of the life; `id`: the id of the question, "": the oldest open question."""
 
     id: str = Field("", max_length=100)
 
 
 class LeaveRequest(Ask):
-    """The approval or refusal of a call that changes something; `id`: which call, else the only one."""
+    """The approval (`yes`) or refusal of a tool call with side effects; `id`: the call, "": the only one that waits."""
 
     yes: bool
     id: str = Field("", max_length=100)
 
 
 class PauseRequest(Ask):
-    """`pause`, `resume` or `stop` it; this takes effect before its next step."""
+    """`order`: pause, resume or stop the life; this takes effect before its next step. `because`: the reason."""
 
     order: Literal["pause", "resume", "stop"] = "pause"
     because: str = Field("", max_length=1_000)
 
 
 class Question(Reply):
-    """A question of the life; `late`: it no longer waits for the answer."""
+    """An open question of the life; `late`: the life continued without the answer, but still accepts it."""
 
     id: str
     text: str
@@ -83,7 +84,7 @@ class Question(Reply):
 
 
 class Due(Reply):
-    """A standing order, its number from 1 on, and when it is due next."""
+    """A standing order; `number`: its place among the orders, from 1 on; `at`: when it is due next."""
 
     order: str
     number: int
@@ -91,10 +92,12 @@ class Due(Reply):
 
 
 class LifeShape(Reply):
-    """The state of a life; `lived`: a process runs it now; `halted`: why it does nothing, "" if it is active.
+    """The state of a life.
 
-    `due`: when each standing order is due next. `unknown_orders`: why an order cannot be read, by its number.
-    `changed`: what the request changed: a task, the question that was answered, the call that was decided on.
+    `lived`: a process runs it now. `halted`: why it does nothing, "" if it is active. `in_turn`: a turn has begun and
+    not ended. `leave_wanted`: tool calls that wait for an approval. `spent`: the model usage. `due`: when each standing
+    order is due next. `unknown_orders`: why an order cannot be understood, by the order's number. `changed`: what the
+    request changed: a task, the question that was answered, or the call that was approved or refused.
     """
 
     goal: str
@@ -113,7 +116,7 @@ class LifeShape(Reply):
 
 
 class Lived(Reply):
-    """Why this server stopped running it: done, waiting, halted, turns or time."""
+    """The life after this server stopped running it; `ended`: the reason: done, waiting, halted, turns or time."""
 
     ended: str
     life: LifeShape
@@ -127,7 +130,7 @@ async def status(runtime: Runtime, principal: Principal, request: LifeRequest) -
 
 @operation("life.goal", "write", "POST /users/{user}/life/goal", cli="live --goal")
 async def goal(runtime: Runtime, principal: Principal, request: GoalRequest) -> LifeShape:
-    """Give a user's life a goal; `life.live` makes this server run it."""
+    """Set the goal of a user's life. To run the life in this server, request `life.live`."""
     memory = await runtime.memory(principal)
     await commands.give_goal(memory, request.goal, request.orders)
     return await _shape(runtime, memory)
@@ -135,13 +138,13 @@ async def goal(runtime: Runtime, principal: Principal, request: GoalRequest) -> 
 
 @operation("life.live", "write", "POST /users/{user}/life/live", long=True, cli="live")
 async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one: RunningOperation) -> Lived:
-    """Run it in this server, with the tools that the operator offers, until nothing is left to do."""
+    """Run a life in this server, with the tools that the operator offers, until nothing is left to do."""
     from mindstream.service.living import LifeSettings, open_life
 
     memory = await runtime.memory(principal)
     await _state(memory)
     policy, offered = await runtime.policy(principal), runtime.offered
-    tools = tuple(name for name in offered.tools if name != "recall")  # it has a tool of its own for that
+    tools = tuple(name for name in offered.tools if name != "recall")  # a life has its own tool for recall
     wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp, without_model=request.without_model)
     models = runtime.models_of(principal, lambda _: None)
     first: int | None = None
@@ -155,7 +158,9 @@ async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one
                     left = None if request.turns is None else max(0, request.turns - (life.state.turn - first))
                     ended = await life.run(left, stay=request.stay)
                 break
-            except ErasedMeanwhile as erased:  # words were forgotten: it continues with what its log still contains
+            except (
+                ErasedMeanwhile
+            ) as erased:  # words were forgotten: continue with the rows that the log still contains
                 if erased.whole:
                     raise
                 await reread()
@@ -164,13 +169,13 @@ async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one
 
 @operation("life.say", "write", "POST /users/{user}/life/say", cli="life say")
 async def say(runtime: Runtime, principal: Principal, request: SayRequest) -> LifeShape:
-    """Say something to a life; it is remembered as an utterance."""
+    """Send a message to a life; its memory keeps it as an utterance."""
     return await _change(runtime, principal, lambda memory: commands.say(memory, request.text))
 
 
 @operation("life.answer", "write", "POST /users/{user}/life/answer", cli="life answer")
 async def answer(runtime: Runtime, principal: Principal, request: AnswerRequest) -> LifeShape:
-    """Answer a question of the life; also late, when it no longer waits."""
+    """Answer a question of the life, also if the life has continued without the answer."""
     return await _change(
         runtime, principal, lambda memory: commands.answer(memory, request.text, request.id, session="life")
     )
@@ -178,13 +183,13 @@ async def answer(runtime: Runtime, principal: Principal, request: AnswerRequest)
 
 @operation("life.leave", "write", "POST /users/{user}/life/leave", cli="life allow")
 async def leave(runtime: Runtime, principal: Principal, request: LeaveRequest) -> LifeShape:
-    """Approve or refuse a call that changes something: this one, with these arguments."""
+    """Approve or refuse one tool call with side effects, with exactly these arguments."""
     return await _change(runtime, principal, lambda memory: commands.give_leave(memory, request.yes, request.id))
 
 
 @operation("life.pause", "write", "POST /users/{user}/life/pause", cli="life pause")
 async def pause(runtime: Runtime, principal: Principal, request: PauseRequest) -> LifeShape:
-    """Pause, resume or stop it; this takes effect before its next step, in whatever process it runs."""
+    """Pause, resume or stop a life; this takes effect before its next step, in any process that runs it."""
     return await _change(runtime, principal, lambda memory: commands.order(memory, request.order, request.because))
 
 
@@ -207,7 +212,7 @@ async def _change(
 async def _state(memory: Memory) -> LifeState:
     state = await read_state(memory)
     if not state.goal:
-        raise NotFound('this user\'s life has no goal yet: `life.goal` gives it one, or `mindstream live --goal "…"`')
+        raise NotFound('this user\'s life has no goal: set one with `life.goal` or `mindstream live --goal "…"`')
     return state
 
 
@@ -245,36 +250,36 @@ class AddTaskRequest(Ask):
 
 
 class TaskNumber(Ask):
-    """A task of the ledger."""
+    """A task of the life, by its number in the task list."""
 
     number: int = Field(ge=1, le=2**31)
 
 
 class MoveTaskRequest(TaskNumber):
-    """`before`: the task before which it is placed."""
+    """`before`: the number of the task before which this task is placed."""
 
     before: int = Field(ge=1, le=2**31)
 
 
 @operation("life.add_task", "write", "POST /users/{user}/life/tasks", cli="life add")
 async def add_task(runtime: Runtime, principal: Principal, request: AddTaskRequest) -> LifeShape:
-    """Add a task to the ledger."""
+    """Add a task to the task list of a life."""
     return await _change(runtime, principal, lambda memory: commands.add_task(memory, request.text))
 
 
 @operation("life.drop_task", "write", "POST /users/{user}/life/tasks/{number}/drop", cli="life drop")
 async def drop_task(runtime: Runtime, principal: Principal, request: TaskNumber) -> LifeShape:
-    """Drop a task; it stays in the log."""
+    """Drop a task of a life; the log still contains it."""
     return await _change(runtime, principal, lambda memory: commands.stop_task(memory, request.number))
 
 
 @operation("life.open_task", "write", "POST /users/{user}/life/tasks/{number}/open", cli="life open")
 async def open_task(runtime: Runtime, principal: Principal, request: TaskNumber) -> LifeShape:
-    """Make a task current that waits, is done, or was dropped."""
+    """Reopen a task that waits, is done, or was dropped: it becomes the current task."""
     return await _change(runtime, principal, lambda memory: commands.open_task(memory, request.number))
 
 
 @operation("life.move_task", "write", "POST /users/{user}/life/tasks/{number}/move", cli="life move")
 async def move_task(runtime: Runtime, principal: Principal, request: MoveTaskRequest) -> LifeShape:
-    """Place a task before another."""
+    """Place a task before another task of the life."""
     return await _change(runtime, principal, lambda memory: commands.move_task(memory, request.number, request.before))

@@ -1,4 +1,4 @@
-"""Operations on the log: its rows, the trace of an utterance, calls of models and their cost."""
+"""Operations on the log: its rows, the trace of an utterance, model calls and their cost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from mindstream.service.operations.table import operation, read_number, write_cu
 MAX_TRACE = 1_000
 """Maximum number of rows after an utterance that are searched for its trace."""
 MIN_WINDOW, MAX_WINDOW = 1_000, 64_000
-"""Rows of the log that are read at a time, from its end backwards: more if few of them belong to this stream."""
+"""Minimum and maximum number of rows that are read at a time, backwards from the end; more if few rows match."""
 
 
 class RowsRequest(Page):
-    """A page of the log; `kinds`: only these, one by one or separated by commas.
+    """Which rows of the log to return.
 
-    `after`: it begins after that seq, if no cursor is given; `upto`: the last row; `newest`: newest rows first.
+    `kinds`: only events of these kinds; repeat the parameter, or separate kinds with commas. `after`: only rows after
+    this row number (`seq`). `upto`: only rows up to this number. `newest`: the newest rows first.
     """
 
     kinds: Names = Field([])
@@ -37,20 +38,24 @@ class RowsRequest(Page):
 
 
 class Rows(Reply):
-    """Rows of the log, oldest first by default; `next`: the next page's cursor, "": there is none yet."""
+    """Rows of the log, oldest first by default; `next`: the cursor of the next page, "" if there is none yet."""
 
     rows: list[dict[str, JsonValue]]
     next: str
 
 
 class TraceRequest(Ask):
-    """An utterance, by its row of the log."""
+    """`seq`: the row of the log that contains the utterance."""
 
     seq: int = Field(ge=1, le=2**62)
 
 
 class CostRequest(Ask):
-    """`user`: whose calls are summed up, "": all of the tenant's; `by`: one grouping alone; `upto`: the last row."""
+    """Which model calls to sum up.
+
+    `user`: only the calls of this user, "": all calls of the tenant. `by`: return only this grouping. `upto`: only
+    calls up to this row of the log.
+    """
 
     user: CallerName = Field("", max_length=100)
     by: By | None = None
@@ -58,9 +63,10 @@ class CostRequest(Ask):
 
 
 class Limits(Reply):
-    """Limits of spending on models (None: no limit), and what this token spent today.
+    """Limits of spending on models (None: no limit), and how much this token has spent today.
 
-    `of`: the owner of the limits: the token, or the server, whose limits all callers share until it is restarted.
+    `of`: where the limits are set: `token`: for this token; `server`: for the server, and all callers share them until
+    it is restarted.
     """
 
     of: Literal["token", "server"]
@@ -71,9 +77,10 @@ class Limits(Reply):
 
 
 class Cost(Reply):
-    """The cost of calls of models; prices are those that were known at the time of the call.
+    """The cost of model calls, at the prices that were known at the time of each call.
 
-    `days`: the same by day (UTC), and on each day by role. `limits`: None if there are none.
+    `total`: the sum. `by`: sums by grouping. `days`: sums by day (UTC), and on each day by role. `limits`: None if no
+    limit is set.
     """
 
     total: dict[str, JsonValue]
@@ -83,7 +90,11 @@ class Cost(Reply):
 
 
 class CallsRequest(Page):
-    """A page of calls of models, newest first; of a role, a prompt, a model; failed ones; of a time; up to a row."""
+    """Which model calls to return, newest first; an empty field does not filter.
+
+    `role`, `prompt`, `model`: only calls with this name. `failed`: only failed calls. `since`, `until`: only calls in
+    this time span. `upto`: only calls up to this row of the log.
+    """
 
     role: str = Field("", max_length=100)
     prompt: str = Field("", max_length=100)
@@ -97,16 +108,18 @@ class CallsRequest(Page):
 
 
 class CallRequest(Ask):
-    """A call, by its row of the log."""
+    """`seq`: the row of the log that contains the call."""
 
     seq: int = Field(ge=1, le=2**62)
 
 
 class CallShape(Reply):
-    """A call of a model.
+    """A model call.
 
-    `about`: the rows of the log that it answers, or reasons about; `resident`, `step`: of a town, who called and when.
-    `cost_usd`: None: no price is known. `kept`: its messages and its reply are kept.
+    `first_part_s`: seconds until the first part of a streamed reply. `cost_usd`: None if no price is known. `cut`: the
+    parts of the prompt that were left out to fit the model's window. `mended`: the reply was not valid JSON, and was
+    parsed as JSON5. `about`: the rows of the log that the call answers or reasons about. `resident`, `step`: in a town:
+    the resident for whom the model was called, and the step of the simulation. `kept`: messages and reply are stored.
     """
 
     seq: int
@@ -137,14 +150,17 @@ class CallList(Reply):
 
 
 class MessageShape(Reply):
-    """A message of a request."""
+    """A message that was sent to the model."""
 
     role: str
     text: str
 
 
 class CallWords(Reply):
-    """A call with its texts; if these were not kept (`keep_prompts`), `messages` is empty. `about`: those rows."""
+    """A call with its texts; `messages` is empty if the texts were not stored (see the setting `keep_prompts`).
+
+    `answered`: the model's reply. `about`: the rows of the log that the call answers or reasons about.
+    """
 
     call: CallShape
     messages: list[MessageShape]
@@ -170,18 +186,18 @@ async def rows(runtime: Runtime, principal: Principal, request: RowsRequest) -> 
 
 @operation("log.trace", "read", "GET /users/{user}/traces/{seq}", cli="log")
 async def trace(runtime: Runtime, principal: Principal, request: TraceRequest) -> Rows:
-    """Return the trace of an utterance: calls of models and tools, the answer, thoughts, beliefs."""
+    """Return the trace of an utterance: model and tool calls, the answer, thoughts, beliefs."""
     memory = await runtime.memory(principal)
     found = await memory.store.events(memory.key, request.seq - 1, limit=MAX_TRACE)
     if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
-        raise NotFound(f"nothing was heard at {request.seq} here")
+        raise NotFound(f"row {request.seq} of this user's log is not an utterance: name the row of one")
     later = next((row.seq for row in found[1:] if isinstance(row.event, Heard)), None)
     return _rows((row for row in found if later is None or row.seq < later or _is_about(row, request.seq)), "")
 
 
 @operation("log.cost", "read", "GET /cost", cli="cost")
 async def cost(runtime: Runtime, principal: Principal, request: CostRequest) -> Cost:
-    """Return the cost of calls of models: tokens, seconds, US dollars."""
+    """Return the cost of model calls: tokens, seconds, US dollars."""
     about = principal.of(request.user or principal.only) if request.user or principal.only else principal
     store = runtime.tenant(about).store
     found = await bill(store, store.key(about.name) if about.user else None, request.upto)
@@ -196,14 +212,14 @@ async def cost(runtime: Runtime, principal: Principal, request: CostRequest) -> 
 
 @operation("log.calls", "read", "GET /users/{user}/calls")
 async def calls(runtime: Runtime, principal: Principal, request: CallsRequest) -> CallList:
-    """List a user's calls of models, newest first."""
+    """List a user's model calls, newest first."""
     memory = await runtime.memory(principal)
     return await list_calls(memory.store, memory.key, request)
 
 
 @operation("log.call", "read", "GET /users/{user}/calls/{seq}")
 async def call(runtime: Runtime, principal: Principal, request: CallRequest) -> CallWords:
-    """Return a call of a model: its messages, its reply, and the rows that it is about."""
+    """Return a model call: its messages, its reply, and the rows of the log that it answers or reasons about."""
     memory = await runtime.memory(principal)
     return await find_call(memory.store, memory.key, request.seq)
 
@@ -211,7 +227,12 @@ async def call(runtime: Runtime, principal: Principal, request: CallRequest) -> 
 async def list_calls(
     store: LogStore, key: StreamKey, request: CallsRequest, resident: str = "", step: int | None = None
 ) -> CallList:
-    """Return a page of the calls in a stream's log; `resident`, `step`: only those of a town's resident, at a step."""
+    """Return a page of the model calls in a stream's log.
+
+    Args:
+        resident: only calls of this resident of a town; "": all.
+        step: only calls at this step of a town; None: all.
+    """
     found: list[CallShape] = []
     last = await store.last(key, ModelCalled.kind)
     before = read_number(request.cursor) or (last.seq + 1 if last is not None else 1)
@@ -229,21 +250,21 @@ async def list_calls(
 
 
 async def find_call(store: LogStore, key: StreamKey, seq: int) -> CallWords:
-    """Return a call by its row, with the rows that it is about.
+    """Return a model call by its row, with the rows that it answers or reasons about.
 
     Raises:
-        NotFound: that row is no call.
+        NotFound: that row is not a model call.
     """
     found = await store.events(key, seq - 1, limit=1)
     if not found or found[0].seq != seq or not isinstance(called := found[0].event, ModelCalled):
-        raise NotFound(f"row {seq} is no call of a model here")
+        raise NotFound(f"row {seq} of this log is not a model call: name the row of one")
     about = [row for each in called.about for row in await store.events(key, each - 1, limit=1) if row.seq == each]
     said = [MessageShape(role=role, text=text) for role, text in called.messages()]
     return CallWords(call=_show(found[0], called), messages=said, answered=called.answered, about=_rows(about, "").rows)
 
 
 async def _newest(store: LogStore, key: StreamKey, kinds: Sequence[str] | None, before: int) -> AsyncGenerator[Logged]:
-    """Yield the rows of a stream before one, newest first."""
+    """Yield the rows of a stream before the row `before`, newest first."""
     window = MIN_WINDOW
     while before > 1:
         first = max(0, before - 1 - window)
@@ -289,7 +310,7 @@ def _limits(runtime: Runtime, principal: Principal) -> Limits | None:
 
 
 def days_of(found: Bill) -> dict[str, list[dict[str, JsonValue]]]:
-    """Return a bill by day, and on each day by role."""
+    """Return the sums of a bill by day, and on each day by role."""
     return {day: [total.plain() for _, total in sorted(roles.items())] for day, roles in found.days.items()}
 
 

@@ -1,7 +1,7 @@
-"""Long-running operations: started, stored, interrupted, cancelled.
+"""Long-running operations: how they are started, stored, interrupted and cancelled.
 
-Each row belongs to its user's stream. A forget or an erase of that user deletes it in its own transaction (see
-memory/store/erasure), and the store refuses to write words that were read before that (`words_read`).
+A stored operation belongs to its user's stream. A forget or an erase of that user deletes it in the same transaction
+(see memory/store/erasure), and the store then refuses to write words that were read before (`words_read`).
 """
 
 from __future__ import annotations
@@ -33,23 +33,25 @@ from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.shapes import Reply
 
 KEPT_S = DAY_S
+"""Seconds for which an ended operation is kept."""
 MAX_KEPT = 1_000
 """Maximum number of ended operations that are kept per tenant."""
 MAX_RESULT = 1_000_000
-"""Maximum bytes of a stored result; of a longer one only the state is stored."""
+"""Maximum bytes of a stored operation; of a larger one the result and the progress are not stored."""
 MAX_AT_ONCE = 16
-"""Maximum number of operations that run at the same time per tenant; one more is refused."""
+"""Maximum number of operations that run at the same time per tenant; a further request is refused."""
 MAX_NOTES = 100
+"""Maximum number of progress lines that are kept per operation."""
 BEAT_S, DEAD_S = 15.0, 60.0
-"""Seconds: the interval of heartbeats, and after how long without one an operation's server counts as dead."""
-FORGOTTEN = "words of this user were forgotten while it was running, so its result is not kept: "
-TOO_LONG = "it is done; its result is too long to be kept over a restart of the server"
-AGAIN = "the server ended while it was running: request it again"
-RESUMED = "the server ended while it was running: resume the run {run!r}"
+"""Seconds: the interval of heartbeats, and the time without one after which an operation's server counts as dead."""
+FORGOTTEN = "words of this user were forgotten while the operation was running, so its result is not kept: "
+TOO_LONG = "the operation has ended, but its result is too large to be stored: the server that ran it keeps it"
+AGAIN = "the server ended while the operation was running: request it again"
+RESUMED = "the server ended while the operation was running: resume the run {run!r}"
 
 
 class OperationChanged(Event):
-    """An operation began, made progress, waits for an approval, or has ended: get it by its id."""
+    """An operation began, made progress, waits for an approval, or ended; get the details with `operations.get`."""
 
     kind = "operation"
     kept = False
@@ -77,7 +79,7 @@ class Note(Reply):
 
 
 class Wanted(Reply):
-    """Something that waits for an approval: a plan before it is run, or a call with side effects."""
+    """A plan that waits for an approval before it is run, or a tool call with side effects that waits for one."""
 
     id: str
     what: Literal["plan", "call"]
@@ -86,9 +88,11 @@ class Wanted(Reply):
 
 
 class OperationShape(Reply):
-    """An operation; `result`: the operation's own reply, if it is done.
+    """A long-running operation.
 
-    `interrupted`: the server ended first; `problem` says how to continue.
+    `state`: `interrupted` means that the server ended before the operation did; `problem` says how to continue. `run`:
+    the name of the plan's run, if the operation runs a plan. `waits_for`: pending approvals. `result`: the operation's
+    own reply, once its state is `done`. `problem`: why it failed.
     """
 
     id: str
@@ -108,8 +112,8 @@ class KeptOperation(BaseModel):
     """An operation as it is stored.
 
     Attributes:
-        seen: the last heartbeat of its server.
-        words_read: the number of the last erasure when it began to read its user's words.
+        seen: the time of the last heartbeat of the server that runs it.
+        words_read: the number of the last erasure when the operation began to read its user's words.
     """
 
     shape: OperationShape
@@ -118,13 +122,14 @@ class KeptOperation(BaseModel):
 
 
 class OperationStore(KeptStore, PrivacyStore, Protocol):
-    """What operations need of a store."""
+    """The store methods that stored operations use."""
 
 
 class StoredOperations:
-    """The operations in the store; each is written as a whole, in the order in which it changed.
+    """The stored operations. Each change writes the whole operation, in the order of the changes.
 
     Args:
+        data: the location of the server's data.
         store: returns a tenant's store.
     """
 
@@ -133,11 +138,11 @@ class StoredOperations:
         self._writing: asyncio.Task[None] | None = None
 
     def keep(self, kept: KeptOperation, stream: StreamKey, lost: Callable[[bool], None]) -> asyncio.Task[None]:
-        """Begin to write an operation. If that fails, it is known until the server ends.
+        """Begin to write an operation. If the write fails, the operation is known only until this server ends.
 
         Args:
-            lost: called if words of the user were erased: with True if all were, and nothing is written; otherwise the
-                operation is written without its words.
+            lost: called if words of the user were erased. Its argument is True if all were: then nothing is written.
+                Otherwise the operation is written without its words.
         """
         shape = kept.shape
         if len(kept.model_dump_json().encode()) > MAX_RESULT:
@@ -194,9 +199,9 @@ class StoredOperations:
         return found
 
     async def each(self, now: Moment) -> AsyncGenerator[tuple[str, KeptOperation]]:
-        """Yield the operations of all tenants with their tenant; delete those that are old or cannot be read."""
+        """Yield all tenants' operations, each with its tenant; delete expired and unreadable ones."""
         async with open_everyone(self._data) as everyone:
-            for first in chance.LETTERS:  # so that not all are in memory at once
+            for first in chance.LETTERS:  # by the first letter of the id, so that not all are in memory at once
                 for each in await everyone.kept(None, f"{RESULT}{first}"):
                     try:
                         kept = KeptOperation.model_validate_json(each.value)
@@ -210,20 +215,20 @@ class StoredOperations:
 
 
 def _without_words(kept: KeptOperation, why: str, words_read: int | None = None) -> KeptOperation:
-    """Return an operation without its result, its progress and its questions."""
+    """Return an operation without its result, its progress and its pending approvals; `why`: the problem it shows."""
     bare = kept.shape.model_copy(update={"result": None, "progress": [], "waits_for": [], "problem": why})
     upto = kept.words_read if words_read is None else words_read
     return KeptOperation(shape=bare, seen=kept.seen, words_read=upto)
 
 
 def forgotten(run: str) -> str:
-    """Return why nothing is kept of an operation, and what to do."""
+    """Return the message that the result of an operation is not kept, and what to do; `run`: the plan's run, or ""."""
     return FORGOTTEN + (f"resume the run {run!r}" if run else "request it again")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An approval or refusal; `instead`: the plan to run in place of the one that was asked about."""
+    """An approval or refusal; `instead`: the plan to run in place of the proposed one."""
 
     yes: bool
     instead: Plan | None = None
@@ -231,7 +236,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that waits for a decision; `check` raises InputError for another plan that cannot be run."""
+    """A plan or call that waits for a decision; `check` raises InputError if a replacement plan cannot be run."""
 
     wanted: Wanted
     answer: asyncio.Future[Decision]
@@ -243,14 +248,16 @@ class RunningOperation:
     """An operation that is running, or has ended.
 
     Attributes:
-        on_change: called when it changed.
-        run: the name of the plan's run, if it is one.
+        user: the user that it is about; "": none.
+        on_change: called after each change.
+        run: the name of the plan's run, if the operation runs a plan.
         problem: why it failed.
         is_cancelled: a client has cancelled it.
-        reading: the last erasure when it began to read its user's words.
-        is_lost: words of its user were erased after that: its result is not shown or kept.
+        reading: the number of the last erasure when it began to read its user's words.
+        is_lost: words of its user were erased after that; its result is neither shown nor stored.
         last_erasure: returns the number of the last erasure.
-        rereads: it continues if words are forgotten: its job reads them again.
+        task: the task that runs it; None: another server runs it, or it was restored from the store.
+        rereads: if words of its user are forgotten, it continues, because its job reads the log again.
     """
 
     id: str
@@ -281,15 +288,16 @@ class RunningOperation:
             self.on_change(self)
 
     def name_run(self, run: str) -> None:
-        """Set the run of a plan by which it can be resumed if the server ends first."""
+        """Set the name of the plan's run, by which it can be resumed if the server ends first."""
         self.run = run
         self.on_change(self)
 
     async def ask(self, wanted: Wanted, check: Callable[[Plan], None] = lambda _: None) -> Decision:
-        """Wait for a decision.
+        """Ask for an approval, and wait for the decision.
 
         Args:
-            check: raises InputError for a plan that cannot be run in place of the one that is asked about.
+            wanted: the plan or call that needs an approval.
+            check: raises InputError if a replacement plan cannot be run.
         """
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._asked[wanted.id] = Waiting(wanted, answer, check)
@@ -301,23 +309,23 @@ class RunningOperation:
             self._settle(wanted.id)
 
     def answer(self, yes: bool, id_: str = "", instead: Plan | None = None) -> str:
-        """Decide about what waits; return its id.
+        """Approve or refuse a pending plan or call; return its id.
 
         Args:
-            id_: what waits; "": the first.
+            id_: the id of the plan or call; "": the first that waits.
             instead: the plan to run in place of the one that waits.
 
         Raises:
-            NotFound: nothing with this id waits.
-            InputError: that plan cannot be run; the operation continues to wait.
+            NotFound: no plan or call with this id waits.
+            InputError: the replacement plan cannot be run; the operation continues to wait.
         """
         named = id_ or next(iter(self._asked), "")
         if named not in self._asked:
-            raise NotFound("nothing with this id waits for an approval")
+            raise NotFound(f"no plan or call {id_!r:.99} of this operation waits for an approval")
         waiting = self._asked[named]
         if instead is not None:
             if waiting.wanted.what != "plan":
-                raise InputError(f"{named} is a call, not a plan: approve or refuse it")
+                raise InputError(f"{named} is a tool call, so no other plan can replace it: approve or refuse it")
             waiting.check(instead)
         if not waiting.answer.done():
             waiting.answer.set_result(Decision(yes, instead))
@@ -330,7 +338,7 @@ class RunningOperation:
             self.state = "waiting" if self._asked else "running"
 
     def shape(self) -> OperationShape:
-        """Return it as a reply."""
+        """Return the operation as a reply."""
         waits_for = [each.wanted for each in self._asked.values()]
         return OperationShape.from_object(
             self, progress=list(self._notes), waits_for=waits_for, problem=self.problem[:2_000]
@@ -338,7 +346,7 @@ class RunningOperation:
 
     @classmethod
     def restored(cls, tenant_key: str, kept: KeptOperation, clock: Clock) -> RunningOperation:
-        """Return an operation that another server, or an earlier one, has stored."""
+        """Return an operation that another server stored, or this one before its restart."""
         values = dict(kept.shape)
         notes, _ = values.pop("progress"), values.pop("waits_for")
         reading = Reading(kept.words_read)
@@ -347,16 +355,18 @@ class RunningOperation:
         return one
 
     def interrupt(self) -> None:
-        """Mark it as interrupted by the end of its server."""
+        """Mark the operation as interrupted by the end of its server."""
         self.state, self.ended = "interrupted", self.clock.now()
         self.problem = RESUMED.format(run=self.run) if self.run else AGAIN
 
     @contextlib.contextmanager
     def rereading(self) -> Iterator[Callable[[], Awaitable[None]]]:
-        """Let it continue if words of its user are forgotten: its job reads again after a refused commit.
+        """Let the operation continue if words of its user are forgotten.
+
+        A commit of the job is refused then, and the job reads the log again.
 
         Yields:
-            What the job calls before it reads again.
+            An async function that the job calls before it reads the log again.
         """
 
         async def reread() -> None:
@@ -370,7 +380,11 @@ class RunningOperation:
             self.rereads = False
 
     def lose(self, *, whole: bool) -> None:
-        """Cancel it and drop its result: words of its user were erased (`whole`: all of them)."""
+        """Cancel the operation and drop its result, because words of its user were erased.
+
+        Args:
+            whole: all data of the user were erased. Otherwise an operation in `rereading` continues.
+        """
         self._notes.clear()
         if self.rereads and not whole:
             return
@@ -382,7 +396,7 @@ class RunningOperation:
             self.problem = forgotten(self.run)
 
     def is_of(self, principal: Principal) -> bool:
-        """Return whether a principal may see it."""
+        """Return whether a principal may see this operation."""
         is_users = principal.only in ("", self.user) and principal.user in ("", self.user)
         return self.tenant_key == principal.tenant_key and is_users
 
@@ -391,7 +405,7 @@ Job: TypeAlias = Callable[[RunningOperation], Awaitable[BaseModel]]
 
 
 class RunningOperations:
-    """The operations of this server; those of other servers are read from the store each time."""
+    """The long-running operations. Those of this server are in memory; those of others are read from the store."""
 
     def __init__(
         self,
@@ -404,27 +418,28 @@ class RunningOperations:
         self._held: dict[str, RunningOperation] = {}
         self._written: dict[str, tuple[State, str]] = {}
         self._heartbeats: dict[str, tuple[Moment, float]] = {}
-        """The last heartbeat of other servers' operations, and when it was first seen here: clocks may differ."""
+        """For each operation of another server: its last heartbeat (by that server's clock), and when this server first
+        read that heartbeat (by its own clock). The clocks may differ, so only the second time is compared."""
 
     async def restore(self, *, alone: bool) -> None:
         """Mark as interrupted the operations that no server runs any more.
 
         Args:
-            alone: no other server uses these data.
+            alone: no other server uses these data, so every operation that has not ended was interrupted.
         """
         async with contextlib.aclosing(self._stored.each(self._clock.now())) as stored:
             async for tenant_key, kept in stored:
                 self._restored(tenant_key, kept, alone=alone)
 
     async def beat(self) -> None:
-        """Store a heartbeat of the operations that run here every BEAT_S, until this is cancelled."""
+        """Every BEAT_S seconds, store a heartbeat of the operations that run here; runs until it is cancelled."""
         while True:
             await asyncio.sleep(BEAT_S)
             for each in [each for each in self._held.values() if each.ended is None]:
                 self._keep(each)
 
     def _restored(self, tenant_key: str, kept: KeptOperation, *, alone: bool = False) -> RunningOperation:
-        """Return another server's operation; it is interrupted if its heartbeat stopped."""
+        """Return an operation from the store; mark it as interrupted if its server's heartbeat stopped."""
         one, now = RunningOperation.restored(tenant_key, kept, self._clock), self._clock.elapsed()
         if one.ended is None:
             seen, since = self._heartbeats.get(one.id, (kept.seen, now))
@@ -441,11 +456,11 @@ class RunningOperations:
         self._on_change(one)
 
     def _write(self, one: RunningOperation) -> asyncio.Task[None] | None:
-        """Store it if its state or its run changed; progress alone is not stored."""
-        stands = (one.state, one.run)
-        if self._written.get(one.id) == stands:
+        """Store an operation if its state or its run changed; a change of the progress alone is not stored."""
+        current = (one.state, one.run)
+        if self._written.get(one.id) == current:
             return None
-        self._written[one.id] = stands
+        self._written[one.id] = current
         return self._keep(one)
 
     def _keep(self, one: RunningOperation) -> asyncio.Task[None]:
@@ -456,7 +471,7 @@ class RunningOperations:
         return self._stream_of(one.tenant_key, one.user)
 
     def _lose(self, one: RunningOperation, *, whole: bool) -> None:
-        """Cancel an operation whose user's words were erased; one that has ended is removed."""
+        """Cancel an operation whose user's words were erased, or remove it if it has ended."""
         has_ended = one.ended is not None
         one.lose(whole=whole)
         if (whole or has_ended) and self._held.get(one.id) is one:
@@ -464,9 +479,9 @@ class RunningOperations:
             self._written.pop(one.id, None)
 
     async def check(self, stream: StreamKey) -> None:
-        """Cancel the operations that read words of a stream that were erased since, and drop their results.
+        """Cancel the operations that had read words of a stream before these were erased, and drop their results.
 
-        Their rows were deleted in the erasure's transaction. An operation that itself forgets something continues.
+        Their stored rows were deleted in the erasure's transaction. An operation that itself forgets continues.
         """
         for one in [one for one in self._held.values() if self._stream(one) == stream]:
             await self._check(one)
@@ -483,17 +498,25 @@ class RunningOperations:
     async def begin(
         self, name: str, principal: Principal, job: Job, start: Callable[[Any], asyncio.Task[None]]
     ) -> RunningOperation:
-        """Begin an operation; `start` runs a coroutine in the background.
+        """Begin an operation, and return it as soon as it is stored.
+
+        Args:
+            name: the operation's name.
+            job: the work; it returns the operation's result.
+            start: runs a coroutine in the background.
 
         Raises:
             Conflict: too many operations of this tenant are running.
         """
         tenant_key, user = principal.tenant_key, principal.user or principal.only
         last_erasure = self._stored.store(tenant_key).last_erasure
-        upto = await last_erasure()  # before anything is read
+        upto = await last_erasure()  # before the job reads any words
         self._tidy()
         if sum(each.ended is None for each in self._held.values() if each.tenant_key == tenant_key) >= MAX_AT_ONCE:
-            raise Conflict(f"{MAX_AT_ONCE} operations are running already: wait for one, or cancel one")
+            raise Conflict(
+                f"{MAX_AT_ONCE} operations of this tenant are running already, which is the maximum: wait until one"
+                " ends, or cancel one"
+            )
         one = RunningOperation(token(20), name, tenant_key, user, self._clock.now(), self._clock, self._changed)
         one.reading, one.last_erasure = Reading(upto), last_erasure
         self._held[one.id] = one
@@ -527,10 +550,10 @@ class RunningOperations:
                 self._changed(one)
 
     async def find(self, principal: Principal, id_: str) -> RunningOperation:
-        """Return an operation; its state is stored by then.
+        """Return an operation by its id, after its state was stored.
 
         Raises:
-            NotFound: the principal has none with this id.
+            NotFound: the principal has no operation with this id.
         """
         await self._stored.settle()
         if (held := self._held.get(id_)) is not None:
@@ -539,11 +562,11 @@ class RunningOperations:
         if one is None and (kept := await self._stored.of(principal.tenant_key, id_)):
             one = self._restored(principal.tenant_key, kept[0])
         if one is None or one.id != id_ or not one.is_of(principal):
-            raise NotFound(f"there is no operation {id_!r} here: its result is kept for a day")
+            raise NotFound(f"you have no operation {id_!r}: the id is wrong, or the operation ended over a day ago")
         return one
 
     async def of(self, principal: Principal) -> list[RunningOperation]:
-        """Return all operations of a principal, newest first; their states are stored by then."""
+        """Return all operations of a principal, newest first, after their states were stored."""
         await self._stored.settle()
         for each in self._of(principal):
             await self._check(each)
@@ -557,23 +580,23 @@ class RunningOperations:
         return [each for each in reversed(self._held.values()) if each.is_of(principal)]
 
     def each(self) -> list[RunningOperation]:
-        """Return the operations of this server, of all tenants."""
+        """Return the operations of this server, for all tenants."""
         return list(self._held.values())
 
     def of_run(self, principal: Principal, run: str) -> RunningOperation | None:
-        """Return the principal's running operation with a run's name, else with that id; None if there is none."""
+        """Return the principal's running operation that runs the plan run `run`, or else has that id; None: none."""
         running = [each for each in self._of(principal) if each.ended is None]
         named = [each for each in running if each.run == run] or [each for each in running if each.id == run]
         return named[0] if named else None
 
     async def cancel(self, one: RunningOperation) -> None:
-        """Cancel an operation, and wait until it has ended and that is stored.
+        """Cancel an operation, and wait until it has ended and its state is stored.
 
         Raises:
             Conflict: another server runs it.
         """
         if one.ended is None and one.task is None:
-            raise Conflict("another server runs it, and can cancel it")
+            raise Conflict("another server runs this operation: send the cancel request to that server")
         if one.task is not None and not one.task.done():
             one.is_cancelled = True
             one.task.cancel()
@@ -581,7 +604,7 @@ class RunningOperations:
             await self._stored.settle()
 
     def _tidy(self) -> None:
-        """Delete what ended more than a day ago, and the oldest beyond MAX_KEPT of a tenant."""
+        """Delete operations that ended more than KEPT_S ago, and the oldest ones beyond MAX_KEPT per tenant."""
         now, counts = self._clock.now(), Counter[str]()
         for each in reversed([each for each in self._held.values() if each.ended is not None]):
             counts[each.tenant_key] += 1

@@ -1,4 +1,4 @@
-"""Operations on a user's mind."""
+"""Operations on a user's mind: the agent that talks with this user and has a memory about them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from mindstream.service.operations.table import operation, read_number, write_cu
 
 
 class SendRequest(Ask):
-    """An utterance to a mind.
+    """A message to a mind.
 
-    `session`: the conversation to continue; none: the most recent one. `pack`: the responder, of those that `/answers`
-    names; "": the operator's choice.
+    `session`: the conversation to continue; none: the most recent one, or a new one if none is open. `pack`: the name
+    of the responder, one of the names that GET /answers returns; "": the operator's choice.
     """
 
     text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
@@ -41,21 +41,21 @@ class SendRequest(Ask):
 
 
 class Sent(Reply):
-    """The utterance is on disk: `seq` is its row of the log; the answer follows as later events."""
+    """The message is stored; the answer follows as later events. `seq`: the message's row of the log."""
 
     seq: int
     session: str
 
 
 ONCE: ContextVar[str] = ContextVar("once", default="")
-"""The idempotency key of the current request: an utterance under it is heard once, by whatever server."""
+"""The idempotency key of the current request: a message sent under it is processed once, by any one server."""
 
 
 async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -> AsyncGenerator[Logged]:
-    """Say something to a mind and yield the rows of its answer: heard, perhaps waiting, pieces, said.
+    """Send a message to a mind and yield the rows of its answer: heard, perhaps waiting, parts of the answer, said.
 
-    If another answer is running in the same conversation, a `waiting` without a seq is yielded.
-    Closing the generator cancels the answer; the utterance stays.
+    If another answer is running in the same conversation, the rows include a live `waiting` (without a seq).
+    Closing the generator cancels the answer; the message remains stored.
     """
     async with runtime.mind(principal, request.session, request.pack) as opened:
         with opened.answers_now() as is_busy, opened.hears_now() as heard:
@@ -69,7 +69,7 @@ async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -
 
 
 async def name_session(runtime: Runtime, principal: Principal, sent: Sent) -> Sent:
-    """Return the reply to an earlier request, with the conversation of the utterance."""
+    """Return the reply of an earlier request for a repeated one, with the session of its message filled in."""
     store = runtime.tenant(principal).store
     rows = await store.events(store.key(principal.name), sent.seq - 1, [Heard.kind], 1)
     heard = rows[0].event if rows and rows[0].seq == sent.seq else None
@@ -89,9 +89,10 @@ async def name_session(runtime: Runtime, principal: Principal, sent: Sent) -> Se
     complete=name_session,
 )
 async def send(runtime: Runtime, principal: Principal, request: SendRequest) -> Sent:
-    """Say something to a mind. The reply comes when it is on disk; with text/event-stream, the answer's events follow.
+    """Send a message to a mind. The reply is sent after the message is stored; the answer is an event of the log.
 
-    An utterance during an answer waits for its turn. What a mind says is an event of the log.
+    With `Accept: text/event-stream` the events of the answer follow. A message that arrives during an answer waits for
+    its turn.
     """
     heard: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
     task = runtime.begin(_hear(runtime, principal, request, heard))
@@ -99,18 +100,18 @@ async def send(runtime: Runtime, principal: Principal, request: SendRequest) -> 
     await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     if not heard.done():
         try:
-            await task  # which raises the reason
+            await task  # raises the error of the task
         except HeardAlready as already:
             return await name_session(runtime, principal, Sent(seq=already.seq, session=""))
         except asyncio.CancelledError:
             if not task.cancelled() or (own := asyncio.current_task()) is None or own.cancelling():
                 raise
-            raise StorageError("the server is shutting down; this was not heard: send it again") from None
+            raise StorageError("the server is shutting down, and the message was not stored: send it again") from None
     return await heard
 
 
 async def _hear(runtime: Runtime, principal: Principal, request: SendRequest, heard: asyncio.Future[Sent]) -> None:
-    """Let a mind hear and answer an utterance, even if the client disconnects."""
+    """Let a mind process and answer a message, even if the client disconnects; `heard` is set once it is stored."""
     async with aclosing(answer(runtime, principal, request)) as rows:
         async for row in rows:
             if isinstance(row.event, Heard) and not heard.done():
@@ -118,7 +119,7 @@ async def _hear(runtime: Runtime, principal: Principal, request: SendRequest, he
 
 
 class AgainRequest(Ask):
-    """An utterance, by its row of the log; `pack`: the responder, as in `send`."""
+    """`seq`: the row of the log that contains the message; `pack`: the name of the responder, as in `send`."""
 
     seq: int = Field(ge=1, le=2**62)
     pack: str = Field("", max_length=100)
@@ -134,14 +135,14 @@ class AgainRequest(Ask):
     complete=name_session,
 )
 async def answer_again(runtime: Runtime, principal: Principal, request: AgainRequest) -> Sent:
-    """Answer an utterance again, for example if its answer was stopped or failed. It is not heard again."""
+    """Answer a message again, for example if its answer was stopped or failed. The message is not stored again."""
     memory = await runtime.memory(principal)
     found = await memory.store.events(memory.key, request.seq - 1, [Heard.kind], 1)
     if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
-        raise NotFound(f"nothing was heard at {request.seq} here")
+        raise NotFound(f"row {request.seq} of this user's log is not an utterance: name the row of one")
     session = found[0].event.session
     if request.pack:
-        runtime.responder(request.pack)  # raises NotFound for an unknown one
+        runtime.responder(request.pack)  # raises NotFound for an unknown responder
     runtime.begin(_answer_again(runtime, principal, found[0], session, request.pack))
     return Sent(seq=request.seq, session=session)
 
@@ -155,19 +156,23 @@ async def _answer_again(runtime: Runtime, principal: Principal, heard: Logged, s
 
 
 class MindRequest(Ask):
-    """A conversation; none: all that are open."""
+    """`session`: a conversation; none: all open conversations of the user."""
 
     session: str | None = Field(None, min_length=1, max_length=100)
 
 
 class AsOf(Ask):
-    """A point in time: after the row `seq` of the log; None: now."""
+    """`seq`: return the state after this row of the log; none: the current state."""
 
     seq: int | None = Field(None, ge=0, le=2**62)
 
 
 class BeliefShape(Reply):
-    """The latest version of a belief; `seq`: its row of the log."""
+    """The latest version of a belief or plan.
+
+    `slot`: its name. `value`: its content as data; `text`: the same as text. `evidence`: the ids of its sources. `seq`:
+    its row of the log.
+    """
 
     slot: str
     version: int
@@ -178,19 +183,23 @@ class BeliefShape(Reply):
 
 
 class Beliefs(Reply):
-    """Beliefs about a user, or plans with them, by slot."""
+    """Beliefs about a user, or plans with the user, sorted by slot."""
 
     beliefs: list[BeliefShape]
 
 
 class Cancelled(Reply):
-    """The number of answers and of reasoners' runs that were stopped."""
+    """`stopped`: the number of answers and background reasoning runs that were stopped."""
 
     stopped: int
 
 
 class SessionShape(Reply):
-    """A conversation: its time, the number of its lines, its beginning; `seq`: the row of the log of its first line."""
+    """A conversation.
+
+    `first`, `last`: the times of its first and last message. `lines`: the number of its messages. `opening`: the
+    beginning of its first message; `seq`: the row of the log of that message.
+    """
 
     session: str
     first: Moment
@@ -201,7 +210,7 @@ class SessionShape(Reply):
 
 
 class Sessions(Page):
-    """A page of conversations, by their beginning, newest first."""
+    """A page of conversations, sorted by the time of their first message, newest first."""
 
 
 class SessionList(Reply):
@@ -251,7 +260,7 @@ async def _versions(memory: Memory, kind: Kind) -> list[Record]:
 
 @operation("minds.cancel", "write", "POST /users/{user}/cancel")
 async def cancel(runtime: Runtime, principal: Principal, request: MindRequest) -> Cancelled:
-    """Stop answers and reasoners, in any process; utterances stay, and count as processed."""
+    """Stop answers and background reasoning, in any process; the user's messages remain, and count as processed."""
     store, stopped, ours = runtime.tenant(principal).store, 0, set[str]()
     stream = store.key(principal.name)
     for opened in runtime.minds.of(principal.tenant_key, stream):
@@ -264,7 +273,7 @@ async def cancel(runtime: Runtime, principal: Principal, request: MindRequest) -
 
 @operation("minds.sessions", "read", "GET /users/{user}/sessions", cli="memory sessions")
 async def sessions(runtime: Runtime, principal: Principal, request: Sessions) -> SessionList:
-    """List the conversations, by their beginning, newest first."""
+    """List the conversations, sorted by the time of their first message, newest first."""
     memory, at = await runtime.memory(principal), read_number(request.cursor)
     found = (await memory.sessions())[::-1]
     shown = [SessionShape.from_object(each, session=each.name) for each in found[at : at + request.limit]]
@@ -273,15 +282,16 @@ async def sessions(runtime: Runtime, principal: Principal, request: Sessions) ->
 
 
 class UserList(Reply):
-    """The tenant's users who have any data, by name."""
+    """The users of the tenant that have any data, sorted by name."""
 
     users: list[str]
 
 
 class Answers(Reply):
-    """`model`: for the roles that have none of their own; `stand_ins`: no model is configured, rules answer.
+    """The models and responders of this server.
 
-    `packs`: the responders; `pack`: the operator's choice.
+    `roles`: the model of each role that has its own. `model`: the model of all other roles. `stand_ins`: no model is
+    configured, and the rule-based default answers. `packs`: the names of the responders; `pack`: the operator's choice.
     """
 
     model: str
@@ -293,7 +303,7 @@ class Answers(Reply):
 
 @operation("people.users", "read", "GET /users")
 async def users(runtime: Runtime, principal: Principal, request: EmptyRequest) -> UserList:  # noqa: ARG001
-    """List the users who have any data."""
+    """List the users that have any data."""
     if principal.only:
         return UserList(users=[principal.only])
     streams = await runtime.tenant(principal).store.minds()
@@ -302,7 +312,7 @@ async def users(runtime: Runtime, principal: Principal, request: EmptyRequest) -
 
 @operation("people.answers", "read", "GET /answers")
 async def answers(runtime: Runtime, principal: Principal, request: EmptyRequest) -> Answers:  # noqa: ARG001
-    """Return which models answer here, or that rules do."""
+    """Return the models that answer on this server (or that the rule-based default answers), and the responders."""
     named = runtime.models.names
     default = named.get(DEFAULT, Rules.name)
     return Answers(

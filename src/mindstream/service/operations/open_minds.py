@@ -1,4 +1,4 @@
-"""Open minds: each is opened when it is first used, and closed when it was idle for a while."""
+"""Open minds: each is opened when it is first used, and closed after it was idle for IDLE_S seconds."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.service.chat.companion import TalkZone
 
 IDLE_S, POLL_S = 900.0, 30.0
-"""Seconds: how long an idle mind without open work stays open, and the interval of checks."""
+"""Seconds: how long an idle mind without open work stays open, and the interval at which idle minds are closed."""
 PAYER = "payer"
 """The name under which the id of the token that pays for a mind's reasoning is stored."""
 MAX_MINDS = 2_000
-"""Maximum number of open minds; beyond it those that were unused for longest are closed."""
+"""Maximum number of open minds; if there are more, those that were unused for longest are closed."""
 
 
 class MindKey(NamedTuple):
-    """Identifies an open mind: its user, conversation and responder; `holds`: the owner of leases it was opened for."""
+    """Identifies an open mind by its user, session and responder.
+
+    `holds`: the owner of the leases on orphaned work that the mind was opened for; "": none.
+    """
 
     tenant_key: str
     stream: StreamKey
@@ -41,12 +44,15 @@ class OpenMind:
     """An open mind.
 
     Attributes:
+        last_used: when a request last used it, by the clock's elapsed seconds.
         uses: how many requests use it at the moment.
-        budget: of its last speaker: its calls of models are charged to that. payer: the id of their token.
-        zone: its user's time zone; may change with each utterance.
-        on_usage: called with the role and the usage of each call of a model.
-        answers: how many utterances are being answered, or wait for their turn, in the order in which they came.
-        hearing: the tasks of `answering` whose utterance is not on disk yet, and whether they are cancelled once it is.
+        budget: the budget of the user who spoke last, to which its model calls are charged.
+        payer: the id of that user's token.
+        zone: its user's time zone; may change with each message.
+        on_usage: called with the role and the usage of each model call.
+        answers: how many messages are being answered, or wait for their turn.
+        answering: the tasks that answer these messages.
+        hearing: those of `answering` whose message is not stored yet; True: cancel the task once it is stored.
     """
 
     key: MindKey
@@ -64,7 +70,7 @@ class OpenMind:
 
     @contextlib.contextmanager
     def answers_now(self) -> Iterator[bool]:
-        """Count this task as an answer, which `break_off` cancels; yield whether another answer is running."""
+        """Register the current task as an answer, so that `break_off` cancels it; yield whether another is running."""
         is_busy, task = self.answers > 0, asyncio.current_task()
         self.answers += 1
         if task is not None:
@@ -78,7 +84,7 @@ class OpenMind:
 
     @contextlib.contextmanager
     def hears_now(self) -> Iterator[Callable[[], None]]:
-        """Let `break_off` wait until the yielded function is called: this task's utterance is on disk then."""
+        """Delay `break_off` for this task until its message is stored; the task then calls the yielded function."""
         task = asyncio.current_task()
         assert task is not None
         self.hearing[task] = False
@@ -93,7 +99,10 @@ class OpenMind:
             self.hearing.pop(task, None)
 
     def break_off(self) -> int:
-        """Cancel the running answers; return how many. An utterance that is being written is written first."""
+        """Cancel the running answers and return their number.
+
+        An answer whose message is being stored is cancelled once the message is stored.
+        """
         running = list(self.answering)
         for task in running:
             if task in self.hearing:
@@ -110,7 +119,8 @@ class OpenMinds:
     """Keeps minds open between requests.
 
     Args:
-        open_one: opens a mind; resources on the stack are closed with the mind.
+        open_one: opens a mind; the resources that it puts on the stack are closed with the mind.
+        most: maximum number of open minds.
     """
 
     def __init__(self, open_one: OpenOne, clock: Clock, idle_s: float = IDLE_S, most: int = MAX_MINDS) -> None:
@@ -134,7 +144,7 @@ class OpenMinds:
 
     @contextlib.asynccontextmanager
     async def use(self, key: MindKey) -> AsyncIterator[OpenMind]:
-        """Yield a mind, opened if necessary; it stays open until the block ends, and for a while after.
+        """Yield a mind, opened if necessary; it stays open during the `with` block, and until it was idle for a while.
 
         Raises:
             Conflict: the server is shutting down.
@@ -143,7 +153,7 @@ class OpenMinds:
         lock = self._opening.setdefault(key, asyncio.Lock())
         async with lock:
             if self._closed:
-                raise Conflict("this server is shutting down: try again in a moment")
+                raise Conflict("this server is shutting down: send the request again after it was restarted")
             found = self._open.get(key)
             if found is None:
                 found = self._open[key] = await self._opened(key)
@@ -163,7 +173,7 @@ class OpenMinds:
         return made
 
     async def _sweep(self) -> None:
-        """Close idle minds, while any is open."""
+        """Close idle minds, and the longest unused of too many, until no mind is open."""
         while self._open:
             await self._clock.sleep(POLL_S)
             now = self._clock.elapsed()
@@ -191,7 +201,7 @@ class OpenMinds:
         """Close a stream's minds at once, even if they are in use, because the stream was erased.
 
         Args:
-            before: the number of that erasure; minds that were opened since stay open.
+            before: the number of that erasure; minds that were opened after it stay open. None: close all.
         """
         of_it = [each for key, each in self._open.items() if key.stream == stream]
         for one in [each for each in of_it if before is None or each.mind.memory.was_opened_before(before)]:
@@ -199,11 +209,11 @@ class OpenMinds:
             if self._open.get(one.key) is one:
                 del self._open[one.key]
                 self._opening.pop(one.key, None)
-                with contextlib.suppress(MindstreamError):  # it cannot write any more
+                with contextlib.suppress(MindstreamError):  # the store refuses its writes after the erasure
                     await one.close()
 
     async def close(self) -> None:
-        """Close all; unfinished reasoning stays open, and is resumed by the next process that opens the mind."""
+        """Close all minds; the next process that opens a mind resumes its unfinished background reasoning."""
         self._closed = True
         sweeping, self._sweeping = self._sweeping, None
         if sweeping is not None:

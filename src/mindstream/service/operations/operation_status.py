@@ -1,4 +1,4 @@
-"""Operations on long-running operations, by id."""
+"""API operations that list, return and cancel long-running operations."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from mindstream.service.operations.table import operation
 
 
 class OperationId(Ask):
-    """One operation."""
+    """A long-running operation, by its id."""
 
     id: str = Field(max_length=100)
 
 
 class OperationList(Reply):
-    """Operations that are running or ended within a day, newest first."""
+    """Long-running operations that are running, or ended less than a day ago, newest first."""
 
     operations: list[OperationShape]
 
 
 @operation("operations.list", "read", "GET /operations")
 async def list_operations(runtime: Runtime, principal: Principal, request: EmptyRequest) -> OperationList:  # noqa: ARG001
-    """List the operations that are running or ended within a day."""
+    """List the long-running operations that are running, or ended less than a day ago."""
     return OperationList(operations=[each.shape() for each in await runtime.running.of(principal)])
 
 

@@ -1,7 +1,7 @@
-"""Resumes orphaned work of any tenant: reasoning about utterances, and answers that no process gives any more.
+"""Resume the orphaned work of all tenants: background reasoning and answers that no process works on any more.
 
-Such work was released by a server that does not run reasoners, or its process died. It is leased before a mind is
-opened for it, so that only one of several processes resumes it.
+A server that does not run reasoners has released this work, or the process that worked on it died. The work is leased
+before a mind is opened for it, so that only one of several processes resumes it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 BudgetOf: TypeAlias = Callable[[str], Awaitable[Budget | None]]
 POLL_S = 1.0
-"""Poll interval for the work of processes that died, in seconds; stores notify about released work where they can."""
+"""Poll interval for orphaned work, in seconds. Some stores also notify at once about released work."""
 PAUSE_S = 0.02
 """Seconds to wait after a notification, so that further changes are handled together."""
 
@@ -42,12 +42,13 @@ class OrphanedWork:
     """Resumes orphaned work in one process.
 
     Attributes:
-        going: tasks that are resuming work; `done`: how many have ended; `failed`: how many of these failed.
+        going: tasks that are resuming work.
+        done: number of tasks that have ended; `failed`: number of these that failed.
 
     Args:
-        answers: give missing answers; False: run reasoners.
-        at_once: maximum number of minds at the same time.
-        budgets: returns the budget of a token, by its id.
+        answers: True: answer unanswered messages; False: run background reasoning.
+        at_once: maximum number of minds that work at the same time.
+        budgets: returns the budget of the token with an id.
     """
 
     def __init__(self, runtime: Runtime, *, answers: bool, at_once: int, budgets: BudgetOf) -> None:
@@ -59,7 +60,7 @@ class OrphanedWork:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Resume work while the block runs; then release unfinished work.
+        """Resume orphaned work during the `with` block; at its end, release what is unfinished.
 
         Raises:
             StorageError: the data cannot be opened.
@@ -77,7 +78,7 @@ class OrphanedWork:
             try:
                 while True:
                     self._changed.clear()
-                    with contextlib.suppress(MindstreamError):  # it polls again
+                    with contextlib.suppress(MindstreamError):  # the next poll tries again
                         if len(self.going) < self._at_once:
                             now = self._runtime.clock.now()
                             found = await everyone.open_to_anybody(now, answers=self._answers)
@@ -108,7 +109,7 @@ class OrphanedWork:
         if not task.cancelled():
             self.done += 1
             self.failed += task.exception() is not None
-        self._changed.set()  # another task can begin
+        self._changed.set()  # so that the loop begins another task
 
     async def _resume(self, principal: Principal, taken: Taken) -> None:
         if name_of(taken.mind).kind != "user":
@@ -140,7 +141,7 @@ class OrphanedWork:
             await opened.mind.reasoners.settled(ids=taken.ids)
 
     async def _answer(self, principal: Principal, taken: Taken, slot: str) -> None:
-        """Answer a conversation's unanswered utterances, in their order."""
+        """Answer the unanswered messages of one conversation, whose open work has this slot, in their order."""
         store = self._runtime.tenant(principal).store
         for work in await store.open_work(taken.mind):
             if work.slot != slot or work.owner != taken.holder:
@@ -149,7 +150,7 @@ class OrphanedWork:
                 continue
             session = row.event.session if isinstance(row.event, Heard) else ""
             async with self._runtime.mind(principal, session, await self._responder(principal, taken, "")) as opened:
-                HOLDER.set(work.owner)  # for this task, and those that it begins
+                HOLDER.set(work.owner)  # this task, and the tasks that it begins, write under this lease
                 await take_all(opened.mind.answer_again(row))
 
     async def _session(self, principal: Principal, taken: Taken) -> str:
@@ -157,7 +158,7 @@ class OrphanedWork:
         return rows[0].event.session if rows and isinstance(rows[0].event, Heard) else "corrected"
 
     async def _responder(self, principal: Principal, taken: Taken, slot: str) -> str:
-        """Return the responder of a mind: the one whose reasoner this slot is, else that of its last opening."""
+        """Return the responder that the slot names, else that of the mind's last opening, else "" (the default)."""
         names = self._runtime.responder_names()
         if slot in names:
             return slot

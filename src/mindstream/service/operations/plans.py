@@ -1,4 +1,4 @@
-"""Operations on plans: a task is solved with the tools that the operator offers; runs are stored in the user's log."""
+"""Operations that solve a task by a plan with the operator's tools. Each run is stored in the user's log."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ if TYPE_CHECKING:
     from mindstream.tools.approval import Approver, ToolRequest
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
-"""The same as in planning/planner, which is only imported when a task is solved so that a server starts quickly."""
+"""The same type as in planning/planner, which is imported only when a task is solved, so that a server starts quickly.
+"""
 
 
 class SolveRequest(Ask):
-    """A task; `approve`: its plan waits for an approval (not for `react`, `direct`, `cot`, which write none).
+    """A task to solve.
 
-    `tools`: of those offered. `fresh`: make a new plan even if one that solved such a task is remembered.
+    `how`: the strategy. `tools`: use only these of the offered tools; none: all. `approve`: the plan waits for an
+    approval before it is run (not possible for `react`, `direct` and `cot`, which make no plan). `fresh`: make a new
+    plan, even if a plan that solved a similar task is remembered. `replans`, `tool_calls`, `seconds`: the run's limits.
     """
 
     task: str = Field(min_length=1, max_length=20_000)
@@ -50,13 +53,16 @@ class SolveRequest(Ask):
 
 
 class RunName(Ask):
-    """One run."""
+    """`run`: the name of a run."""
 
     run: str = Field(max_length=100)
 
 
 class ApproveRequest(RunName):
-    """The approval or refusal of what a run waits for; `id`: which, else the first; `plan`: run this one instead."""
+    """The approval (`yes`) or refusal of a plan or tool call that a run waits for.
+
+    `id`: the id of the plan or call, "": the first that waits. `plan`: run this plan in place of the proposed one.
+    """
 
     yes: bool = True
     id: str = Field("", max_length=100)
@@ -64,7 +70,10 @@ class ApproveRequest(RunName):
 
 
 class RunRequest(Ask):
-    """A plan, in the form of a run's `plan`, to run without a planner; `task`: in place of the plan's own."""
+    """A ready plan to run, in the format of a run's `plan`.
+
+    `task`: replaces the task that the plan names. `tools`: use only these of the offered tools; none: all.
+    """
 
     plan: Plan
     task: str = Field("", max_length=20_000)
@@ -72,7 +81,7 @@ class RunRequest(Ask):
 
 
 class EvidenceShape(Reply):
-    """The result of a step; `foreign`: it is third-party content."""
+    """The result of a step of a plan; `foreign`: it contains third-party content."""
 
     step: str
     tool: str
@@ -82,9 +91,9 @@ class EvidenceShape(Reply):
 
 
 class RunSpent(Reply):
-    """The cost of a run: calls of models and of tools, tokens, US dollars as far as prices are known, seconds.
+    """The cost of a run; `cost_usd` counts only calls whose price is known.
 
-    `unpriced`: calls whose price is not known; null: they were not counted.
+    `unpriced`: the number of model calls whose price is not known; null: they were not counted.
     """
 
     model_calls: int
@@ -96,9 +105,11 @@ class RunSpent(Reply):
 
 
 class RunShape(Reply):
-    """A run: `state` is running, waiting, answered, or stopped (`plans.resume` continues it).
+    """A run.
 
-    `spent`: its cost, as far as its rows go.
+    `state`: running, waiting (for an approval), answered, or stopped (`plans.resume` continues it). `unanswered`: why
+    there is no answer. `stopped`: why the run was stopped. `foreign`: third-party content was used. `operation`: the id
+    of the operation that runs it now, "" if none does. `spent`: its cost so far, from its rows of the log.
     """
 
     run: str
@@ -117,7 +128,7 @@ class RunShape(Reply):
 
 
 class RunList(Reply):
-    """A user's runs, the newest last."""
+    """The runs of a user, the newest last."""
 
     runs: list[RunShape]
 
@@ -126,7 +137,10 @@ class RunList(Reply):
 async def solve(runtime: Runtime, principal: Principal, request: SolveRequest, one: RunningOperation) -> RunShape:
     """Solve a task with tools: make a plan, have it approved if wanted, run it, and answer from its results."""
     if request.approve and request.how in ("react", "direct", "cot"):
-        raise InputError(f"{request.how} makes no plan that could be approved in advance")
+        raise InputError(
+            f"the strategy {request.how} makes no plan that could be approved in advance: leave out `approve`, or use"
+            " rewoo or plan-execute"
+        )
     one.name_run(token(10))
     async with open_planner(runtime, principal, request, one) as planner:
         plan = None
@@ -144,9 +158,9 @@ async def solve(runtime: Runtime, principal: Principal, request: SolveRequest, o
 
 @operation("plans.run", "write", "POST /users/{user}/plans/run", long=True, cli="plan run")
 async def run(runtime: Runtime, principal: Principal, request: RunRequest, one: RunningOperation) -> RunShape:
-    """Run a given plan."""
+    """Run the plan in the request, without a planner."""
     if not (task := request.task or request.plan.task):
-        raise InputError("the plan names no task: pass one as `task`")
+        raise InputError("the plan names no task: pass one in the field `task`")
     one.name_run(token(10))
     wanted = SolveRequest(task=task, tools=request.tools)
     async with open_planner(runtime, principal, wanted, one) as planner:
@@ -201,7 +215,7 @@ async def stop(runtime: Runtime, principal: Principal, request: RunName) -> Oper
 
 def _running(runtime: Runtime, principal: Principal, run: str) -> RunningOperation:
     if (found := runtime.running.of_run(principal, run)) is None:
-        raise NotFound(f"there is no running run {run!r} here")
+        raise NotFound(f"no run or operation {run!r} of this user is running on this server")
     return found
 
 
@@ -210,7 +224,7 @@ async def _find(runtime: Runtime, principal: Principal, run: str) -> RunCheckpoi
 
     found = (await read_runs(await runtime.memory(principal))).get(run)
     if found is None:
-        raise NotFound(f"there is no run {run!r}; `plans.list` (`mindstream solve --list`) lists the runs")
+        raise NotFound(f"this user has no run {run!r}: `plans.list` (`mindstream solve --list`) lists the runs")
     return found
 
 
@@ -218,11 +232,11 @@ async def _find(runtime: Runtime, principal: Principal, run: str) -> RunCheckpoi
 async def open_planner(
     runtime: Runtime, principal: Principal, request: SolveRequest, one: RunningOperation
 ) -> AsyncIterator[Planner]:
-    """Open a planner with the tools that the operator offers, and record its calls of models.
+    """Open a planner with the tools that the operator offers; its model calls are written to the user's log.
 
     Raises:
-        NotFound: a tool is not offered.
-        UserError, ToolError: a tool of the operator's cannot be used.
+        NotFound: the request names a tool that is not offered.
+        UserError, ToolError: an offered tool cannot be used.
     """
     from mindstream.models.wrappers.budget import Budget
     from mindstream.service import solving
@@ -251,19 +265,19 @@ async def open_planner(
 
 
 def _require_sound(plan: Plan, planner: Planner) -> None:
-    """Raise InputError if a plan cannot be run with a planner's tools; nothing is called or spent before that."""
+    """Raise InputError if a plan cannot be run with a planner's tools. This check makes no calls."""
     from mindstream.planning.check import check
     from mindstream.service.solving import flags_for
 
     if faults := check(plan, [tool.spec for tool in planner.tools]):
         offered = {tool.spec.name for tool in planner.tools}
         missing = [step.tool for step in plan.steps if step.tool not in offered]
-        advice = [f"start the server with {flags_for(missing)} to offer what is missing"] if missing else []
+        advice = [f"start the server with {flags_for(missing)} to offer the missing tools"] if missing else []
         raise InputError("; ".join([*map(str, faults), *advice]))
 
 
 class _Reporter(Unwatched):
-    """Reports the progress of a run."""
+    """Reports the progress of a run to its operation."""
 
     def __init__(self, one: RunningOperation) -> None:
         self._one = one
@@ -292,7 +306,7 @@ def _asking(one: RunningOperation) -> Approver:
 
 
 def show_solution(solution: Solution, now: Moment) -> RunShape:
-    """Return the outcome of a run."""
+    """Return the result of a run as a reply."""
     state = "stopped" if solution.stopped or not solution.answer else "answered"
     plan = solution.plan.model_dump(mode="json")
     evidence = [EvidenceShape.from_object(each) for each in solution.evidence.values()]
@@ -316,7 +330,7 @@ def _show(runtime: Runtime, principal: Principal, found: RunCheckpoint) -> RunSh
 
 
 class RunRows(Reply):
-    """A run's rows of the log, oldest first (see planning/events), and its calls of models."""
+    """The rows of a run in the log, oldest first (see planning/events), and its model calls."""
 
     run: str
     rows: list[dict[str, JsonValue]]
@@ -325,14 +339,14 @@ class RunRows(Reply):
 
 @operation("plans.rows", "read", "GET /users/{user}/plans/{run}/rows", cli="log")
 async def rows(runtime: Runtime, principal: Principal, request: RunName) -> RunRows:
-    """Return the course of a run: its plans, the begin, the result and the cost of each step."""
+    """Return the history of a run: its plans, and the start, result and cost of each step."""
     from mindstream.planning.events import Solving
     from mindstream.planning.journal import read_rows
 
     memory = await runtime.memory(principal)
     found = await read_rows(memory, request.run)
     if not found:
-        raise NotFound(f"there is no run {request.run!r} here")
+        raise NotFound(f"this user has no run {request.run!r}: `plans.list` lists the runs")
     calls: list[CallShape] = []
     for row in found:
         if isinstance(row.event, Solving):

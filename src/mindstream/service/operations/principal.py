@@ -1,6 +1,6 @@
-"""The principal of a request: its tenant, its scopes, and the user that it is about.
+"""The principal of a request: the caller's tenant and scopes, and the user that the request is about.
 
-All of it comes from a token and a path, never from a text.
+These values come from the token and the request path, never from the text of a message.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from mindstream.models.wrappers.budget import Budget
 
 
 class NotFound(InputError):  # noqa: N818 (public name)
-    """There is nothing with this name or id that the principal may see."""
+    """No object with this name or id exists that the principal may see."""
 
 
 class Forbidden(UserError):  # noqa: N818
-    """The principal may not do that."""
+    """The principal is not allowed to do this."""
 
 
 class NotOffered(UserError):  # noqa: N818
-    """The operator of this server has not set this up."""
+    """The operator of this server has not configured this feature."""
 
 
 Scope: TypeAlias = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 COMMAND = "command"
-"""The interface (`Principal.door`) of the command line."""
+"""The value of `Principal.door` for the command line."""
 LOCAL = "local"
-"""The tenant of users on this machine: it shares its data with the command line."""
+"""The tenant of the users on this machine, which shares its data with the command line."""
 SERVER = StreamKey(f"{MARK}server")
 """The key under which a server stores its own state: it belongs to no user and no tenant."""
 TOKEN = "token:"
-"""Prefix of the names under which it stores tokens."""
+"""Prefix of the names under which a server stores tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class Principal:
     """The caller of an operation.
 
     Attributes:
-        tenant: isolates it: nothing of another tenant is accessible, by whatever name, id or cursor.
-        scopes: `read`, `write`, `admin` (all), or of one package alone, as `memory.read`.
-        user: the user, within the tenant, that the request is about; "" if it is about none.
-        only: the one user that it may ask about; "": any of the tenant's.
-        narrowed: `only` comes from the address (an MCP server is about one user), not from the token.
-        key: the id of its token: limits and idempotency keys are counted by it.
-        door: the interface: `rest`, `mcp` or `command`.
-        budget: what may be spent on models in its name; None: only the server's own limits apply.
+        tenant: its tenant; no name, id or cursor gives access to the data of another tenant.
+        scopes: `read`, `write` or `admin` (all), or a scope of one package, such as `memory.read`.
+        user: the user, within the tenant, that the request is about; "": none.
+        only: the only user whose data it may access; "": all users of the tenant.
+        narrowed: `only` comes from the URL (an MCP server is for one user), not from the token.
+        key: the id of its token, by which limits are counted and idempotency keys are kept apart.
+        door: the interface that it uses: `rest`, `mcp` or `command`.
+        budget: the limits of spending on models for its calls; None: only the server's own limits apply.
     """
 
     tenant: str
@@ -67,15 +67,15 @@ class Principal:
             object.__setattr__(self, name, normal_name(getattr(self, name)))
 
     def of(self, user: str) -> Principal:
-        """Return the same principal, asking about a user.
+        """Return this principal with the user that a request is about.
 
         Raises:
-            Forbidden: it may ask about another user alone.
-            InputError: the name cannot be used.
+            Forbidden: the token is for another user only.
+            InputError: the name is not valid.
         """
         name = StreamName("user", user).normal
         if self.only and self.only != name:
-            raise Forbidden("this token is for another user")
+            raise Forbidden("this token is for another user than the one in the request")
         return replace(self, user=name)
 
     @property
@@ -89,17 +89,17 @@ class Principal:
             raise Forbidden(f"this token is for the user {self.bound_user!r}, and the request names {user!r:.99}")
 
     def may(self, package: str, scope: Scope) -> bool:
-        """Return whether it has a scope in a package."""
+        """Return whether the principal has a scope in a package of operations."""
         return bool({"admin", scope, f"{package}.admin", f"{package}.{scope}"} & self.scopes)
 
     def require(self, package: str, scope: Scope) -> None:
-        """Raise Forbidden if it does not have a scope in a package."""
+        """Raise Forbidden if the principal does not have a scope in a package of operations."""
         if not self.may(package, scope):
-            raise Forbidden(f"this token may not {scope} here: it needs the scope `{scope}`, or `{package}.{scope}`")
+            raise Forbidden(f"this token needs the scope `{scope}` or `{package}.{scope}` for this request")
 
     @property
     def tenant_key(self) -> str:
-        """The tenant as stores know it."""
+        """The tenant's key in stores; "" for LOCAL."""
         return tenant_key_of(self.tenant)
 
     @property
@@ -110,21 +110,21 @@ class Principal:
             InputError: the request is about no user.
         """
         if not self.user:
-            raise InputError("say which user's memory this is about")
+            raise InputError("the request names no user, and this operation is about a user's memory: name the user")
         return StreamName("user", self.user)
 
 
 LOCAL_PRINCIPAL = Principal(LOCAL, frozenset({"admin"}), key=LOCAL)
-"""A program on this machine, where no token is required."""
+"""The principal of a program on this machine, where no token is required."""
 
 
 def tenant_key_of(tenant: str) -> str:
-    """Return a tenant as stores know it: LOCAL is ""."""
+    """Return a tenant's key in stores; "" for LOCAL."""
     return "" if tenant == LOCAL else tenant
 
 
 def operations_of(tenant_key: str) -> StreamKey:
-    """Return the key under which operations are stored that belong to a tenant and to no user."""
+    """Return the stream key of a tenant's long-running operations that are about no user."""
     return StreamKey(f"{tenant_key}{MARK}operations")
 
 
@@ -132,25 +132,25 @@ def checked_scopes(names: str) -> frozenset[str]:
     """Parse scopes that are separated by commas.
 
     Raises:
-        InputError: there is no such scope, or none is named.
+        InputError: a scope does not exist, or the text names none.
     """
     scopes = frozenset(name.strip() for name in names.split(",") if name.strip())
     if not scopes:
-        raise InputError("name the scopes of the token, as read,write")
+        raise InputError("name at least one scope of the token, such as read,write")
     for name in scopes:
         package, dot, scope = name.rpartition(".")
         if scope not in SCOPES or (dot and not package.isidentifier()):
             raise InputError(
-                f"there is no scope {name!r}; they are read, write, admin, or of one package, as memory.read"
+                f"there is no scope {name!r}; the scopes are read, write, admin, or of one package, such as memory.read"
             )
     return scopes
 
 
 def checked_tenant_name(tenant: str) -> str:
-    """Return a tenant's name.
+    """Return a tenant's name if it is valid.
 
     Raises:
-        InputError: it is empty or cannot be used.
+        InputError: the name is empty or not valid.
     """
     if not tenant:
         raise InputError("name the tenant that the token is for")

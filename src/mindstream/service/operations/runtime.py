@@ -1,4 +1,4 @@
-"""The runtime of a server: its data, a store for each tenant, shared models, and the open minds."""
+"""The runtime of a server: the data, a store for each tenant, the shared models, and the open minds."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("mindstream.server")
 MAX_AT_ONCE = 64
-"""Maximum number of calls of each model at the same time, for all users together."""
+"""Maximum number of simultaneous calls of each model, for all users together."""
 MAX_MEMORIES = 4_000
-"""Maximum number of open memories; they are small compared with the columns of their streams."""
+"""Maximum number of open memories. An open memory is small; the cached columns of its stream are limited separately."""
 
 
 class TenantStore:
-    """A store that sees one tenant's data only, and the subscriptions to its log."""
+    """A store that can access the data of one tenant only, and the live subscriptions to that tenant's log."""
 
     def __init__(self, data: Location, tenant_key: str, clock: Clock) -> None:
         self.store = open_store(data, tenant_key)
@@ -78,18 +78,22 @@ class TenantStore:
 
 
 class Runtime:
-    """What all interfaces share. Open it with `async with`; stores and models are opened on first use.
+    """The state that REST, MCP and all other interfaces share.
+
+    Open it with `async with`; stores and models are opened on first use.
 
     Attributes:
-        settings: the operator's: no request changes them, nor names a path, a host or a program.
-        responders: additional responders for minds, by name; packs are found without being listed here.
-        offered: what the operator offers: tools, documents, towns.
-        running: long-running operations.
-        part: which part of its minds runs here (see Mind.open).
-        towns: cached data of towns that clients watch.
-        forks: forks of the offered towns.
-        measuring, curves: the lock and the cache of pools' growth curves (by tenant and pool, as of a row of the log).
-        on_forget: called with the stream of which words were erased.
+        settings: the operator's settings. No request can change them, or name a path, a host or a program.
+        responders: additional responders for minds, by name; packs need not be listed here.
+        offered: the tools, documents, MCP servers and towns that the operator offers.
+        minds: the open minds.
+        running: the long-running operations.
+        part: which part of the minds runs in this process (see Mind.open).
+        towns: the cached recordings of towns that clients watch.
+        forks: the forks of the offered towns.
+        measuring: the lock for measuring growth curves of pools.
+        curves: the cached growth curves, by tenant and pool; each with the last row of the log that it includes.
+        on_forget: functions that are called with the key of a stream of which words were erased.
         is_ending: the server is shutting down.
     """
 
@@ -153,29 +157,29 @@ class Runtime:
         self._closing.callback(asyncio.ensure_future(self._apply_retention()).cancel)
 
     async def _apply_retention(self) -> None:
-        """Apply the tenants' retention rules every POLL_S."""
+        """Apply the tenants' retention rules, every POLL_S seconds until this is cancelled."""
         rules = KeepRules(self.store_of, lambda: self.embedder, self.clock, self.settings.data.beside)
         while True:
             try:
                 await rules.apply_due()
-            except Exception:  # foreign code, as an embedder: the rules are applied again whatever ended this attempt
-                LOG.exception("retention rules could not be applied; the next attempt follows")
+            except Exception:  # an embedder or other third-party code may raise anything: the next round tries again
+                LOG.exception("retention rules could not be applied; the next attempt is in %g seconds", POLL_S)
             await asyncio.sleep(POLL_S)
 
     def end(self, stream: str, before: int | None = None) -> None:
-        """Close the memories and minds of a stream that was erased by this or another process (called by `caches`).
+        """Close the memories and minds of a stream that this or another process erased. `caches` calls this.
 
         Args:
-            before: the number of the erasure; memories and minds opened since stay open.
+            before: the number of the erasure; memories and minds that were opened after it stay open. None: close all.
         """
         self._call_here(self._end_now, stream, before)
 
     def forget(self, stream: str) -> None:
-        """Drop answers that may contain words of a stream that were erased (called by `caches`)."""
+        """Drop results that may contain erased words of a stream. `caches` calls this."""
         self._call_here(self._forget_now, StreamKey(stream))
 
     def _call_here(self, call: Callable[..., None], *given: object) -> None:
-        """Call a function in the event loop of this runtime: erasures may happen in other threads."""
+        """Call a function in the event loop of this runtime, because erasures may happen in other threads."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(call, *given)
@@ -207,7 +211,12 @@ class Runtime:
 
     @staticmethod
     def deed(principal: Principal, did: Did, about: StreamKey | str = "") -> Deed:
-        """Return the audit entry of what a caller does to users' data."""
+        """Return the audit entry for an action of a caller on users' data.
+
+        Args:
+            did: the action.
+            about: the stream or user that the action is about; "": none.
+        """
         return Deed(did, principal.door, principal.key, about, principal.tenant_key, {})
 
     @classmethod
@@ -215,9 +224,9 @@ class Runtime:
     async def open_reader(
         cls, settings: Settings, at_once: int = MAX_AT_ONCE, part: Part = "whole"
     ) -> AsyncIterator[Runtime]:
-        """Open a runtime that only reads, or thinks, next to the servers of the data.
+        """Open a runtime for a process that runs next to the servers of the same data: it reads, or runs reasoners.
 
-        It notices what these erase.
+        It does not lock the data or start the servers' background work, and closes what the servers erase.
         """
         runtime = cls(settings, at_once=at_once, part=part)
         try:
@@ -232,7 +241,7 @@ class Runtime:
         await self.tenant(LOCAL_PRINCIPAL).store.version()
 
     def listeners(self) -> int:
-        """Return the number of subscriptions to events."""
+        """Return the number of live subscriptions to events, of all tenants."""
         return sum(len(tenant.hub) for tenant in self._tenants.values())
 
     async def __aexit__(
@@ -256,7 +265,7 @@ class Runtime:
             await self._models.aclose()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run a coroutine as a background task until it ends or the runtime is closed; the task has its errors."""
+        """Run a coroutine as a background task until it ends or the runtime is closed; the task keeps its error."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -276,9 +285,9 @@ class Runtime:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def drain(self, within_s: float) -> None:
-        """Let background tasks finish, for at most `within_s` seconds, and end subscriptions to events.
+        """Wait for background tasks, at most `within_s` seconds, and end the subscriptions to events.
 
-        Work of reasoners stays open.
+        Background reasoning is not waited for; another process or the next start resumes it.
         """
         self.is_ending = True
         await self.finish_tasks(within_s)
@@ -296,18 +305,18 @@ class Runtime:
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of new memories, and of all if the settings name one."""
+        """The embedder of new memories; if the settings name one, the embedder of all memories."""
         if self._embedder is None:
             self._embedder = embedder(self.settings.embedder)
         return self._embedder
 
     @property
     def named_embedder(self) -> Embedder | None:
-        """The embedder that the settings name; None: each memory has its own."""
+        """The embedder that the settings name; None: each memory uses the one it was created with."""
         return self.embedder if self.settings.named_embedder else None
 
     def tenant(self, principal: Principal) -> TenantStore:
-        """Return the data of a caller's tenant."""
+        """Return the store and the subscriptions of a caller's tenant."""
         return self._tenant(principal.tenant_key)
 
     def server_store(self) -> SqlStore:
@@ -315,7 +324,7 @@ class Runtime:
         return self.store_of("")
 
     def store_of(self, tenant_key: str) -> SqlStore:
-        """Return a tenant's store; "": that of users on this machine."""
+        """Return the store of a tenant; "": the store of the users on this machine."""
         return self._tenant(tenant_key).store
 
     def _tenant(self, tenant_key: str) -> TenantStore:
@@ -325,7 +334,7 @@ class Runtime:
         return found
 
     def _stream_of(self, tenant_key: str, user: str) -> StreamKey:
-        """Return the stream of a user's operations, or ("": no user) of the tenant's."""
+        """Return the key of the stream that stores a user's operations; user "": operations about no user."""
         return self.store_of(tenant_key).key(StreamName("user", user)) if user else operations_of(tenant_key)
 
     def _show_operation(self, one: RunningOperation) -> None:
@@ -335,7 +344,7 @@ class Runtime:
             tenant.hub.show(Logged(0, stream, self.clock.now(), "mindstream", OperationChanged.of(one), system=True))
 
     def town(self, principal: Principal, name: str) -> Location:
-        """Return the location of an offered town, or of a fork.
+        """Return the location of an offered town or of a fork.
 
         Raises:
             NotFound: the tenant has no town with this name.
@@ -347,18 +356,18 @@ class Runtime:
         """Offer chat bots by these names, in addition to the responders.
 
         Raises:
-            InputError: a name cannot be used, or is taken.
+            InputError: a name is not valid or is taken, or a value is not `ChatBot.using(…)`.
         """
         taken = {*self.responder_names(), NAME, "life"}
         for name, bot in bots.items():
             if name in taken or not is_name(name) or "/" in name:
-                raise InputError(f"a bot cannot be called {name!r}: the name is taken, or is no name")
+                raise InputError(f"a bot cannot be called {name!r}: the name is taken or not valid; choose another")
             if not isinstance(bot, BotFactory):
-                raise InputError(f"bots: {name!r} should be ChatBot.using(…), not {type(bot).__name__}")
-            self.responders[name] = partial(_itself, bot)
+                raise InputError(f"bots: {name!r} must be ChatBot.using(…), not a {type(bot).__name__}")
+            self.responders[name] = partial(_same, bot)
 
-    async def _responding(self, name: str) -> Models:
-        """Return the models of a responder: its own, opened at first use, or those of the operator."""
+    async def _models_for(self, name: str) -> Models:
+        """Return the models of a responder: its own, opened at first use, or else the operator's."""
         own = getattr(self.responders[name](), "models", None) if name in self.responders else None
         if own is None:
             return self.models
@@ -367,7 +376,7 @@ class Runtime:
         return self._models_of_bots[name]
 
     def models_of(self, principal: Principal, on_call: Callable[[Metered], None]) -> Models:
-        """Return the models for work in a caller's name; `on_call` is called after each call of a model."""
+        """Return the models, charged to the caller's budget; `on_call` is called after each model call."""
         budget = principal.budget
         models = self.models if budget is None else self.models.each(lambda model: charged(model, budget))
         return models.with_listener(on_call)
@@ -377,7 +386,7 @@ class Runtime:
 
         Raises:
             InputError: the request is about no user.
-            StorageError: the data cannot be used.
+            StorageError: the data cannot be read or written.
         """
         store = self.tenant(principal).store
         stream = store.key(principal.name)
@@ -405,15 +414,15 @@ class Runtime:
     async def mind(
         self, principal: Principal, session: str | None = None, responder: str = "", holds: str = ""
     ) -> AsyncIterator[OpenMind]:
-        """Yield a user's open mind: `open.mind.hear(text)` says something to it.
+        """Yield a user's open mind; `opened.mind.hear(text)` sends it a message.
 
         Args:
-            session: the conversation to continue; None: the most recent one, else a new one.
-            responder: the name of a responder, of `responders` or the packs; "": the operator's choice.
-            holds: the owner of the leases under which orphaned work was taken, if it is opened for that.
+            session: the conversation to continue; None: the most recent open one, or a new one if none is open.
+            responder: the name of a responder or pack; "": the operator's choice.
+            holds: the owner of the leases on orphaned work, if the mind is opened to resume such work; "": it is not.
 
         Raises:
-            NotFound: there is no such responder.
+            NotFound: no responder has this name.
             MindstreamError: the mind cannot be opened.
         """
         responder = responder or self.default_responder
@@ -430,7 +439,7 @@ class Runtime:
             yield opened
 
     async def _store_payer(self, opened: OpenMind, principal: Principal) -> None:
-        """Store the id of the token that pays for reasoning about this utterance, in this or another process."""
+        """Store the id of the token whose budget pays for reasoning about this message, in any process."""
         payer = principal.key if principal.budget is not None else ""
         if payer != opened.payer and self.part != "thinks":
             opened.payer = payer
@@ -451,7 +460,7 @@ class Runtime:
         from mindstream.coach.coach import Coach
 
         if name not in self.responder_names():
-            raise NotFound(f"no responder is called {name!r} here; there are {', '.join(self.responder_names())}")
+            raise NotFound(f"no responder is called {name!r}; the names are {', '.join(self.responder_names())}")
         pack = self.settings.pack if name == self.default_responder else name
         return Coach.using(pack, self.settings.gate, None, True, zone or self.default_zone())
 
@@ -460,14 +469,14 @@ class Runtime:
         return read_zone(self.settings.timezone) if self.settings.timezone else MachineZone()
 
     def responder_names(self) -> list[str]:
-        """Return the names of all responders: the packs, and those that were added."""
+        """Return the sorted names of all responders: the packs and the added ones."""
         from mindstream.coach.packs.load import shipped_packs
 
         return sorted({*shipped_packs(), *self.responders, self.default_responder})
 
     @property
     def default_responder(self) -> str:
-        """The name of the operator's pack; for a folder of their own its last part."""
+        """The name of the operator's pack; if the pack is a folder, the last part of its path."""
         return Path(self.settings.pack).name
 
     async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:
@@ -479,7 +488,7 @@ class Runtime:
                 tenant.store,
                 user=name_of(key.stream),
                 session=key.session,
-                models=(await self._responding(key.responder)).each(payer.charge),
+                models=(await self._models_for(key.responder)).each(payer.charge),
                 responder=self.responder(key.responder, zone),
                 embed=self.named_embedder,
                 clock=self.clock,
@@ -495,7 +504,7 @@ class Runtime:
         return opened
 
 
-def _itself(bot: BotFactory) -> ResponderFactory:
+def _same(bot: BotFactory) -> ResponderFactory:
     return bot
 
 
@@ -507,14 +516,14 @@ def runtime_for(
     at_once: int = MAX_AT_ONCE,
     part: Part = "whole",
 ) -> Runtime:
-    """Return a runtime for data, or the given runtime.
+    """Return a runtime for data; a given runtime is returned as it is.
 
     Raises:
-        InputError: a runtime and settings or models were given: it has its own.
+        InputError: settings, models or offered tools were passed in addition to a runtime, which has its own.
     """
     if isinstance(data, Runtime):
         if settings or models or offered:
-            raise InputError("a runtime has its own settings and models: pass none in addition to it")
+            raise InputError("a runtime has its own settings, models and offered tools: pass none in addition to it")
         return data
     chosen = (settings or Settings()).model_copy(update={"data": Location.of(data)})
     return Runtime(chosen, models=models, offered=offered, at_once=at_once, part=part)

@@ -11,9 +11,9 @@ from mindstream.clock import EARLIEST, LATEST, Moment, moment, out_of_range
 from mindstream.errors import InputError
 
 CALLER = "caller"
-"""Marks a field of a request that names the caller's user: a token for one user may name that user alone."""
+"""Marks a field of a request that names the caller's user. With a token for one user, it may name only that user."""
 MAX_PAGE = 200
-"""Maximum size of a page."""
+"""Maximum number of entries on a page."""
 
 
 def _apart(names: object) -> object:
@@ -25,13 +25,13 @@ def _apart(names: object) -> object:
 
 
 Names: TypeAlias = Annotated[list[str], BeforeValidator(_apart), Field(max_length=100)]
-"""Names: one by one, or separated by commas."""
+"""A list of names; each given text may contain several names, separated by commas."""
 
 
 def _reading(*, whole_day: bool = False) -> BeforeValidator:
     def read(when: object) -> object:
         if isinstance(when, bool):
-            raise ValueError("a time is a number of seconds or a text, not true or false")
+            raise ValueError("a time is a number of seconds since 1970 or an ISO 8601 text, not true or false")
         is_date = isinstance(when, str) and len(when.strip()) in (len("2026"), len("20261120"))
         if isinstance(when, str) and (is_date or not SECONDS.fullmatch(when)):
             try:
@@ -57,30 +57,33 @@ SHOWN = WithJsonSchema(
     }
 )
 At: TypeAlias = Annotated[Moment, _reading(), BOUNDS, SHOWN]
-"""A time: seconds since 1970, or ISO 8601 text, in UTC where it names no zone."""
+"""A time: seconds since 1970, or ISO 8601 text (UTC if it has no time zone)."""
 Until: TypeAlias = Annotated[Moment, _reading(whole_day=True), BOUNDS, SHOWN]
-"""The end of a time span, included: a date alone means the whole day."""
+"""The last moment of a time span; a date without a time means the end of that day."""
 
 
 class Ask(BaseModel):
-    """The base of requests: unknown fields are refused."""
+    """The base class of requests; a request with an unknown field is rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 CallerName: TypeAlias = Annotated[str, CALLER]
-"""A field that names the caller's user (see CALLER)."""
+"""The type of a field that names the caller's user (see CALLER)."""
 
 
 class Reply(BaseModel):
-    """The base of replies."""
+    """The base class of replies."""
 
     model_config = ConfigDict(frozen=True)
     _local: Any = PrivateAttr(None)
 
     @property
     def local(self) -> Any:
-        """The object that the reply was made from, for callers in this process, as the command line; it is not sent."""
+        """The object that the reply was made from, for callers in this process, such as the command line.
+
+        It is not sent to clients.
+        """
         return self._local
 
     def made_from(self, local: object) -> Self:
@@ -90,17 +93,20 @@ class Reply(BaseModel):
 
     @classmethod
     def from_object(cls, source: object, /, **values: Any) -> Self:
-        """Return a reply with a source's attributes; `values`: fields that are not taken from it."""
+        """Return a reply whose fields are copied from the attributes of `source`, except those given in `values`."""
         names = [name for name in cls.model_fields if name not in values and hasattr(source, name)]
         return cls(**{name: getattr(source, name) for name in names}, **values).made_from(source)
 
 
 class EmptyRequest(Ask):
-    """No parameters."""
+    """A request without parameters."""
 
 
 class Page(Ask):
-    """A page of a list: `cursor` is the `next` of the page before."""
+    """Which page of a list to return.
+
+    `limit`: the maximum number of entries. `cursor`: the `next` of the previous page, "": the first page.
+    """
 
     limit: int = Field(50, ge=1, le=MAX_PAGE)
     cursor: str = Field("", max_length=200)

@@ -1,4 +1,4 @@
-"""Charges the calls of a mind to the token of the user who spoke to it last, in addition to the operator's budget."""
+"""Charge the model calls of a mind to the token of the user who spoke last, in addition to the operator's budget."""
 
 from __future__ import annotations
 
@@ -21,18 +21,22 @@ if TYPE_CHECKING:
 
 
 class Payer:
-    """Charges a mind's calls to the budget of its last speaker; `of` is read at each call."""
+    """Charges a mind's model calls to the budget of the user who spoke last.
+
+    Attributes:
+        of: the open mind, read at each call; None: nothing is charged yet.
+    """
 
     def __init__(self) -> None:
         self.of: OpenMind | None = None
 
     def charge(self, model: Model) -> Model:
-        """Return a model whose calls are charged."""
+        """Return a model that charges each of its calls to the budget."""
         return _Charged(model, self)
 
 
 class _Charged:
-    """A model whose every call is charged, including those that repair or retry an answer."""
+    """A model whose calls are all charged, including calls that repair or retry a reply."""
 
     def __init__(self, model: Model, payer: Payer) -> None:
         self.name = model.name
@@ -54,7 +58,7 @@ async def _reported(parts: AsyncGenerator[Part], on_usage: Callable[[Usage], Non
 
 
 def charged(model: Model, budget: Budget | None) -> Model:
-    """Return a model whose calls reserve their tokens of a budget before they begin, and settle when they end."""
+    """Return a model that reserves tokens in a budget before each call, and records the actual usage after it."""
     return model if budget is None else _Reserving(model, budget)
 
 
@@ -66,7 +70,7 @@ class _Reserving:
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         budget, used, said = self._budget, list[Usage](), list[str]()
 
-        def count(call: Metered) -> None:  # of each attempt, including those that repair or retry an answer
+        def count(call: Metered) -> None:  # called for each attempt, including those that repair or retry a reply
             if call.usage is not None:
                 used.append(call.usage)
                 budget.spend(call.usage)
@@ -77,9 +81,9 @@ class _Reserving:
         self._check_price()
         reserved = await budget.begin(request)
         try:
-            self._check_price()  # an earlier call may have had no price
+            self._check_price()  # again: while this call waited, another one may have turned out to have no price
             if budget.bring_up is not None:
-                await budget.bring_up()  # so that other processes count reservations
+                await budget.bring_up()  # so that other processes count this reservation
             if reserved.answered < all_tokens(request):
                 request = replace(request, longest_reply=reserved.answered)
             async with aclosing(WithListener(self._model, count).reply(request)) as parts:
@@ -93,10 +97,10 @@ class _Reserving:
             budget.end(reserved, estimate)
 
     def _check_price(self) -> None:
-        """Raise BudgetSpent if a limit in US dollars could not be enforced."""
+        """Raise BudgetSpent if a limit in US dollars is set and cannot be enforced, because a price is not known."""
         limit = self._budget.cost_usd
         if limit is not None and (self._budget.unpriced or not has_price(self.name)):
             raise BudgetSpent(
-                f"a limit of {limit:g} US dollars is set, and no price is known for {self.name}: "
+                f"a limit of {limit:g} US dollars is set, but the price of {self.name} is not known: "
                 "use a model with a known price, or a token with a limit in tokens (--max-tokens)"
             )

@@ -1,11 +1,11 @@
-"""The table of operations: each is declared once, on its function; REST, MCP and the studio are made from the table.
+"""The table of operations. Each is declared once, on its function; REST, MCP and the studio are built from the table.
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall")
     async def recall(runtime: Runtime, principal: Principal, request: RecallRequest) -> RecallResult:
         \"\"\"Find what answers a question.\"\"\"
 
-A request is a pydantic model. Its fields are the names in the path except `user` (which is `principal.user`), the query
-or the body.
+A request is a pydantic model. Its fields are filled from the names in the path (except `user`, which becomes
+`principal.user`) and from the query or the body.
 """
 
 from __future__ import annotations
@@ -44,36 +44,39 @@ MODULES = tuple(
         "operation_status",
     )
 )
-"""The core's modules that declare operations, in the order in which they are listed; plugins add theirs."""
+"""The modules of the core that declare operations, in the order of the API description; plugins add their own."""
 
 
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
-"""Takes the runtime, the caller, the request, and, if it is long, the running operation; returns the result."""
+"""Takes the runtime, the caller, the request and, for a long operation, its RunningOperation; returns the result."""
 Stream: TypeAlias = Callable[[Runtime, Principal, Any], AsyncGenerator[Logged]]
 Complete: TypeAlias = Callable[[Runtime, Principal, Any], Awaitable[BaseModel]]
-"""Takes the runtime, the caller and an answer without its words; returns the whole answer."""
+"""Takes the runtime, the caller and a stored reply without its `leaves_out` fields; returns the complete reply."""
 R = TypeVar("R", bound=Run)
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Something that a client can request.
+    """An operation of the API.
 
     Attributes:
-        name: its package and its verb.
+        name: its package and its verb, such as `memory.recall`.
         scope: the scope that a caller needs.
-        method, path: of its REST route, below /api/v1.
-        long: it takes long: the reply is an operation's id, by which the result is fetched.
-        mcp: the name of its MCP tool; "": it is none.
+        method, path: its REST route, below /api/v1.
+        run: the function that executes it.
+        request, result: the types of its request and its result.
+        summary: its description.
+        long: it takes long: the reply contains the id of a long-running operation, with which the result is fetched.
+        mcp: the name of its MCP tool; "": it has none.
         cli: the command that does the same; "": there is none.
-        status: of the REST response.
-        streams: returns the same as rows of the log, as they come.
-        wordless: its answer contains ids and numbers alone, except for the fields `leaves_out`.
-        tenant_wide: it changes what all users of a tenant share: a token for one user may not call it.
-        leaves_out: fields of its answer that are not stored for a repeated request (see server/idempotency).
-        complete: fills them in again for such a request.
-        is_once: it ensures itself that it is executed once under a key (`minds.ONCE`), in any process: it may be begun
-            again if it is not known whether it was executed.
+        status: the status code of the REST response.
+        streams: executes it and yields the events of its result as rows of the log; None: it cannot be streamed.
+        wordless: its reply contains only ids and numbers, except for the fields `leaves_out`.
+        is_once: the operation itself ensures that it is executed only once per idempotency key (`minds.ONCE`), in any
+            process. So it may be started again if it is not known whether it was executed.
+        tenant_wide: it changes data that all users of a tenant share; a token for one user cannot call it.
+        leaves_out: fields of its reply that are not stored for repeated requests (see server/idempotency).
+        complete: fills in these fields again for a repeated request.
     """
 
     name: str
@@ -97,12 +100,12 @@ class Operation:
 
     @cached_property
     def package(self) -> str:
-        """The package that it belongs to."""
+        """The package of the operation: the first part of its name."""
         return self.name.partition(".")[0]
 
     @cached_property
     def path_names(self) -> tuple[str, ...]:
-        """The names in its path."""
+        """The parameter names in its path."""
         return tuple(re.findall(r"{(\w+)}", self.path))
 
     @cached_property
@@ -110,16 +113,16 @@ class Operation:
         return [name for name, field in self.request.model_fields.items() if CALLER in field.metadata]
 
     async def call(self, runtime: Runtime, principal: Principal, request: BaseModel) -> Any:
-        """Execute it, if the caller may; all interfaces use this method.
+        """Execute the operation if the caller has the required scope; all interfaces use this method.
 
         Raises:
-            Forbidden: the caller may not.
+            Forbidden: the caller does not have the scope, or its token is for another user.
             MindstreamError: see the operation.
         """
         principal.require(self.package, self.scope)
         if self.tenant_wide and principal.bound_user:
             raise Forbidden(
-                "this changes what all users of the tenant share, and this token is for the user"
+                "this request changes data that all users of the tenant share, and this token is for the user"
                 f" {principal.bound_user!r}: use a token without a user (`mindstream token new` without --user)"
             )
         for name in self._caller_fields:
@@ -132,7 +135,7 @@ class Operation:
 
     @property
     def reply(self) -> type[BaseModel]:
-        """The reply: the result, or the operation that will have it."""
+        """The type of the reply: the result, or for a long operation the running operation that will have it."""
         return OperationShape if self.long else self.result
 
 
@@ -140,10 +143,10 @@ _table: dict[str, Operation] = {}
 
 
 def operation(name: str, scope: Scope, rest: str, **options: Any) -> Callable[[R], R]:
-    """Declare a function an operation.
+    """Declare a function as an operation.
 
     Args:
-        rest: its method and path.
+        rest: the HTTP method and the path, separated by a space.
         options: further fields of `Operation`.
     """
 
@@ -155,14 +158,14 @@ def operation(name: str, scope: Scope, rest: str, **options: Any) -> Callable[[R
         status = {"status": 202} if options.get("long") else {}
         made = Operation(name, scope, method, path, run, request, result, summary, **options | status)
         if _table.setdefault(name, made) is not made:
-            raise ValueError(f"two operations are called {name!r}")
+            raise ValueError(f"two operations have the name {name!r}: rename one")
         return run
 
     return declare
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return all operations, by package."""
+    """Return all operations, in the order of their modules; import the modules of the core and of all plugins."""
     for module in (*MODULES, *(each for plugin in registered() for each in plugin.operations)):
         importlib.import_module(module)
     return tuple(_table.values())
@@ -185,24 +188,24 @@ def write_cursor(at: str) -> str:
 
 
 def read_cursor(cursor: str) -> str:
-    """Return the position of a cursor; "" at the beginning.
+    """Return the position that a cursor contains; "" at the beginning of the list.
 
     Raises:
-        InputError: it is no cursor of ours.
+        InputError: the text is not a cursor of this API.
     """
     try:
         return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
-        raise InputError("this is no cursor of a list: request the first page without one") from None
+        raise InputError("the cursor is not valid: request the first page without one, then pass its `next`") from None
 
 
 def read_number(cursor: str) -> int:
-    """Return the number in a cursor; 0 at the beginning.
+    """Return the number that a cursor contains; 0 at the beginning of the list.
 
     Raises:
-        InputError: it is no cursor of ours, or of another list.
+        InputError: the text is not a cursor of this API, or belongs to another list.
     """
     text = read_cursor(cursor)
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise InputError("this is a cursor of another list: request the first page without one")
+        raise InputError("the cursor belongs to another list: request the first page without one, then pass its `next`")
     return int(text or 0)

@@ -1,1 +1,1 @@
-"""Privacy: retention, all data of a person, erasing a person or a tenant, the audit."""
+"""Privacy: retention rules, export of all data of a person, erasure of a person or a tenant, the audit log."""

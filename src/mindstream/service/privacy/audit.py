@@ -1,4 +1,4 @@
-"""Audit entries for what the command line does to users' data."""
+"""Write audit entries about actions of the command line on users' data."""
 
 from __future__ import annotations
 
@@ -20,16 +20,22 @@ async def note(
     tenant: str = "",
     clock: Clock | None = None,
 ) -> None:
-    """Add an audit entry for a command of the machine's user."""
+    """Add an audit entry for an action of the command line, in the name of the machine's user.
+
+    Args:
+        did: the action.
+        counts: the numbers of affected rows, by name.
+        about: the stream that the action is about; "": none.
+    """
     await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
 
 
 async def note_of(opened: Memory, did: Did, counts: Mapping[str, int | str]) -> None:
-    """Add an audit entry for what a command did to a user's memory."""
+    """Add an audit entry for an action of the command line on a user's memory."""
     await note(opened.store, did, counts, opened.key, clock=opened.clock)
 
 
 async def note_in(data: AnyData, did: Did, counts: Mapping[str, int | str], tenant: str = "") -> None:
-    """Add an audit entry to data that are not open; a missing folder is created."""
+    """Add an audit entry to data that are not open; a missing data folder is created."""
     async with open_store(data) as store:
         await note(store, did, counts, tenant=tenant)

@@ -1,6 +1,6 @@
-"""Erases a person, or a tenant with all its users, from a store: every row, and the database's statistics.
+"""Erase a person, or a tenant with all its users, from a store: every row, and the database's statistics.
 
-For a person in a data folder service/erasing does this, and also verifies the bytes; this module works for all stores.
+This module works for all stores. For a person in a data folder use service/erasing, which also verifies the bytes.
 """
 
 from __future__ import annotations
@@ -34,15 +34,22 @@ from mindstream.service.operations.principal import LOCAL, SERVER, TOKEN, Princi
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 
 ELSEWHERE = (
-    "exports, recordings and files written by tools are in the places that you named, and yours to delete",
+    "exports, recordings and files written by tools are not erased: delete them where you saved them",
     "visits to towns in other folders stay, with the memories of their residents: delete the folder of such a town",
 )
-"""What no erasure of these data can reach."""
+"""Notes about data that no erasure can reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasedCounts:
-    """What was erased: rows by table; rows and records in other streams; files next to the database."""
+    """The numbers of erased data.
+
+    Attributes:
+        rows: rows in the erased streams, by table.
+        elsewhere: rows and records in other streams.
+        files: files next to the database.
+        streams: the erased streams.
+    """
 
     rows: Mapping[str, int]
     elsewhere: int = 0
@@ -50,7 +57,7 @@ class ErasedCounts:
     streams: tuple[StreamKey, ...] = field(default=(), repr=False)
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers, by name."""
+        """Return the numbers that are not 0, by name."""
         found = {name: count for name, count in self.rows.items() if count}
         more = {"elsewhere": self.elsewhere, "files": self.files, "streams": len(self.streams)}
         return found | {name: count for name, count in more.items() if count}
@@ -61,29 +68,29 @@ class OutsideData:
     """Data of a person outside the person's own store.
 
     Attributes:
-        tokens: the ids of tokens for that person alone, by the names under which they are stored.
-        forks: forks of towns that the person has visited, or that name the person, with their folders. They stay.
+        tokens: the ids of access tokens for this person only, by the names under which they are stored.
+        forks: forks of towns that the person visited, or that name the person, with their folders; not erased.
     """
 
     tokens: Mapping[str, str] = field(default_factory=dict)
     forks: Mapping[str, Path] = field(default_factory=dict)
 
     def describe_erased(self) -> list[str]:
-        """Return lines that say what was deleted."""
-        return [f"the token {id_} opens nothing any more" for id_ in self.tokens.values()]
+        """Return lines about the deleted data."""
+        return [f"the token {id_} was revoked" for id_ in self.tokens.values()]
 
     def describe_kept(self) -> list[str]:
         """Return lines about data that were not erased, and how to erase them."""
         said = [
-            f"the fork {name} of a town contains them, and its residents remember them: delete it, by"
-            f" `DELETE /api/v1/towns/{name}` or with its folder {folder}"
+            f"the fork {name} of a town contains data of this person, which its residents remember: delete the fork"
+            f" with `DELETE /api/v1/towns/{name}`, or delete its folder {folder}"
             for name, folder in self.forks.items()
         ]
         return [*ELSEWHERE, *said]
 
 
 async def find_outside_data(data: Location, tenant_key: str, person: str) -> OutsideData:
-    """Return the tokens of a person, and the forks of towns that name the person."""
+    """Find the access tokens of a person, and the forks of towns that name the person."""
     user, tokens = StreamName("user", person).normal, dict[str, str]()
     async with open_store(data) as ours:
         for each in await ours.kept(SERVER, TOKEN):
@@ -99,7 +106,7 @@ async def find_outside_data(data: Location, tenant_key: str, person: str) -> Out
 
 
 def _names(rows: Sql, person: str) -> bool:
-    """Return whether a town's rows name a person."""
+    """Return whether rows of a town name a person, as author, in a text or as a resident."""
     named = json.dumps(person, ensure_ascii=False)[1:-1]
     sql = "SELECT 1 FROM log WHERE by = ? OR instr(payload, ?) > 0 LIMIT 1"
     own = "SELECT 1 FROM streams WHERE kind = 'resident' AND normal = ?"
@@ -110,7 +117,7 @@ def _names(rows: Sql, person: str) -> bool:
 
 
 async def revoke_tokens(data: Location, tenant_key: str, outside: OutsideData, clock: Clock) -> None:
-    """Delete the tokens that were made for a person, which contain the person's name."""
+    """Delete the access tokens that were made for a person; they contain the person's name."""
     if not outside.tokens:
         return
     async with open_store(data) as ours:
@@ -129,12 +136,12 @@ async def erase_person(
     """Erase all data of a person in one transaction, then rewrite the tables.
 
     Args:
-        folder: the folder whose files next to the database are deleted first; None: there is none.
-        known: the person had data elsewhere, so that it is no error if there are none here.
+        folder: the folder with files next to the database, which are deleted first; None: there is none.
+        known: the person has data elsewhere, so having no data here is not an error.
 
     Raises:
         InputError: there are no data of that person.
-        StorageError: it failed; then all data are still there.
+        StorageError: the erasure failed; all rows still exist then.
     """
     key = store.key(StreamName("user", person))
     found = await withdraw(store, person, key, clock)
@@ -142,7 +149,7 @@ async def erase_person(
     def erase(rows: Sql) -> ErasedCounts:
         there, left = count_rows(rows, [key]), take_elsewhere(rows, person, key)
         if not any(there.values()) and not left and not known:
-            raise InputError(f"there is no user {person!r} here")
+            raise InputError(f"there is no user {person!r} here: no data are stored under this name")
         _erase_stream(rows, key)
         return ErasedCounts(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
 
@@ -157,7 +164,7 @@ async def erase_person(
 
 
 async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -> list[Left]:
-    """Withdraw a person's pairs, and pairs derived from them, from pools; return the data in other streams."""
+    """Withdraw a person's pairs, and pairs derived from them, from pools; return the person's data in other streams."""
     found = await store.read(lambda rows: elsewhere.find(rows, person, key))
     for left in found:
         if id_of(left.stream, "pool") and left.ids:
@@ -167,7 +174,7 @@ async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -
 
 
 def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
-    """Delete a person's data in pools and other minds, and documents that no other user reads, in a transaction."""
+    """Delete, within a transaction, a person's data in pools and other minds, and documents only they read."""
     found = elsewhere.find(rows, person, key)
     for left in found:
         _take_domain(rows, person, left.stream)
@@ -178,7 +185,7 @@ def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
 
 
 def _take_domain(rows: Sql, person: str, stream: StreamKey) -> None:
-    """Replace a pool's domain by its name if its owner, who wrote it, is erased."""
+    """Replace a pool's domain by the pool's name if the erased person owns the pool and so wrote the domain."""
     created = rows.execute("SELECT seq, payload FROM log WHERE mind = ? AND kind = ?", (stream, PoolCreated.kind))
     for seq, payload in created.fetchall():
         if (held := json.loads(payload)).get("owner") == person:
@@ -189,17 +196,19 @@ def _take_domain(rows: Sql, person: str, stream: StreamKey) -> None:
 async def delete_tenant(
     store: SqlStore, folder: Path | None = None, forks: Iterable[Path] = (), *, known: bool = False
 ) -> ErasedCounts:
-    """Erase all data of a store's tenant, and its files next to a folder's database; then rewrite the tables.
+    """Erase all data of a store's tenant, and its files next to the database; then rewrite the tables.
 
-    Processes that have one of its minds open close it, and cannot write it back. If the process dies, either all rows
-    exist or none; the rest is done when the tenant is deleted again, or the data are opened.
+    Processes that have a mind of the tenant open close it, and cannot write it back. If this process dies, either all
+    rows exist or none. The remaining work is done when the tenant is deleted again, or the data are opened.
 
     Args:
-        known: the tenant has data elsewhere, as tokens, so that it is no error if there are none here.
+        folder: the folder with files next to the database; None: there is none.
+        forks: folders of the tenant's forks of towns, which are deleted.
+        known: the tenant has data elsewhere, such as access tokens, so having no data here is not an error.
 
     Raises:
-        InputError: the store is no tenant's, or the tenant has no data.
-        StorageError: something cannot be deleted, or is left.
+        InputError: the store belongs to no tenant, or the tenant has no data.
+        StorageError: data cannot be deleted, or new data were written meanwhile.
     """
     tenant = store.tenant.name
     if not tenant:
@@ -207,7 +216,7 @@ async def delete_tenant(
     streams = await store.read(lambda rows: _streams(rows, store))
     paths = [] if folder is None else _files(folder, streams)
     if not (streams or paths or known) and not await store.read(lambda rows: rules.read(rows, tenant)):
-        raise InputError(f"there are no data of a tenant {tenant!r} here")
+        raise InputError(f"there are no data of a tenant {tenant!r} here: check the name")
     await asyncio.to_thread(files.delete, paths)
     await asyncio.to_thread(_delete_forks, forks)
     counted = await store.write(lambda rows: _erase_all(rows, tenant, streams), [*streams, ERASURES])
@@ -216,14 +225,15 @@ async def delete_tenant(
     left = await store.read(lambda rows: _streams(rows, store))
     if left:
         raise StorageError(
-            f"the tenant {tenant!r} has data again: another program writes for it. End that program, then delete again"
+            f"the tenant {tenant!r} has new data, because another program writes them: end that program, then delete"
+            " the tenant again"
         )
     await store.forget_tenant()
     return ErasedCounts(counted, files=len(paths), streams=tuple(streams))
 
 
 async def _empty_caches(store: SqlStore, streams: Iterable[StreamKey]) -> None:
-    """Empty the caches of streams in this process and on this machine."""
+    """Empty the caches of streams in this process and on this machine's disk."""
     for key in streams:
         await asyncio.to_thread(delete_kept, store.columns_folder, key)
         caches.empty(key, whole=True)
@@ -239,7 +249,7 @@ def _streams(rows: Sql, store: SqlStore) -> list[StreamKey]:
 
 
 def _erase_all(rows: Sql, tenant: str, streams: list[StreamKey]) -> dict[str, int]:
-    """Delete a tenant's rows, and notify all processes."""
+    """Delete a tenant's rows and its retention rule; return the numbers of rows by table."""
     counted = count_rows(rows, streams)
     for key in streams:
         _erase_stream(rows, key)
@@ -275,5 +285,5 @@ def _delete_forks(forks: Iterable[Path]) -> None:
             shutil.rmtree(fork)
     except OSError as error:
         raise StorageError(
-            f"{error.filename} cannot be deleted: {error.strerror}; do that, then delete again"
+            f"{error.filename} cannot be deleted: {error.strerror}; delete it, then delete the tenant again"
         ) from None

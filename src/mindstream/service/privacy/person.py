@@ -1,6 +1,6 @@
-"""All data of a person in one archive: rows as JSON Lines, files as they are, and a page to read.
+"""Export all data of a person to one archive: rows as JSON Lines, files as they are, and an HTML page to read.
 
-It contains the tables that log/erasure lists, by which a person is erased, too, so that nothing is forgotten.
+The archive contains the same tables that log/erasure lists for an erasure, so no table is left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 ABOUT = {
     "records": "messages, notes, thoughts, beliefs and plans, each with its vector",
     "log": "events, row by row, with requests to models and tools if these are kept",
-    "work": "work of reasoners, with errors",
+    "work": "background reasoning that is open or was done, with errors",
     "checkpoints": "states derived from the log",
     "uniques": "names that can exist only once",
     "erased": "ids of records that were erased",
@@ -41,7 +41,7 @@ ABOUT = {
     "spending": "model calls for this person and their cost, by day and model",
     "audit": "exports, erasures and imports of these data, by whom and when",
 }
-"""The files of an archive, and their content."""
+"""The content of each file in an archive, as shown on its page."""
 
 
 @dataclass(slots=True)
@@ -49,8 +49,9 @@ class PersonalData:
     """All data of a person.
 
     Attributes:
-        rows: by file, each a line.
-        files: the content of files next to the database, by name in the archive.
+        at: when they were collected.
+        rows: the rows of each file in the archive.
+        files: the content of files next to the database, by their names in the archive.
     """
 
     person: str
@@ -59,7 +60,7 @@ class PersonalData:
     files: dict[str, bytes] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers, by name."""
+        """Return the numbers of rows and files, by name."""
         return {name: len(rows) for name, rows in self.rows.items() if rows} | {"files": len(self.files)}
 
 
@@ -75,12 +76,12 @@ async def collect_personal_data(
 
     Args:
         folder: the folder with files next to the database; None: there is none.
-        others: other stores that may contain data of the person, as a town's.
-        ours: the store of users on this machine, the only one that sees the audit; None: `store` is that.
+        others: other stores that may contain data of the person, such as that of a town.
+        ours: the store of the users on this machine, the only one that can read the audit; None: it is `store`.
 
     Raises:
         InputError: there are no data of that person.
-        StorageError: it cannot be read.
+        StorageError: the data cannot be read.
     """
     key = store.key(StreamName("user", person))
     found = PersonalData(person, at)
@@ -94,7 +95,7 @@ async def collect_personal_data(
     if folder is not None:
         found.files = dict(_files(folder, key))
     if not (any(found.rows.values()) or found.files):
-        raise InputError(f"there is no user {person!r} here: nothing is stored under that name")
+        raise InputError(f"there is no user {person!r} here: no data are stored under this name")
     tenant = store.tenant.name
     for row in await (ours or store).audit(name_of(key).id, tenant):
         if bool(row.tenant) == bool(tenant):  # a user of the same name in another tenant is another person
@@ -106,7 +107,7 @@ def write_archive(found: PersonalData, place: Path) -> None:
     """Write an archive that only its owner can read; an existing file is never overwritten.
 
     Raises:
-        StorageError: it cannot be written, or the file exists.
+        StorageError: the file cannot be written, or already exists.
     """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -117,7 +118,7 @@ def write_archive(found: PersonalData, place: Path) -> None:
         for name, held in found.files.items():
             archive.writestr(name, held)
     if place.exists():
-        raise StorageError(f"{place} exists already: name another file")
+        raise StorageError(f"{place} exists already, and is not overwritten: name another file")
     try:
         write_private(place, content.getvalue())
     except OSError as error:
@@ -156,7 +157,7 @@ def _named(rows: Sql, sql: str, values: tuple[Any, ...]) -> Iterator[Row]:
 
 
 def _readable(row: Mapping[str, Any]) -> Row:
-    """Return a row for the archive: JSON is parsed, bytes become text, times are added in readable form."""
+    """Return a row for the archive, with parsed JSON, bytes as text, and its time also in readable form."""
     shown: Row = {}
     for name, value in row.items():
         if isinstance(value, bytes | memoryview):
@@ -186,7 +187,7 @@ def _of_json(text: str) -> Any:
 
 
 def _spending(log: Iterable[Row]) -> Iterator[Row]:
-    """Yield the cost of models, by day and model."""
+    """Yield the numbers of model calls and their cost, by day and model."""
     sums: dict[tuple[str, str], Row] = {}
     for row in log:
         held = row.get("payload")
@@ -206,7 +207,7 @@ def _files(folder: Path, key: StreamKey) -> Iterator[tuple[str, bytes]]:
 
 
 def _page(found: PersonalData) -> str:
-    """Return a page with the list of files, and all records, oldest first."""
+    """Return an HTML page with a list of the files and all records, oldest first."""
     person, when = html.escape(found.person), html.escape(format_iso(found.at)[:16].replace("T", " "))
     files = "".join(
         f"<li><a href='{name}.jsonl'>{name}.jsonl</a> ({len(rows)}): {html.escape(ABOUT.get(name, ''))}</li>"
@@ -222,6 +223,7 @@ def _page(found: PersonalData) -> str:
         f"<!doctype html><meta charset='utf-8'><title>All data of {person}</title>"
         "<style>body{font:16px sans-serif;margin:2em}td{padding:.2em .8em .2em 0;vertical-align:top}</style>"
         f"<h1>All data of {person}</h1><p>As of {when} UTC.</p>"
-        "<p>Each .jsonl file has a row a line, as JSON; numbers as at and created are seconds since 1970 UTC.</p>"
+        "<p>Each line of a .jsonl file is a row as JSON; the numbers in fields such as at and created are seconds"
+        " since 1970 UTC.</p>"
         f"<ul>{files}</ul><h2>Messages, notes, thoughts and plans</h2><table>{lines}</table>\n"
     )

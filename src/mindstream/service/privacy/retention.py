@@ -1,7 +1,7 @@
-"""Retention: data older than a tenant's rule allows are erased permanently, with records derived from them alone.
+"""Retention: data older than a tenant's rule allows are erased permanently, with records derived only from them.
 
-A rule applies to all users of a tenant, and is stored with the data. A memory's strength exempts it from nothing, since
-a retention period is a promise to users. To keep some data longer, a rule names the kinds that are erased.
+A rule applies to all users of a tenant, and is stored with the data. Strong memories are erased as well, because a
+retention period is a promise to users. A rule can name the kinds of records that it erases; others are kept.
 """
 
 from __future__ import annotations
@@ -33,13 +33,22 @@ from mindstream.models.embedders.embedder import Embedder
 
 LOG = logging.getLogger("mindstream.server")
 EVERY_S, POLL_S = DAY_S, 600.0
-"""Seconds: how often a rule is applied; the interval of checks whether one is due."""
+"""Seconds: the interval at which each rule is applied, and the interval of checks for due rules."""
 MIN_PERIOD_S = DAY_S
+"""Shortest retention period in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Numbers of expired records, records derived from them, items of beliefs, rows of the log, typed lines."""
+    """The numbers of expired data that were found or erased.
+
+    Attributes:
+        users: users with expired data.
+        drawn: records derived only from expired ones.
+        items: items of beliefs and plans.
+        rows: rows of the log.
+        typed: lines of the terminal's input history.
+    """
 
     users: int = 0
     records: int = 0
@@ -52,7 +61,7 @@ class Expired:
         return Expired(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     def counts(self) -> dict[str, int]:
-        """Return it by name."""
+        """Return the numbers by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -67,13 +76,13 @@ class TenantData:
 
 
 async def set_rule(store: SqlStore, rule: Rule) -> None:
-    """Set a tenant's rule, replacing its former one.
+    """Set a tenant's rule, and replace its previous one.
 
     Raises:
-        InputError: its period is shorter than a day, or there is no such kind of record.
+        InputError: the period is shorter than a day, or a kind of record does not exist.
     """
     if rule.after_s < MIN_PERIOD_S:
-        raise InputError("the shortest retention period is a day: --after 1d, or longer")
+        raise InputError("the shortest retention period is a day: use --after 1d, or longer")
     if odd := set(rule.kinds) - set(get_args(Kind)):
         raise InputError(f"there is no kind of record {sorted(odd)[0]!r}; the kinds are {', '.join(get_args(Kind))}")
     await store.write(lambda rows: retention.put(rows, rule))
@@ -85,7 +94,7 @@ async def drop_rule(store: SqlStore, tenant: str) -> None:
 
 
 async def rules_of(store: SqlStore, tenant: str | None = None) -> list[Rule]:
-    """Return a tenant's rule; None: all rules that this store can see."""
+    """Return a tenant's rule as a list; for None, all rules that this store can read."""
     seen = store.tenant.name or tenant
     return await store.read(lambda rows: retention.read(rows, seen))
 
@@ -99,7 +108,7 @@ async def erase_expired(place: TenantData, rule: Rule) -> Expired:
     """Erase expired data, and rewrite the files.
 
     Raises:
-        StorageError: it failed half-way; data erased by then stay erased.
+        StorageError: the erasure failed before its end; data that were already erased remain erased.
     """
     try:
         return await _apply_rule(place, rule, erase=True)
@@ -122,7 +131,7 @@ async def _memories(place: TenantData) -> AsyncIterator[Memory]:
 
 
 async def _of_user(place: TenantData, memory: Memory, rule: Rule, until: Moment, *, erase: bool) -> Expired:
-    """Erase, or count, one user's expired data."""
+    """Erase one user's expired data, or only count them if `erase` is false."""
     kinds: tuple[Kind, ...] = rule.kinds  # type: ignore[assignment]
     removal = await find_removal(memory, ForgetRequest(until=until, kinds=kinds))
     rows = frozenset() if kinds else await _wordy_rows(memory, until)
@@ -139,7 +148,7 @@ async def _of_user(place: TenantData, memory: Memory, rule: Rule, until: Moment,
 
 
 async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
-    """Return the old rows of the log that still contain words, except those of an active life."""
+    """Return the numbers of old rows of the log that still contain words, except rows of an active life."""
     life = {plugin.name: plugin for plugin in plugins.registered()}.get("life")
     lives = (
         {each.kind for each in life.events() if issubclass(each, Event)}
@@ -156,7 +165,7 @@ async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
 
 
 class KeepRules:
-    """Applies the due rules of all tenants; a lease ensures that only one process at a time does so."""
+    """Applies the due rules of all tenants; a lease ensures that only one process at a time applies a rule."""
 
     def __init__(
         self,
@@ -171,12 +180,12 @@ class KeepRules:
         self._owner = f"{os.getpid()}-{chance.token()}"
 
     async def apply_due(self) -> None:
-        """Apply the rules that are due; what fails is tried again at the next check."""
+        """Apply the rules that are due; after an error, the next check tries again."""
         try:
             for rule in await rules_of(self._store_of("")):
                 await self._apply(rule)
         except MindstreamError as error:
-            LOG.warning("a retention rule could not be applied, and is tried again: %s", error)
+            LOG.warning("a retention rule could not be applied; the next check tries again: %s", error)
 
     async def _apply(self, rule: Rule) -> None:
         store, clock = self._store_of(rule.tenant), self._clock
@@ -205,7 +214,7 @@ class KeepRules:
 
 
 def describe(rule: Rule) -> str:
-    """Describe a rule."""
+    """Return a sentence that describes a rule."""
     what = f"records of the kinds {', '.join(rule.kinds)}" if rule.kinds else "everything"
     whose = f"users of {rule.tenant}" if rule.tenant else "this machine's own users"
     return f"{what} of {whose} is erased after {rule.after_s / DAY_S:g} days"

@@ -1,1 +1,1 @@
-"""Converts a log into OpenTelemetry spans, and sends them."""
+"""Convert a log into OpenTelemetry spans, and send them to a collector."""

@@ -1,7 +1,7 @@
-"""A life as spans: a turn is a trace.
+"""Convert the log of a life into spans; each turn is a trace.
 
-Ids give the place of each step (life/events): `1.2` is a step of turn 1, `1.2.1` a call that it requested, `1.2.1.3` a
-step of the agent that this call started.
+The id of an event gives its place (see life/events): `1.2` is a step of turn 1, `1.2.1` a call that this step
+requested, and `1.2.1.3` a step of the agent that this call started.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class Lives:
         self._asked: dict[str, Logged] = {}
         self._called: dict[str, tuple[Logged, ToolCalled]] = {}
         self.seqs: set[int] = set()
-        """The rows of requests: a model call for one of them becomes the span of its reply."""
+        """Numbers of the rows with requests to models. A model call for one of them gets no span of its own, since the
+        reply to the request becomes the span."""
         self._latest = 0.0
 
     def take(self, row: Logged) -> Iterator[Span]:
@@ -46,15 +47,15 @@ class Lives:
                 yield self._ended(*self._turn, row.at, words, error)
 
     def close(self) -> Iterator[Span]:
-        """Yield the turn that had not ended."""
+        """Yield the span of the turn that has not ended, if any."""
         if self._turn:
             yield self._ended(*self._turn, self._latest, "", "unfinished")
 
     def _place(self, id_: str, row: Logged) -> tuple[tuple[str, ...], str | None]:
-        """Return the trace of a step or call, and the key of its parent: the call above it, or the turn."""
+        """Return the trace of a step or call, and the key of its parent span: the enclosing call, else the turn."""
         turn, *inside = id_.split(".")
         if turn not in self._traces:
-            return trace_of(row), None  # between two turns
+            return trace_of(row), None  # it belongs to no turn
         above = inside[: (len(inside) - 1) // 2 * 2]
         return self._traces[turn], ".".join(["call " + turn, *above]) if above else "turn"
 

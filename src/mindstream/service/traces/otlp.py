@@ -1,4 +1,4 @@
-"""Sends spans by OTLP over HTTP, with OpenTelemetry's exporter, which is an optional dependency."""
+"""Send spans by OTLP over HTTP, with OpenTelemetry's exporter, which is an optional dependency."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 BATCH = 500
+"""Maximum number of spans in a request."""
 PATH = "/v1/traces"
 NANO = 1_000_000_000
 
 
 async def send(spans: AsyncIterable[Span], url: str, *, content: bool = False) -> int:
-    """Send spans to a collector, and return their number. Spans that are sent again have the same ids.
+    """Send spans to a collector, and return their number. If spans are sent again, they have the same ids.
 
     Args:
-        url: `http://localhost:4318`, or the full address if the path is not /v1/traces. The exporter reads headers,
-            timeouts and certificates from the environment (OTEL_EXPORTER_OTLP_HEADERS …).
+        url: the collector's URL, such as `http://localhost:4318`; with a path if that is not /v1/traces. The exporter
+            reads headers, timeouts and certificates from environment variables such as OTEL_EXPORTER_OTLP_HEADERS.
         content: include texts of users and models.
 
     Raises:
         SettingsError: the exporter is not installed.
-        InputError: this is not a URL.
+        InputError: `url` is not an HTTP URL.
         StorageError: the collector cannot be reached, or rejects the spans.
     """
     exporter, count = open_exporter(url), 0
@@ -51,21 +52,21 @@ async def send(spans: AsyncIterable[Span], url: str, *, content: bool = False) -
 
 
 def endpoint(url: str) -> str:
-    """Return the address for spans: a URL without a path gets the usual one."""
+    """Return the URL to which spans are sent: a URL without a path gets the path /v1/traces."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise InputError(f"--otlp takes the URL of a collector, as http://localhost:4318, not {url!r}")
+        raise InputError(f"--otlp must be the URL of a collector, such as http://localhost:4318, not {url!r}")
     return url if parts.path.strip("/") else f"{url.rstrip('/')}{PATH}"
 
 
 def open_exporter(url: str) -> SpanExporter:
-    """Return OpenTelemetry's exporter for this collector."""
+    """Return OpenTelemetry's exporter for a collector."""
     address = endpoint(url)
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError:
         raise SettingsError("sending spans needs the exporter: pip install 'mindstream[otlp]'") from None
-    logging.getLogger("opentelemetry.exporter.otlp").setLevel(logging.CRITICAL)  # errors are reported here
+    logging.getLogger("opentelemetry.exporter.otlp").setLevel(logging.CRITICAL)  # `_export` reports errors
     return OTLPSpanExporter(endpoint=address)
 
 
@@ -78,7 +79,7 @@ async def _export(exporter: SpanExporter, spans: Sequence[ReadableSpan], url: st
 
 
 def _maker(content: bool) -> Callable[[Span], ReadableSpan]:
-    """Return a function that converts a span into one of the SDK; `content`: with texts of users and models."""
+    """Return a function that converts a span into a span of the SDK; `content`: include texts of users and models."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope

@@ -1,4 +1,4 @@
-"""Converts a log into spans, separately for each mind."""
+"""Convert a log into spans, separately for each mind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mindstream.tracing import genai
 
 
 async def replay(rows: AsyncIterable[Logged]) -> AsyncIterator[Span]:
-    """Yield the spans of rows in the order of the log, with all texts."""
+    """Yield the spans for the rows of a log, with all texts."""
     minds: dict[StreamKey, _Mind] = {}
     async for row in rows:
         if row.mind not in minds:
@@ -37,7 +37,7 @@ async def replay(rows: AsyncIterable[Logged]) -> AsyncIterator[Span]:
 
 
 class _Mind:
-    """One mind's log."""
+    """Builds the spans for the rows of one mind."""
 
     def __init__(self, store: str) -> None:
         self._store = store
@@ -68,7 +68,7 @@ class _Mind:
         yield from self._lives.close()
 
     def _resident(self, row: Logged, call: ModelCalled) -> Iterator[Span]:
-        """Yield the span of a model call of a town's resident: a trace of its own, with the resident and the step."""
+        """Yield the span of a model call for a town's resident: a separate trace, with the resident and the step."""
         span = call_span(row, call, trace_of(row), None)
         attributes = {**span.attributes, genai.AGENT: call.resident, "mindstream.step": call.step or 0}
         yield replace(span, attributes=attributes)

@@ -1,4 +1,4 @@
-"""Runs of tasks as spans: a run is a trace; its plans, tool calls and model calls are the children of the root."""
+"""Convert runs of the planner into spans: a run is a trace; its plans and calls are children of its root."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Run:
     began: Logged
     solving: Solving
     since: Moment
-    """When the current phase began: planning begins when the previous phase ends."""
+    """The start of the current phase; the planning of new steps starts when the previous phase ends."""
 
 
 class Runs:
@@ -38,7 +38,7 @@ class Runs:
         match row.event:
             case Solving(run=name) as solving:
                 self._by_seq[row.seq] = name
-                if name not in self._runs:  # else the run is resumed
+                if name not in self._runs:  # a known run is resumed
                     self._runs[name] = _Run(trace_of(row), row, solving, row.at)
             case ModelCalled(about=about) as call:
                 if run := self._runs.get(self.run_of(about) or ""):
@@ -53,11 +53,11 @@ class Runs:
                 yield _root(self._runs.pop(name), row.at, answer, stopped)
 
     def run_of(self, about: tuple[int, ...]) -> str | None:
-        """Return the run that a call was made for."""
+        """Return the name of the run that a model call was made for; None if it was made for no run."""
         return next((self._by_seq[seq] for seq in reversed(about) if seq in self._by_seq), None)
 
     def close(self) -> Iterator[Span]:
-        """Yield the runs that had not ended."""
+        """Yield the root spans of the runs that have not ended."""
         for run in self._runs.values():
             yield _root(run, run.since, "", "unfinished")
 

@@ -1,8 +1,8 @@
-"""Conversations as spans: an utterance is a trace, the turn is its root, and runs of reasoners are its children.
+"""Convert conversations into spans: each message of a user is a trace, with the turn as its root.
 
-The row of a model call names its role and the utterance, not the reasoner. A call of the role `talker` belongs to the
-turn; a call whose role has the name of a reasoner belongs to that reasoner; a call of the role `reasoner` belongs to
-the reasoner that finishes next; all others belong to the turn.
+Runs of reasoners are children of the turn. The row of a model call names its role and the message, not the reasoner.
+So a call is assigned by its role: `talker` to the turn; the name of a reasoner to that reasoner; `reasoner` to the
+reasoner that finishes next; any other role to the turn.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ class Span:
     """A span.
 
     Attributes:
-        trace: identifies its trace (`trace_of`).
-        key: identifies it within its trace; parent: the key of its parent, None for the root.
+        trace: identifies its trace (see `trace_of`).
+        key: identifies the span within its trace.
+        parent: the key of its parent; None for the root.
+        subject: the model, tool or agent that the span is about.
         error: the type of the error that ended it; "": it did not fail.
     """
 
@@ -54,23 +56,23 @@ class Span:
 
 
 def trace_of(row: Logged) -> tuple[str, ...]:
-    """Return the trace that begins at a row. It includes the time, so that logs with equal user names differ."""
+    """Return the identity of the trace that begins at a row; the time makes it unique among several logs."""
     return row.mind, str(row.seq), repr(row.at)
 
 
 def _number(size: int, *parts: str) -> int:
-    """Return a number of `size` bytes that is computed from these parts; never 0, which means no id."""
+    """Return a number of `size` bytes that is computed from these parts; never 0, which is not a valid id."""
     return int.from_bytes(sha256("\0".join(parts).encode()).digest()[:size]) or 1
 
 
 def failure(text: str) -> str:
-    """Return the type of an error whose text is `Type: message`; "" if there is no text."""
+    """Return the type in an error text of the form `Type: message`; "_OTHER" for another form, "" for no text."""
     kind = text.partition(":")[0].strip()
     return kind if kind.isidentifier() else "_OTHER" if text else ""
 
 
 def call_span(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: str | None) -> Span:
-    """Return the span of a model call; its row was written when it ended."""
+    """Return the span of a model call, whose row was written when the call ended."""
     named = genai.model_attributes(event.model)
     attributes: dict[str, genai.Value] = {
         **named,
@@ -111,12 +113,12 @@ def tool_attributes(tool: str, arguments: str, id_: str = "") -> dict[str, genai
 
 TURN, TALKER, REASONER = "turn", "talker", "reasoner"
 MAX_OPEN = 20
-"""Maximum number of answered turns that are kept open for late rows."""
+"""Maximum number of answered turns that stay open, because further rows may belong to them."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """An utterance whose turn is open."""
+    """A message of a user, whose turn is still open."""
 
     trace: tuple[str, ...]
     heard: Logged
@@ -165,7 +167,7 @@ class Talks:
         self._turns.clear()
 
     def _over(self) -> Iterator[Span]:
-        """Close answered turns without pending calls, except the newest."""
+        """Close answered turns without pending calls, except the MAX_OPEN newest."""
         for seq in [seq for seq, turn in self._turns.items() if turn.answers and not turn.calls][:-MAX_OPEN]:
             yield self._root(self._turns.pop(seq))
 

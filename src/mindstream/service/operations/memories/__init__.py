@@ -1,1 +1,1 @@
-"""Operations on memories: recall with receipts, maintenance, forgetting."""
+"""Operations on a user's memories: recall with receipts (why each was found), maintenance, forgetting."""

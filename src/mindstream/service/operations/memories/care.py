@@ -1,4 +1,4 @@
-"""Operations that maintain a user's memory: corrections, history, lineage, forgetting by subject, sleep."""
+"""Operations that maintain a user's memory: corrections, history, lineage, forgetting by subject, sleep (decay)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,21 @@ from mindstream.service.operations.shapes import Ask, At, EmptyRequest, Page, Re
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
 MAX_LINEAGE = 500
-"""Maximum number of records of a lineage that are returned, in each direction."""
+"""Maximum number of sources, and of derived records, that a lineage returns."""
 
 
 class CorrectRequest(MemoryId):
-    """The text that replaces a memory's."""
+    """`text`: the new text of the memory."""
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
 
 
 class Corrected(Reply):
-    """The corrected memory; `superseded`: the old one. `drawn`: memories derived from that; `items`: beliefs."""
+    """The corrected memory.
+
+    `superseded`: the id of the old version. `drawn`: ids of the memories that were derived from the old version.
+    `items`: the affected items of beliefs and plans.
+    """
 
     memory: MemoryShape
     superseded: str
@@ -49,7 +53,10 @@ class History(Reply):
 
 
 class Lineage(Reply):
-    """The sources of a memory, and the memories derived from it, nearest first; `cut`: there are more."""
+    """The lineage of a memory, the nearest relatives first.
+
+    `from`: its sources. `into`: the memories derived from it. `cut`: there are more than are returned.
+    """
 
     memory: MemoryShape
     from_: list[MemoryShape] = Field(serialization_alias="from")
@@ -58,10 +65,12 @@ class Lineage(Reply):
 
 
 class Laws(Reply):
-    """The rules of decay (memory/forgetting_curve): a recall counts if it is first_s * base ** level after the last.
+    """The rules by which memories become stronger and decay (see memory/forgetting_curve); times are in seconds.
 
-    From `lasting_level` on a memory is permanent. If it was not recalled for `asleep_s`, it loses a level when a sleep
-    draws it; if not for `passed_over_s`, when others are returned before it.
+    A recall raises the level of a memory by one if more than `first_s * base ** level` (at most `cap_s`) passed since
+    its last recall; at level 0 always. From `lasting_level` on the memory is permanent. A memory that was not recalled
+    for `asleep_s` loses a level if a sleep selects it at random. A memory that was not recalled for `passed_over_s`
+    loses a level if a recall finds it but does not return it. Below level 0 it is archived.
     """
 
     first_s: float
@@ -75,10 +84,11 @@ class Laws(Reply):
 class HowHeld(Reply):
     """The strength of a memory.
 
-    `fades`: it can decay; `returned`: when it was last recalled (at first: written); `counts_again`: from when on a
-    recall makes it stronger. `curve`: days from its last recall, and the probability that it is not archived by then if
-    it is never recalled, with a sleep each day that draws it with probability `drawn`. `rehearsals_s`: the earliest
-    recalls that would make a new memory permanent. `nights`: the sleeps that weakened or archived it.
+    `fades`: it can decay. `lasting`: it is permanent. `returned`: when it was last recalled, or else written.
+    `counts_again`: the time from which a recall makes it stronger. `drawn`: the probability that a sleep selects it.
+    `curve`: pairs of days since its last recall and the probability that it is not archived by then, if it is never
+    recalled and a sleep happens each day. `rehearsals_s`: the earliest times of recalls, in seconds, that would make a
+    new memory permanent. `nights`: the sleeps that weakened or archived it, by the row in which each began.
     """
 
     fades: bool
@@ -95,9 +105,11 @@ class HowHeld(Reply):
 
 
 class NightShape(Reply):
-    """A sleep, by the row of the log in which it began: memories examined, archived, weakened and merged; its dream.
+    """A sleep: the background step that archives, weakens and merges memories, and summarizes the archived ones.
 
-    Lists contain ids; `undone`: it was undone.
+    `sleep`: the row of the log in which it began. `looked_at`: how many memories it examined. `forgotten` (archived),
+    `weakened`, `merged_into`: ids of memories. `dream`: the summary of the archived ones; `dreamt_by`: the model that
+    wrote it. `undone`: the sleep was undone.
     """
 
     sleep: int
@@ -121,9 +133,10 @@ class NightList(Reply):
 
 
 class ForgetAboutRequest(Ask):
-    """What to forget: records by id, a subject, a session, a time span; `kinds`: only records of these kinds.
+    """Which memories to forget: those that meet all the given conditions.
 
-    `dry_run`: only report what would be deleted.
+    `ids`: these memories. `kinds`: of these kinds. `about`: that mention this subject. `session`: from this
+    conversation. `since`, `until`: written in this time span. `dry_run`: only report what would be deleted.
     """
 
     ids: list[str] = Field([], max_length=1_000)
@@ -137,31 +150,35 @@ class ForgetAboutRequest(Ask):
 
 
 class SleepRequest(Ask):
-    """`n`: how many memories are drawn, and may decay; by default as many as the memory's policy says (20)."""
+    """`n`: how many memories are selected at random and may decay; by default the number in the policy (20)."""
 
     n: int | None = Field(None, ge=0, le=1_000_000)
 
 
 class Slept(Reply):
-    """The dream about archived memories; "" if none was archived."""
+    """`dream`: a summary of the memories that were archived, "" if none was."""
 
     dream: str
 
 
 class Reflected(Reply):
-    """The new thoughts, each with the ids of its sources in `data` and its lineage."""
+    """The new thoughts; `derived_from` of each contains the ids of its sources."""
 
     thoughts: list[MemoryShape]
 
 
 class UndoRequest(Ask):
-    """`sleep`: the row of the log in which it began; 0: the last one."""
+    """`sleep`: the row of the log in which the sleep began; 0: the last sleep."""
 
     sleep: int = Field(0, ge=0, le=2**62)
 
 
 class Undone(Reply):
-    """Ids: `held_again` was restored; `archived` was made by the sleep; `left` has changed since and stays as it is."""
+    """The effect of undoing a sleep, as ids of memories.
+
+    `held_again`: restored. `archived`: created by the sleep (its dream, merged memories), and archived now. `left`: not
+    restored, because they were recalled or archived since.
+    """
 
     sleep: int
     held_again: list[str]
@@ -185,7 +202,7 @@ async def correct(runtime: Runtime, principal: Principal, request: CorrectReques
 
 @operation("memory.strength", "read", "GET /users/{user}/memories/{id}/strength")
 async def strength(runtime: Runtime, principal: Principal, request: MemoryId) -> HowHeld:
-    """Return the strength of a memory, the rules of its decay, and the probability that it survives for days."""
+    """Return the strength of a memory, the rules of its decay, and the probability that it survives, by day."""
     memory, now = await runtime.memory(principal), runtime.clock.now()
     await memory.settle()
     record, laws = await find(memory, request.id), memory.strength
@@ -313,7 +330,7 @@ async def forget_about(runtime: Runtime, principal: Principal, request: ForgetAb
 
 @operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")
 async def sleep(runtime: Runtime, principal: Principal, request: SleepRequest, one: RunningOperation) -> Slept:
-    """Let memory sleep: rate importance; under the policy `decay` also archive, dream and merge near-duplicates."""
+    """Run a sleep: rate importance; under the policy `decay` also archive, summarize and merge near-duplicates."""
     memory, calls = await runtime.memory(principal), CallLog()
     models = runtime.models_of(principal, calls.take)
     drawn = (await runtime.policy(principal)).drawn if request.n is None else request.n

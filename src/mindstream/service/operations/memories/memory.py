@@ -1,4 +1,4 @@
-"""Operations on a user's memory, and receipts: why each memory was recalled."""
+"""Operations on a user's memory. A recall returns a receipt with each memory: why it was found."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from mindstream.service.operations.table import operation, read_number, write_cu
 
 
 class RetainRequest(Ask):
-    """Something to remember; times are seconds since 1970, or ISO 8601 (UTC where no zone is named).
+    """A text to remember. Times are seconds since 1970, or ISO 8601 (UTC if no time zone is given).
 
-    It is valid from `valid_from` (included) until `valid_until` (not included). `by`: who said or noted it.
+    `created`: when it was said, by default now. It is valid from `valid_from` (included) until `valid_until` (not
+    included). `by`: the name of the person or agent who said it.
     """
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
@@ -39,9 +40,9 @@ class RetainRequest(Ask):
 
 
 class Retained(Reply):
-    """The new memory; if the same words are kept once only, the id of the existing one.
+    """The new memory, or the existing one if the memory's policy keeps equal texts only once.
 
-    `redacted`: how many of which kind were removed before anything was stored (`--redact`).
+    `redacted`: how many pieces of personal data were removed before storage, by kind (server option `--redact`).
     """
 
     id: str
@@ -50,13 +51,13 @@ class Retained(Reply):
 
 
 class RecallRequest(Ask):
-    """A question to memory.
+    """A question to memory. Times are seconds since 1970, or ISO 8601 (UTC if no time zone is given).
 
-    A token without the scope `write` always recalls as with `touch` false.
-
-    `floor`: the minimum certainty; below it nothing is returned. By default all is returned, and `low_confidence` marks
-    it. `touch` false: recalling changes nothing. `since`, `until`: when it was written, both included. `as_of`: what
-    was written by then and valid then. Times are seconds since 1970, or ISO 8601 (UTC where no zone is named).
+    `k`: the maximum number of memories. `since`, `until`: only memories written in this time span, both ends included.
+    `as_of`: only memories that were written by this time and were valid then. `floor`: if the certainty of the whole
+    result is below this value, return nothing; by default uncertain results are returned with `low_confidence`.
+    `touch`: false: the recall does not change the strength of memories. A token without the scope `write` always
+    recalls in this way.
     """
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)
@@ -71,24 +72,25 @@ class RecallRequest(Ask):
 
 
 class MemoryId(Ask):
-    """One memory."""
+    """A memory, by its id."""
 
     id: str = Field(max_length=100)
 
 
 class ForgetRequest(MemoryId):
-    """One memory to forget; `dry_run` only reports what would be deleted."""
+    """A memory to forget, by its id; `dry_run`: only report what would be deleted."""
 
     dry_run: bool = False
 
 
 class ForgetResult(Reply):
-    """Memories that were deleted, or would be: `asked`, `drawn` (derived from those alone), `changed` (kept without the
-    words).
+    """The memories that were deleted, or would be deleted if `dry_run` was set (`forgotten` is false then), as ids.
 
-    `left`: the text that each of `changed` has then. `similar`: memories that do not mention the subject and are kept;
-    to forget one, name its id. `pending`: bytes of the deleted words are still in the file, as another program reads
-    it; the next compaction removes them.
+    `asked`: those that the request selected. `drawn`: those that were derived only from these. `changed`: kept, but
+    without the forgotten words. `left`: the remaining text of each of `changed`. `items`: the deleted items of beliefs
+    and plans. `similar`: memories on a similar topic that do not mention the subject and are kept; to forget one, name
+    its id. `pending`: bytes of the deleted words are still in the database file, because another program is reading it;
+    the next compaction removes them.
     """
 
     forgotten: bool
@@ -102,10 +104,10 @@ class ForgetResult(Reply):
 
 
 class ListRequest(Page):
-    """A page of a memory, newest first; `kinds`: only these, one by one or separated by commas.
+    """Which memories to list, newest first.
 
-    `by_kind`: instead the current beliefs and plans (unless `kinds` are named), and the newest `limit` records of each
-    kind, the newest last; all on one page.
+    `kinds`: only these kinds; repeat the parameter, or separate kinds with commas. `by_kind`: return, on one page, the
+    newest `limit` memories of each kind, the newest last; if `kinds` is empty, also all current beliefs and plans.
     """
 
     limit: int = Field(50, ge=1, le=1_000)
@@ -117,9 +119,10 @@ class ListRequest(Page):
 class MemoryShape(Reply):
     """A memory. Times are seconds since 1970 UTC.
 
-    `status`: `holds` (it is valid), `upcoming` (from `valid_from` on), `superseded` (by `superseded_by`), `forgotten`
-    (archived), `ended` (at `valid_until`). It is valid from `valid_from` (included) until `valid_until` (not included);
-    None: no limit. `derived_from`: ids; `seq`: its row of the log, 0 if there is none.
+    `status`: `holds` (valid now), `upcoming` (valid from `valid_from` on), `superseded` (replaced by `superseded_by`),
+    `forgotten` (archived), `ended` (valid until `valid_until`). It is valid from `valid_from` (included) until
+    `valid_until` (not included); None: no limit. `by`: who said it. `derived_from`: the ids of its sources. `seq`: its
+    row of the log, 0 if it has none.
     """
 
     id: str
@@ -149,8 +152,10 @@ class MemoryList(Reply):
 class Receipt(Reply):
     """Why a memory was recalled.
 
-    `ranks`: its rank among the returned memories, by each part of the score. `strength`: 0 to 1, None for kinds that
-    never fade. `source`: `user`, `mind`, or `foreign` (third-party content). `derived_from`: ids.
+    `parts`: the parts of its score. `ranks`: for each part of the score, its rank among the returned memories.
+    `strength`: 0 to 1, None for kinds that never decay. `age_s`, `last_recalled_s`: seconds since it was created, and
+    since it was last recalled. `source`: `user`, `mind` (derived by the agent), or `foreign` (third-party content).
+    `by`: who said it. `derived_from`: the ids of its sources.
     """
 
     score: float
@@ -167,9 +172,9 @@ class Receipt(Reply):
 
 
 class RecalledMemory(Reply):
-    """A memory that was recalled, and why. Times are seconds since 1970 UTC; None: no limit.
+    """A recalled memory. Times are seconds since 1970 UTC; None: no limit.
 
-    `confidence`: calibrated probability that it answers the question, 0 to 1.
+    `confidence`: the calibrated probability that it answers the question, 0 to 1. `receipt`: why it was recalled.
     """
 
     id: str
@@ -182,11 +187,11 @@ class RecalledMemory(Reply):
 
 
 class RecallResult(Reply):
-    """What was recalled for a question, best first.
+    """The recalled memories, best first.
 
-    `certainty`: how certain it is that anything answers, 0 to 1; `low_confidence`: it is below 0.1, and no record is
-    likely to answer. `without_vectors`: why only words were compared, for all records or some; "" if vectors were
-    compared, too. `not_reranked`: why the reranker did not rank; "" if it did, or if none is configured.
+    `certainty`: the probability that any of them answers the question, 0 to 1. `low_confidence`: the certainty is below
+    0.1. `without_vectors`: why some or all memories were compared by words only, without vectors; "" if all were
+    compared by both. `not_reranked`: why the configured reranker was not used; "" if it was, or if none is configured.
     """
 
     memories: list[RecalledMemory]
@@ -298,7 +303,7 @@ async def forget(runtime: Runtime, principal: Principal, request: ForgetRequest)
 
 
 async def remove(runtime: Runtime, principal: Principal, removal: Removal, *, dry_run: bool) -> ForgetResult:
-    """Delete the memories of a removal, unless this is a dry run; return their ids."""
+    """Delete the memories that a removal lists, unless this is a dry run; return their ids."""
     done = Forgotten()
     if not dry_run:
         memory = await runtime.memory(principal)
@@ -323,16 +328,16 @@ async def find(memory: Memory, id_: str) -> Record:
     """Return a record of this memory.
 
     Raises:
-        NotFound: it has no such record.
+        NotFound: this memory has no record with that id.
     """
     record = await memory.get(id_)
     if record is None:
-        raise NotFound(f"there is no memory {id_!r} here")
+        raise NotFound(f"this user has no memory {id_!r}")
     return record
 
 
 def show_memory(record: Record, now: Moment) -> MemoryShape:
-    """Return a record as a reply."""
+    """Return a record as a reply, with its status at the time `now`."""
     if record.valid_until is not None and record.valid_until <= now:
         status = "superseded" if record.superseded_by else "forgotten" if record.forgotten is not None else "ended"
     elif record.forgotten is not None:
@@ -381,7 +386,7 @@ def _receipt(found: Recalled, rank: int, ranks: dict[str, int], now: Moment) -> 
 
 
 def source_of(record: Record) -> str:
-    """Return who a record comes from: `user`, `mind`, or `foreign` (third-party content)."""
+    """Return the origin of a record: `user`, `mind` (derived by the agent), or `foreign` (third-party content)."""
     if is_tainted(record):
         return "foreign"
     by_user = record.data.get("by_user")
