@@ -91,7 +91,7 @@ async def test_a_run_resumes_during_replanning(how: Strategy, stream: Memory) ->
     mind = model(mend_plan=MENDED, answer_from_evidence="done")
     solution = await go(stream, library, mind, how)
     assert labels(mind) == ["mend_plan", "answer_from_evidence"] and solution.answer == "done"
-    assert "E2: failed: the tool gave nothing" in mind.asked[0].messages[-1].text
+    assert "E2: failed: the tool returned an empty result" in mind.asked[0].messages[-1].text
     assert library.asked_in_turn == [{"a", "bad"}, "b"]
 
 

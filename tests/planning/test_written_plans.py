@@ -56,7 +56,7 @@ def test_exemplars_are_read_from_text_or_exported_plans() -> None:
     assert read_exemplars(f"{exported}\n\n{exported}\n")[1].startswith("Question: how?\nPlan: find it.\n#E1 = search[")
     with pytest.raises(InputError, match="line 2"):
         read_exemplars(f"{exported}\n{{}}")
-    with pytest.raises(InputError, match="there are 0"):
+    with pytest.raises(InputError, match="found 0"):
         read_exemplars("\n---\n")
 
 

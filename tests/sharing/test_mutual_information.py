@@ -49,5 +49,5 @@ async def test_rules_judge_text_that_the_tokenizer_splits_inside_characters(fold
 
 def test_mutual_information_needs_a_model_in_this_process() -> None:
     assert mutual_information("rules") is None and mutual_information("http://127.0.0.1:1/v1#some") is None
-    with pytest.raises(ModelRefused, match="does not tell"):
+    with pytest.raises(ModelRefused, match="reports no log-probabilities"):
         MutualInformation(Address("openai:some", "openai", "some", None, ""))
