@@ -62,7 +62,7 @@ def test_a_tool_allowed_by_name_is_not_called_with_untrusted_text(door: FakeEndp
     assert second["failed"] and "was not approved" in second["text"] and "--allow" not in second["text"]
     door.will(Says(plan), Says("Done."))
     (told,) = run("solve", "Which?", *model(door), "--data", folder, *flags[:-2], "--json").rows
-    assert "was not approved (--allow variable does)" in told["evidence"][0]["text"]
+    assert "was not approved; allow it with --allow variable" in told["evidence"][0]["text"]
     refused = run("solve", "Which?", *model(door), "--data", folder.with_name("other"), "--mcp", SERVER)
     assert refused.code == 2 and "accept it with --trust" in refused.err
 

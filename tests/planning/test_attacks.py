@@ -64,7 +64,7 @@ async def test_steps_with_the_same_id_are_not_executed() -> None:
         "t"
     )
     assert box.sent == [] and "b" not in box.read and solution.answer == "none"
-    assert "2 called E1" in solution.evidence["E1"].text and "2 called E2" in solution.evidence["E2"].text
+    assert "2 steps with the id E1" in solution.evidence["E1"].text and "2 called E2" in solution.evidence["E2"].text
 
 
 async def test_steps_with_side_effects_wait_for_the_complete_plan() -> None:

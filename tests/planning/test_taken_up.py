@@ -135,6 +135,6 @@ async def test_a_shared_budget_counts_a_resumed_run_once(stream: Memory) -> None
 async def test_a_run_without_a_plan_is_planned_again(stream: Memory) -> None:
     library = Library()
     solution = await go(stream, library, model(make_plan="I cannot."))
-    assert solution.stopped == "there is no plan: I cannot."
+    assert solution.stopped == "the reply of the planner has no step of a plan: I cannot."
     solution = await go(stream, library, model(make_plan="#E1 = look[a]", answer_from_evidence="done"))
     assert solution.answer == "done" and library.asked == ["a"]
