@@ -1,9 +1,8 @@
-"""The prompt of a phase's mini-reasoner, with tools: what to believe, plan and say.
+"""The prompt of a phase's mini-reasoner, which decides with tools what to believe, plan and say.
 
-Beliefs must be supported by utterances, notes or tool results (`ground_patch`); resources and links by their sources.
-
-After an observation the Reasoner may note a belief, on which its next call is based. Such beliefs are logged, and
-composed into the next belief when the run concludes.
+Beliefs must be supported by utterances, notes or tool results (`ground_patch`). Resources and links must come from the
+pack, the plan or tool results. After a tool result, the mini-reasoner may note an interim belief, on which its next call
+is based. Interim beliefs are logged, and combined into the next belief at the end of the run.
 """
 
 from __future__ import annotations
