@@ -1,8 +1,8 @@
 """The prompt of a phase's mini-reasoner, which decides with tools what to believe, plan and say.
 
 Beliefs must be supported by utterances, notes or tool results (`ground_patch`). Resources and links must come from the
-pack, the plan or tool results. After a tool result, the mini-reasoner may note an interim belief, on which its next call
-is based. Interim beliefs are logged, and combined into the next belief at the end of the run.
+pack, the plan or tool results. After a tool result, the mini-reasoner may note an interim belief, on which its next
+call is based. Interim beliefs are logged, and combined into the next belief at the end of the run.
 """
 
 from __future__ import annotations
