@@ -66,7 +66,7 @@ def test_an_order_is_parsed_into_time_and_text(when: str, due: list[str]) -> Non
      "every day at 8:", "every day: " + "ask " * 500],
 )  # fmt: skip
 def test_an_unparsable_order_is_refused_with_the_expected_form(text: str) -> None:
-    with pytest.raises(InputError, match=r"says when and what: 'every day at 8:00: .*', 'every monday and friday"):
+    with pytest.raises(InputError, match=r"needs a time and a task, such as 'every day at 8:00: .*' or 'every monday and friday"):
         read_order(text)
 
 

@@ -280,7 +280,7 @@ async def test_an_invalid_responder_is_refused_at_open(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"answer_with\("):
             async with Mind.open(tmp_path, user="ann", responder=no_responder):  # type: ignore[arg-type]
                 raise AssertionError
-    with pytest.raises(InputError, match="plain is no async generator"):
+    with pytest.raises(InputError, match="plain must be an async generator"):
         answer_with(plain)  # type: ignore[arg-type]
 
 
