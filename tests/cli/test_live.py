@@ -211,7 +211,8 @@ def test_an_unreadable_stored_order_is_reported_and_skipped(folder: Path) -> Non
     data = ["--data", str(folder), "--user", "ann"]
     told = [" ".join(run(*each, *data).out.split()) for each in (("life", "status"), ("live", "--turns", "0"))]
     assert all(
-        "standing order 1 cannot be read: a standing order says when and what: 'every day" in each for each in told
+        "standing order 1 cannot be read: a standing order needs a time and a task, such as 'every day" in each
+        for each in told
     )
     assert "standing order 2, next" in told[0]
     assert list(run("life", "status", *data, "--json").rows[0]["unknown_orders"]) == ["1"]

@@ -47,7 +47,7 @@ def test_a_conversation_needs_one_configured_responder(folder: Path, door: FakeE
 def test_the_timeout_of_a_silent_model_can_be_set(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Stalls()
     done = run("chat", "--data", folder, "--json", "--model", f"{door.url}#one", "--patience", ".2", said=UTTERANCE)
-    assert "said nothing for 0.2 s" in str(done.events("error")[0]["text"])
+    assert "sent no output for 0.2 seconds" in str(done.events("error")[0]["text"])
 
 
 def test_with_no_wait_lines_are_accepted_during_an_answer(folder: Path, door: FakeEndpoint) -> None:

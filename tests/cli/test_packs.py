@@ -14,7 +14,7 @@ def test_shipped_packs_are_listed() -> None:
 def test_a_new_pack_can_be_used_and_checked(tmp_path: Path, folder: Path) -> None:
     mine = tmp_path / "mine"
     assert "pack check" in run("pack", "new", mine).out
-    assert "is there already" in mistaken(run("pack", "new", mine))
+    assert "exists already" in mistaken(run("pack", "new", mine))
     assert run("pack", "check", mine).code in (0, 1)
     assert run("chat", "--pack", mine, "--data", folder, said="hello\n").code == 0
     assert "greet (en): " in run("pack", "check", mine, "--phrases").out

@@ -55,8 +55,8 @@ def test_adding_a_pair_reports_whether_it_is_served(folder: Path, tmp_path: Path
     tea = ("pool", "add", "verse", "--query", "A tea?", "--answer", "Pour hot water on it.", "--writer", "ann", *where)
     assert "admitted, served (70 points by rules): A tea?" in run(*tea).out
     run("pool", "grant", "verse", "--private", "--data", folder, "--user", "ann")
-    assert "admitted, not served: 'ann' wrote it, and 'olga' may not read that" in run(*tea).out
-    assert run(*tea, "--json").rows[0]["unserved"] == ["'ann' wrote it, and 'olga' may not read that"]
+    assert "admitted, not served: it is an exemplar of 'ann', which 'olga' may not read" in run(*tea).out
+    assert run(*tea, "--json").rows[0]["unserved"] == ["it is an exemplar of 'ann', which 'olga' may not read"]
 
 
 def test_the_owner_adds_and_removes_members_and_sees_them(folder: Path) -> None:
@@ -68,10 +68,10 @@ def test_the_owner_adds_and_removes_members_and_sees_them(folder: Path) -> None:
         "ann",
         "bob",
     ]
-    assert "no member" in mistaken(run("pool", "members", "verse", "--data", folder, "--user", "eve"))
-    assert "'eve' is no member" in mistaken(run("pool", "members", "verse", "--remove", "eve", *where))
+    assert "not a member" in mistaken(run("pool", "members", "verse", "--data", folder, "--user", "eve"))
+    assert "'eve' is not in the list of members" in mistaken(run("pool", "members", "verse", "--remove", "eve", *where))
     run("pool", "create", "open", "--open", *where)
-    assert "everybody is, as *" in mistaken(run("pool", "members", "open", "--remove", "eve", *where))
+    assert "all agents are members by '*'" in mistaken(run("pool", "members", "open", "--remove", "eve", *where))
     assert run("pool", "members", "open", "--remove", "*", "--add", "ann", *where).out == "olga (owner)\nann\n"
 
 

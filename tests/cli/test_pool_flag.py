@@ -24,7 +24,7 @@ def test_an_unknown_pool_and_a_non_member_are_refused(where: tuple[str, ...], co
     unknown = run(*command, "--pool", "prose", "--user", "ann", *where, said="hello\n")
     assert unknown.code == 2 and "there is no pool 'prose'" in unknown.err
     stranger = run(*command, "--pool", "verse", "--user", "ben", *where, said="hello\n")
-    assert stranger.code == 2 and "'ben' is no member of the pool 'verse'" in stranger.err
+    assert stranger.code == 2 and "'ben' is not a member of the pool 'verse'" in stranger.err
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])

@@ -76,14 +76,14 @@ def test_stated_labels_are_used_for_training_and_each_labeller_gives_a_version(
         done = train(door, where, "--json")
         row = done.rows[0]
         assert (row["basis"], row["labeller"], row["number"]) == ("stated", f"{door.url}#any", 2)
-        assert f"labels {SIZE} exemplars by its own estimates: about {SIZE} calls of models" in done.err
+        assert f"labels {SIZE} exemplars by its own estimates: about {SIZE} model calls" in done.err
         made.append(weights(tmp_path / name) if row["held"] else None)
     assert made[0] is not None and made[0] != made[1]
     again = train(door, where)
     assert "labels 0 exemplars" in again.err and "mixed" not in again.out
     assert "was taught by" not in again.out
     told = run("pool", "train", "verse", *where)
-    assert "by what it states, this one by a stand-in" in told.out
+    assert "was taught by stated numbers of" in told.out and "this one by text similarity" in told.out
     assert "no model is configured: rules label" in told.err
 
 

@@ -81,6 +81,8 @@ def test_a_pool_can_be_trimmed_to_its_best_size(where: tuple[str | Path, ...], t
 def test_a_pool_that_is_too_small_is_reported(folder: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     run("pool", "create", "verse", "--open", *where)
-    assert f"0 exemplars to learn from, and {LEAST} are wanted" in mistaken(run("pool", "train", "verse", *where))
-    assert "a curve wants 20" in mistaken(run("pool", "curve", "verse", *where))
+    assert f"0 exemplars to learn from; training needs at least {LEAST}" in mistaken(
+        run("pool", "train", "verse", *where)
+    )
+    assert "a curve needs at least 20" in mistaken(run("pool", "curve", "verse", *where))
     assert run("pool", "recall", "verse", "tea", "-k", "9", *where).err == ""

@@ -29,7 +29,7 @@ def test_a_task_is_planned_solved_and_billed(door: FakeEndpoint, folder: Path, t
     done = run("solve", "How much is it?", *model(door), "--data", folder, "--save", kept)
     assert done.code == 0 and done.out == "434\n", "standard output holds only the answer"
     told = done.err.splitlines()
-    assert told[0].startswith("about 3 calls of models, ") and told[0].endswith("price not known")
+    assert told[0].startswith("about 3 model calls, ") and told[0].endswith("price not known")
     assert "E1 calculator: 17.5% of 2480" in told and "E2 LLM: Write that 434" in told
     assert told[-1].startswith("3 model calls, 2 tool calls, 455 tokens, price not known, ")
     assert [step["tool"] for step in json.loads(kept.read_text())["steps"]] == ["calculator", "LLM"]
@@ -62,7 +62,7 @@ def test_a_tool_allowed_by_name_is_not_called_with_untrusted_text(door: FakeEndp
     assert second["failed"] and "was not approved" in second["text"] and "--allow" not in second["text"]
     door.will(Says(plan), Says("Done."))
     (told,) = run("solve", "Which?", *model(door), "--data", folder, *flags[:-2], "--json").rows
-    assert "was not approved (--allow variable does)" in told["evidence"][0]["text"]
+    assert "was not approved; allow it with --allow variable" in told["evidence"][0]["text"]
     refused = run("solve", "Which?", *model(door), "--data", folder.with_name("other"), "--mcp", SERVER)
     assert refused.code == 2 and "accept it with --trust" in refused.err
 

@@ -35,7 +35,7 @@ async def test_a_life_with_a_model_is_not_continued_without_one(tmp_path: Path, 
         async with Life.open(memory, Silent(name), goal="Count the boats.", command="mindstream live --model x"):
             opened = await read_opened(memory)
         assert set(opened.models.values()) == {kept} and set(opened.models) == {"M2", "M1", "M0"}
-        with pytest.raises(InputError, match=r"(?s)was lived with .*--without-model.*mindstream live --model x"):
+        with pytest.raises(InputError, match=r"(?s)was run with .*--without-model.*mindstream live --model x"):
             async with Life.open(memory, Rules(), goal="Another goal."):
                 raise AssertionError
         async with Life.open(memory, Silent("openai:other")) as life:

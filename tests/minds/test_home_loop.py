@@ -61,7 +61,7 @@ def test_a_mind_of_an_idle_event_loop_serves_other_loops(tmp_path: Path) -> None
         home.run_until_complete(asyncio.sleep(0.01))  # the last cancelled task ends
     finally:
         home.close()
-    with pytest.raises(InputError, match="event loop that is closed: open it on the loop that uses it"):
+    with pytest.raises(InputError, match="event loop that is closed; open the mind on the loop that calls it"):
         on_a_new_loop(mind.send("Hello?"))
 
 

@@ -90,7 +90,7 @@ async def test_without_a_responder_messages_are_stored_and_processed(tmp_path: P
         assert [each.spec.name for each in reasoner.seen[0].tools] == ["clock"]
         with pytest.raises(InputError, match="no responder"):
             await mind.send("Hello?")
-        with pytest.raises(InputError, match="no coach"):
+        with pytest.raises(InputError, match="not a coach"):
             Coach.of(mind)
         rows = await mind.memory.store.events(key_of("ann"))
         assert not any(row.by == "coach" for row in rows)
@@ -108,7 +108,7 @@ async def test_a_custom_responder_can_be_passed_in(tmp_path: Path) -> None:
         assert seen.reply == "Hello!"
         (opened,) = await mind.memory.store.events(key_of("ann"), kinds=["opened"])
         assert isinstance(opened.event, Opened) and opened.event.pack == "echo"
-        with pytest.raises(InputError, match="no coach"):
+        with pytest.raises(InputError, match="not a coach"):
             Coach.of(mind)
 
 
@@ -123,7 +123,7 @@ async def test_a_coach_can_be_passed_in(tmp_path: Path) -> None:
     ("more", "words"),
     [
         ({"tools": [clock, clock]}, "two tools are called 'clock'"),
-        ({"reasoners": [Notes(), Notes()]}, "two reasoners write the slot 'notes'"),
+        ({"reasoners": [Notes(), Notes()]}, "two reasoners use the slot 'notes'"),
     ],
 )
 async def test_arguments_that_would_be_ignored_are_refused(tmp_path: Path, more: dict[str, Any], words: str) -> None:
@@ -280,7 +280,7 @@ async def test_an_invalid_responder_is_refused_at_open(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"answer_with\("):
             async with Mind.open(tmp_path, user="ann", responder=no_responder):  # type: ignore[arg-type]
                 raise AssertionError
-    with pytest.raises(InputError, match="plain is no async generator"):
+    with pytest.raises(InputError, match="plain must be an async generator"):
         answer_with(plain)  # type: ignore[arg-type]
 
 

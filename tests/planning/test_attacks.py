@@ -64,7 +64,10 @@ async def test_steps_with_the_same_id_are_not_executed() -> None:
         "t"
     )
     assert box.sent == [] and "b" not in box.read and solution.answer == "none"
-    assert "2 called E1" in solution.evidence["E1"].text and "2 called E2" in solution.evidence["E2"].text
+    assert (
+        "2 steps with the id E1" in solution.evidence["E1"].text
+        and "2 steps with the id E2" in solution.evidence["E2"].text
+    )
 
 
 async def test_steps_with_side_effects_wait_for_the_complete_plan() -> None:
@@ -104,7 +107,7 @@ async def test_an_endless_plan_is_cut_off() -> None:
         async with asyncio.timeout(100):
             solution = await Planner(models=endless, tools=box.tools(), replans=0).solve("t")
         assert endless.said < 15_000 and len(box.read) <= 64
-        assert solution.answer or solution.stopped.startswith("there is no plan")
+        assert solution.answer or solution.stopped.startswith("the reply of the planner has no step")
         with contextlib.suppress(InputError):
             assert len((await plan_task("t", box.tools(), Endless(line))).steps) < 15_000
 
@@ -201,13 +204,13 @@ async def test_an_invalid_batch_result_fails_without_blocking(given: Any) -> Non
         executor.begin(step)
     async with asyncio.timeout(100):
         found = await executor.finish()
-    assert all(each.failed and "for 2 calls" in each.text for each in found.values())
+    assert all(each.failed and "a list of 2 results" in each.text for each in found.values())
 
 
 async def test_watchers_are_notified_of_invalid_steps() -> None:
     told = RecordingWatcher()
     await Planner(models=model("#E1 = lok[a]\n#E2 = look[b]", "done"), tools=Box().tools(), watchers=[told]).solve("t")
-    assert any(line.startswith("found E1 E1: wanted one of the tools") for line in told.lines)
+    assert any(line.startswith("found E1 E1: expected one of the tools") for line in told.lines)
 
 
 async def test_references_in_react_calls_are_not_resolved() -> None:
@@ -285,7 +288,7 @@ async def test_a_run_with_an_expired_lease_is_resumed(tmp_path: Path) -> None:
         assert second.answer == "done" and box.sent == ["1", "2", "3"]
         with pytest.raises(InputError, match="another task"):
             await Planner(models=mind, **more).solve("u", run="r")
-        with pytest.raises(InputError, match="begun by rewoo"):
+        with pytest.raises(InputError, match="begun with the strategy rewoo"):
             await Planner(models=mind, how="react", **more).solve("t", run="r")
     finally:
         await store.close()

@@ -55,7 +55,7 @@ async def test_the_total_size_of_arguments_is_limited() -> None:
     many = "#E1" * 300
     steps = "".join(f"#E{n} = shout[{many}]\n" for n in range(2, 12))
     found = await run(plan_of(f"#E1 = page[x]\n{steps}", ["page", "shout"]), Executor([tool(page), tool(shout)]))
-    over = [text for text in found.values() if "have over 5,000,000 characters together" in text]
+    over = [text for text in found.values() if "exceed 5,000,000 characters" in text]
     assert len(over) == 8
 
 
@@ -86,7 +86,7 @@ def failing(kind: str) -> FunctionTool:
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("raises", "no luck"), ("exits", "SystemExit"), ("hangs", "0.5 seconds"), ("empty", "nothing"),
+    [("raises", "no luck"), ("exits", "SystemExit"), ("hangs", "0.5 seconds"), ("empty", "empty result"),
      ("large", "characters cut"), ("surrogate", "a?b"), ("none", "null")],
 )  # fmt: skip
 async def test_a_tool_failure_is_evidence_and_other_steps_continue(kind: str, words: str) -> None:
@@ -106,7 +106,7 @@ async def test_missing_and_circular_references_fail_without_blocking() -> None:
     async with asyncio.timeout(100):
         found = await run(plan, executor)
     assert found["E5"] == "FINE" and all(executor.evidence[id].failed for id in ("E1", "E3", "E4"))
-    assert "E9" in found["E4"] and "waits for itself" in found["E1"] + found["E3"]
+    assert "E9" in found["E4"] and "waits for a step that waits for it" in found["E1"] + found["E3"]
 
 
 async def test_failed_calls_are_retried_if_the_tool_allows_it() -> None:

@@ -61,7 +61,7 @@ def test_an_argument_can_be_a_reference_alone(given: str) -> None:
 def test_a_reference_to_no_earlier_step_stays_text_with_a_note() -> None:
     found = read('1. search("$2")\n2. search("x")', TOOLS, "compiler")
     assert found.plan.steps[0].arguments == {"query": "$2"}
-    assert "names no step before it" in found.notes[0]
+    assert "refers to no earlier step" in found.notes[0]
 
 
 @pytest.mark.parametrize(

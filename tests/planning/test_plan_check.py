@@ -49,7 +49,7 @@ def test_a_valid_plan_has_no_faults() -> None:
 def test_an_unknown_tool_is_reported_with_similar_names() -> None:
     (fault,) = check(planned(("E1", "wikipeda", {"query": "Oslo"})), TOOLS)
     assert str(fault) == (
-        "E1: wanted one of the tools Wikipedia, Round, Rank, came 'wikipeda'; did you mean Wikipedia?"
+        "E1: expected one of the tools Wikipedia, Round, Rank, found 'wikipeda'; did you mean Wikipedia?"
     )
 
 

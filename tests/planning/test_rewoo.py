@@ -97,7 +97,7 @@ def test_prose_between_steps_is_noted() -> None:
 def test_another_question_ends_the_plan() -> None:
     found = read("Question: first?\nPlan: a\n#E1 = LLM[x]\n\nQuestion: second?\nPlan: b\n#E1 = LLM[y]\n")
     assert (found.plan.task, len(found.plan.steps)) == ("first?", 1)
-    assert "another question" in found.notes[0]
+    assert "a second question" in found.notes[0]
 
 
 def test_steps_are_emitted_when_their_line_is_complete() -> None:

@@ -145,7 +145,7 @@ async def test_react_calls_the_model_after_each_observation_and_records_a_plan()
     assert again.answer == "Sexten" and again.spent.model_calls == 1
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(3_600, "did not answer within 0.5 seconds"), (0, "gave nothing")])
+@pytest.mark.parametrize(("seconds", "words"), [(3_600, "did not answer within 0.5 seconds"), (0, "empty result")])
 async def test_react_tools_have_a_timeout(seconds: float, words: str) -> None:
     async def slow(query: str) -> str:
         """Search slowly."""

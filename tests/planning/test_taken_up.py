@@ -91,7 +91,7 @@ async def test_a_run_resumes_during_replanning(how: Strategy, stream: Memory) ->
     mind = model(mend_plan=MENDED, answer_from_evidence="done")
     solution = await go(stream, library, mind, how)
     assert labels(mind) == ["mend_plan", "answer_from_evidence"] and solution.answer == "done"
-    assert "E2: failed: the tool gave nothing" in mind.asked[0].messages[-1].text
+    assert "E2: failed: the tool returned an empty result" in mind.asked[0].messages[-1].text
     assert library.asked_in_turn == [{"a", "bad"}, "b"]
 
 
@@ -135,6 +135,6 @@ async def test_a_shared_budget_counts_a_resumed_run_once(stream: Memory) -> None
 async def test_a_run_without_a_plan_is_planned_again(stream: Memory) -> None:
     library = Library()
     solution = await go(stream, library, model(make_plan="I cannot."))
-    assert solution.stopped == "there is no plan: I cannot."
+    assert solution.stopped == "the reply of the planner has no step of a plan: I cannot."
     solution = await go(stream, library, model(make_plan="#E1 = look[a]", answer_from_evidence="done"))
     assert solution.answer == "done" and library.asked == ["a"]

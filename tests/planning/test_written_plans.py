@@ -56,7 +56,7 @@ def test_exemplars_are_read_from_text_or_exported_plans() -> None:
     assert read_exemplars(f"{exported}\n\n{exported}\n")[1].startswith("Question: how?\nPlan: find it.\n#E1 = search[")
     with pytest.raises(InputError, match="line 2"):
         read_exemplars(f"{exported}\n{{}}")
-    with pytest.raises(InputError, match="there are 0"):
+    with pytest.raises(InputError, match="found 0"):
         read_exemplars("\n---\n")
 
 
@@ -100,7 +100,7 @@ async def test_a_plan_can_be_written_without_being_run() -> None:
     mind = FakeModel({"make_plan": [REWOO]})
     plan = await plan_task("How many?", [search], mind, on_step=lambda step: told.append(step.id))
     assert plan.task == "How many?" and told == ["E1", "E2"]
-    with pytest.raises(InputError, match="there is no plan: I would rather not"):
+    with pytest.raises(InputError, match="the reply of the planner has no step of a plan: I would rather not"):
         await plan_task("How many?", [search], FakeModel({"make_plan": ["I would rather not"]}))
 
 
@@ -137,4 +137,4 @@ async def test_a_planner_can_be_used_as_a_tool() -> None:
     assert found.text.startswith("Ten million.") and "E2 search: what is known of people in" in found.text
     silent = planner_tool([search], FakeModel({"make_plan": ["no"]}))
     failed = await call_tool(Call("solve_task", '{"task": "How?"}'), [silent])
-    assert failed.failed and "there is no plan: no" in failed.text
+    assert failed.failed and "the reply of the planner has no step of a plan: no" in failed.text

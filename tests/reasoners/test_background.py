@@ -165,7 +165,7 @@ async def test_a_reasoner_that_ignores_cancellation_is_abandoned(folder: Path) -
     async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY, responder=Coach.using()) as mind:
         await turn(mind, "hello")
         await mind.settled()
-        assert "no conclusion within" in str((await rows(mind, SetAside))[0].event)
+        assert "no result within" in str((await rows(mind, SetAside))[0].event)
         done.set()
         for task in asyncio.all_tasks():
             if "_outcome" in repr(task.get_coro()):

@@ -125,7 +125,7 @@ async def test_without_a_model_nothing_is_rated_or_written(stream: Memory) -> No
 async def test_as_a_reasoner_it_waits_until_the_counter_is_zero(stream: Memory) -> None:
     reasoner = ReflectReasoner(answering("the boat?", Insight(text="Ann loves boats", because=[1])))
     context = RunContext("reflect", stream, (), ())
-    assert (await reasoner.think(context)).thought == "not yet: 150 of 150 to go"
+    assert (await reasoner.think(context)).thought == "no reflection yet: importance of 150 of 150 is missing"
     await seen(stream, *(f"Ann is painting the boat, {n}" for n in range(30)))
     entries, revisions = await make_writing(context, await reasoner.think(context))
     await stream.commit(*entries, revisions=revisions)

@@ -127,13 +127,13 @@ async def test_equal_concurrent_offers_get_one_verdict(folder: Path) -> None:
 async def test_a_writer_can_withdraw_only_its_own_pairs(folder: Path) -> None:
     async with city_pool(folder) as pool:
         own, other = await write(pool, "ann", 0), await write(pool, "ben", 1)
-        with pytest.raises(InputError, match="'ann' may withdraw what 'ann' wrote"):
+        with pytest.raises(InputError, match="'ann' may withdraw only exemplars by 'ann'"):
             await pool.withdraw(other, by="ann")
         assert await pool.withdraw(own, by="ann") == [own]
         assert await ids(pool, "ann") == {other}
         with pytest.raises(InputError, match="no exemplar 'x'"):
             await pool.withdraw("x", by="olga")
-        with pytest.raises(InputError, match="'zed' has written nothing"):
+        with pytest.raises(InputError, match="has no exemplar by 'zed'"):
             await pool.withdraw(writer="zed", by="olga")
 
 
@@ -160,8 +160,8 @@ async def test_derived_pairs_inherit_the_taint(folder: Path) -> None:
 async def test_only_the_owner_changes_members(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await write(pool, "ann", 0)
-        with pytest.raises(InputError, match="cannot change it"):
+        with pytest.raises(InputError, match="only the owner"):
             await pool.set_members(["ann"], by="ann")
         await pool.set_members(["ann"], by="olga")
-        with pytest.raises(InputError, match="no member"):
+        with pytest.raises(InputError, match="not a member"):
             await pool.recall(QUERY, reader="ben")

@@ -61,7 +61,7 @@ async def test_a_pool_learns_from_the_minimum_size_on(folder: Path) -> None:
         await lay_in(pool, pairs(LEAST - 1), "olga")
         await learner(pool).settle()
         assert (await pool.state()).versions == [] and pool.retriever.version == 0
-        with pytest.raises(InputError, match=f"{LEAST - 1} exemplars to learn from, and {LEAST}"):
+        with pytest.raises(InputError, match=f"{LEAST - 1} exemplars to learn from; training needs at least {LEAST}"):
             await learner(pool).train("olga")
         await lay_in(pool, pairs(1, LEAST), "olga")
         await learner(pool).settle()
@@ -130,10 +130,10 @@ async def test_non_members_cannot_train_or_measure(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, pairs(LEAST), "olga")
         await pool.set_members(["ann"], by="olga")
-        with pytest.raises(InputError, match="'mallory' is no member"):
+        with pytest.raises(InputError, match="'mallory' is not a member"):
             await learner(pool).train("mallory")
         for curve in (size_curve, growth_curve):
-            with pytest.raises(InputError, match="'mallory' is no member"):
+            with pytest.raises(InputError, match="'mallory' is not a member"):
                 await curve(pool, "mallory")
 
 
@@ -146,7 +146,9 @@ async def test_with_another_embedder_the_pool_ranks_untrained_until_trained_expl
             await pool.recall("Write a toast to sand", 3, reader="ann")
         await pool.memory.reembed()
         assert len(await pool.recall("Write a toast to sand", 3, reader="ann")) == 3
-        assert pool.retriever.version == 0 and "embedder wordllama, and this is other" in learner(pool).fault
+        assert (
+            pool.retriever.version == 0 and "embedder wordllama, but the pool is open with other" in learner(pool).fault
+        )
         await lay_in(pool, pairs(1, 200), "olga")
         await learner(pool).settle()
         assert (await pool.state()).version == 1

@@ -224,9 +224,9 @@ async def test_only_the_writer_or_the_owner_retires_a_lesson(tmp_path: Path) -> 
 
 async def test_nobody_outside_the_pool_learns_or_reads(tmp_path: Path) -> None:
     async with shop(tmp_path) as pool:
-        with pytest.raises(InputError, match="no member"):
+        with pytest.raises(InputError, match="not a member"):
             await judge(pool, add(NET), writer="eve")
-        with pytest.raises(InputError, match="no member"):
+        with pytest.raises(InputError, match="not a member"):
             await lessons_of(pool, "eve")
 
 

@@ -74,7 +74,7 @@ async def test_helpful_exemplars_rank_first_among_similar_ones(folder: Path) -> 
         assert (await pool.recall("Write a couplet on tea", 1, reader="ann"))[0].id == laid[2].id
         with pytest.raises(InputError, match="0 to 1"):
             await pool.helped([laid[0].id], 2.0, "ann")
-        with pytest.raises(InputError, match="was not served"):
+        with pytest.raises(InputError, match="does not serve the exemplar"):
             await pool.helped(["nothing"], 1.0, "ann")
 
 

@@ -52,7 +52,9 @@ async def test_an_exemplar_is_not_admitted_twice(folder: Path) -> None:
         first = await offer(pool, city_pair(CITIES[0]), "ann", Rules())
         assert await offer(pool, city_pair(CITIES[0]), "ann", Rules()) == first
         again = await offer(pool, city_pair(CITIES[0]), "ben", Rules())
-        assert again.verdict == "rejected" and again.reasons == ("another exemplar says the same",)
+        assert again.verdict == "rejected" and again.reasons == (
+            "the pool already has an exemplar with the same query and answer",
+        )
 
 
 async def test_chinese_exemplars_are_found(folder: Path) -> None:
@@ -84,9 +86,9 @@ async def test_a_malformed_pair_is_rejected_without_grading(folder: Path, pair: 
 
 async def test_only_members_can_write_and_read(folder: Path) -> None:
     async with city_pool(folder, seeds=1, members=("ann",)) as pool:
-        with pytest.raises(InputError, match="'ben' is no member"):
+        with pytest.raises(InputError, match="'ben' is not a member"):
             await pool.recall("Which river?", 1, reader="ben")
-        with pytest.raises(InputError, match="'ben' is no member"):
+        with pytest.raises(InputError, match="'ben' is not a member"):
             await offer(pool, city_pair(CITIES[2]), "ben", Rules())
         with pytest.raises(InputError, match="only the owner"):
             await lay_in(pool, [city_pair(CITIES[2])], "ann")

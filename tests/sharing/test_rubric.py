@@ -39,7 +39,7 @@ async def test_a_rubric_survives_a_round_trip_through_text() -> None:
         ("others = true\n", "", "other agents"),
         ('name = "right"', 'name = "clear"', "same name"),
         ("threshold = 60", "threshold = 600", "threshold"),
-        ("threshold = 60", "threshold = ", "no TOML"),
+        ("threshold = 60", "threshold = ", "not valid TOML"),
         ("threshold = 60", "treshold = 60", "treshold"),
     ],
 )
@@ -56,19 +56,19 @@ async def test_a_frozen_rubric_changes_only_by_a_new_version(folder: Path) -> No
         assert await pool.freeze_rubric(first, "olga") == 1
         judged = await offer(pool, city_pair(CITIES[0]), "ann", Rules())
         strict = first.model_copy(update={"threshold": 90})
-        with pytest.raises(InputError, match="cannot change it"):
+        with pytest.raises(InputError, match="only the owner"):
             await pool.freeze_rubric(strict, "ann")
         assert await pool.freeze_rubric(strict, "olga") == 2
         later = await offer(pool, city_pair(CITIES[1]), "ann", Rules())
     assert (judged.rubric, judged.verdict, later.rubric, later.verdict) == (1, "admitted", 2, "rejected")
-    assert later.reasons[0] == "70 points, and 90 are wanted" and "no model has read" in later.reasons[1]
+    assert later.reasons[0] == "70 points; the rubric requires 90" and "no model has read" in later.reasons[1]
 
 
 async def test_a_grading_without_numbers_never_admits(folder: Path) -> None:
     async with city_pool(folder) as pool:
         prose = Repair(FakeModel({"grade_pair": ["It is a wonderful pair, I would give it full marks."] * 3}))
         judged = await offer(pool, city_pair(CITIES[0]), "ann", prose)
-        assert judged.verdict == "rejected" and "gave no grades" in judged.reasons[0]
+        assert judged.verdict == "rejected" and "contained no valid grades" in judged.reasons[0]
         assert await pool.recall("Which river?", 1, reader="ann") == []
 
 
@@ -79,7 +79,7 @@ async def test_grades_that_do_not_match_the_rubric_are_ignored(folder: Path, bro
         given = given[1:] if broken == "one is missing" else [{**given[0], "points": 100}, *given[1:]]
         scorer = FakeModel({"grade_pair": [json.dumps({"grades": given})]})
         judged = await offer(pool, city_pair(CITIES[0]), "ann", scorer)
-        assert judged.verdict == "rejected" and "gave no grades" in judged.reasons[0]
+        assert judged.verdict == "rejected" and "contained no valid grades" in judged.reasons[0]
 
 
 async def test_a_grading_model_decides_whether_a_pair_gives_orders(folder: Path) -> None:

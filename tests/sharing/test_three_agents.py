@@ -17,7 +17,7 @@ def test_three_agents_share_a_pool_without_a_key(tmp_path: Path) -> None:
     )
     offered, recalled, withdrawn = done.stdout.decode().split("\n\n")[1:]
     assert offered.count("  admitted, 70 points") == 2 and "no model has read the content" in offered
-    assert "rejected, 0 points: the answer says one word over and over" in offered
+    assert "rejected, 0 points: more than half of the answer is one repeated word" in offered
     shown = "A sailor who trembled at cod"
     assert shown in recalled and "sonnet (model C)" in recalled and shown not in withdrawn
     assert "olga withdraws all of limerick: 2 pairs" in withdrawn

@@ -16,7 +16,7 @@ def test_the_gate_report_is_computed_from_the_log(folder: Path) -> None:
 
 def test_a_removed_gate_is_refused_with_the_available_ones(folder: Path) -> None:
     told = mistaken(run("chat", "--data", folder, "--gate", "quick", said="hello\n"))
-    assert "no gate 'quick': choose one of talker, belief" in told
+    assert "unknown gate 'quick'; choose one of talker, belief" in told
 
 
 def test_curve_and_calibration_cover_one_user_or_all(folder: Path) -> None:

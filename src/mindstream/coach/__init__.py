@@ -1,4 +1,4 @@
-"""Talker-Reasoner: a coach as the responder of a mind (Christakopoulou 2024)."""
+"""A coach as the responder of a mind: a fast talker and a slow reasoner (Christakopoulou 2024)."""
 
 from collections.abc import Iterable
 
@@ -14,9 +14,9 @@ def _events() -> Iterable[type]:
 PLUGIN = Plugin(
     "coach",
     roles=(
-        Role("talker", "answers at once"),
+        Role("talker", "answers the user at once"),
         Role("reasoner", "infers what the user believes and wants, and plans"),
-        Role("safety", "listens for danger", ("facts", "reasoner")),
+        Role("safety", "detects danger to life in the user's messages", ("facts", "reasoner")),
     ),
     events=_events,
 )

@@ -1,4 +1,8 @@
-"""Alarms in a conversation: a sure alarm is answered, a hint is asked about until the user answers the question."""
+"""Alarms in a conversation, such as danger to life.
+
+A sure alarm is answered with the alarm's words. After a hint, the user is asked a question, which is repeated until the
+user answers it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ LIKELY = 0.9
 class SuggestsDanger(Question):
     """Does the newest message suggest danger to life?
 
-    `open_question`: the unanswered question about danger; the answer then also says how the message answers it.
+    `open_question`: the unanswered question about danger; if given, the answer is one of ANSWERS.
     """
 
     role: ClassVar[str] = "safety"
@@ -58,7 +62,7 @@ class SuggestsDanger(Question):
 
 @rule(SuggestsDanger)
 def answer_by_recogniser(ask: SuggestsDanger) -> dict[str, float]:
-    """Rule: answer what the recogniser detects."""
+    """Answer without a model: by the recogniser of danger."""
     likely = LIKELY if recognises_danger(ask.utterance) else 1 - LIKELY
     yes, no = (DANGER, NO_MESSAGE) if ask.open_question else YES_NO
     return dict.fromkeys(ask.answers(), 0.0) | {yes: likely, no: 1 - likely}
@@ -80,16 +84,19 @@ BACK = re.compile(
     r"|不是(?:这|那)?个?意思|没有?(?:这|那)个?意思|开玩笑|说着玩",
     re.IGNORECASE,
 )
-"""Unambiguous answers to a question about danger: yes, no, "I did not mean it"."""
+"""Patterns of unambiguous answers to a question about danger: yes, no, "I did not mean it"."""
 GAPS, MODELS = (0, 2, 4), 2
-"""Number of answers after which an unanswered question about danger is repeated (then always the last number), and how
-often in total it is asked if only a model suggested danger."""
+"""Number of answers after which an unanswered question about danger is repeated: the n-th number after it was asked n
+times, then always the last. MODELS: maximum number of times that it is asked if only a model suggested danger."""
 HARMLESS = ("no", DENIES, TAKES_BACK, NO_MESSAGE)
 """Answers of the safety classifier that mean no danger."""
 
 
 def is_about_danger(pack: Pack, text: str) -> bool:
-    """Return whether an utterance raises or hints at an alarm that stops the conversation: no fact is noted from it."""
+    """Return whether an utterance raises an alarm that stops the conversation, or hints at an alarm.
+
+    No facts are noted from such an utterance.
+    """
     sure = find_alarm(pack, text)
     return bool((sure and sure.stops) or find_hint(pack, text))
 
@@ -99,10 +106,12 @@ class Verdict:
     """The effect of alarms on an answer.
 
     Attributes:
-        whole: the whole answer; "": the Talker answers.
-        first, ask: words before the Talker's answer, and a question after it.
-        urgent: a life may be in danger: the answer does not wait for its turn.
-        beside: an additional alarm, which does not stop the conversation; `first` are its words.
+        alarm: the alarm; None: there is none, apart from `beside`.
+        strength, basis: how certain the alarm is, and what detected it.
+        whole: the whole answer; "": the talker answers.
+        first, ask: words before the talker's answer, and a question after it.
+        urgent: whether a life may be in danger, so that the answer does not wait for its turn.
+        beside: an additional alarm that does not stop the conversation; `first` are its words.
     """
 
     alarm: Alarm | None = None
@@ -132,13 +141,18 @@ NOTHING = Verdict()
 
 
 class Alarms:
-    """Decides about alarms for each utterance, and remembers the words and questions that they caused.
+    """Decide about alarms for each utterance, and track which alarms were answered and which questions were asked.
 
     A question about danger stays open across utterances and sessions until it is answered.
     """
 
     def __init__(self, pack: Pack, session: str, *, listened_to: bool = False) -> None:
-        """`listened_to`: a model reads the answers to questions about danger; patterns then only recognise a yes."""
+        """Start without any alarms.
+
+        Args:
+            listened_to: whether a model classifies the answers to questions about danger; then patterns only recognise
+                a yes.
+        """
         self._pack, self.session, self._listened_to = pack, session, listened_to
         self._told: Counter[str] = Counter()
         """Number of times that each alarm was answered in this session."""
@@ -149,13 +163,13 @@ class Alarms:
         self._open: tuple[Alarm, Basis] | None = None
         """The alarm whose question is unanswered."""
         self._put, self._since = 0, 0
-        """Number of times that the question was asked, and of answers given since."""
+        """Number of times that the open question was asked, and number of answers given since then."""
         self._last: Alarm | None = None
         """The alarm whose words were the last answer: the user may take it back."""
 
     @property
     def question(self) -> str:
-        """The unanswered question, or the words of the alarm that was answered last; otherwise ""."""
+        """The open question, or else the words of the alarm in the last answer; "" if there are none."""
         alarm = self._open[0] if self._open else self._last
         texts = alarm and (alarm.hint_ask if self._open else alarm.say)
         return in_language(texts, "en") if texts else ""
@@ -172,7 +186,7 @@ class Alarms:
         self._since = GAPS[-1]  # a returning user is asked again
 
     def judge(self, situation: Situation, read: str | None = None) -> Verdict:
-        """Return the verdict on an utterance, from its words and the questions asked before. Changes no state.
+        """Return the verdict on an utterance, from its words and the questions asked before; the state is not changed.
 
         Args:
             read: the safety classifier's answer (one of ANSWERS or YES_NO); None: there is none.
@@ -196,7 +210,11 @@ class Alarms:
         return Verdict(beside=raised, first=first)
 
     def agree(self, alarm: Alarm, text: str) -> Verdict | None:
-        """Return the verdict if a model suggests danger: sure if the words hint at it as well, otherwise a question."""
+        """Return the verdict if a model suggests danger.
+
+        It is sure if the words hint at danger as well; otherwise it is a question. None: the alarm was answered or
+        asked about before, or has no question.
+        """
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):
             return Verdict(alarm, basis="model", whole=self._words(alarm, language), urgent=True)
@@ -205,7 +223,7 @@ class Alarms:
         return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
     def keep(self, verdict: Verdict) -> None:
-        """Record that a verdict is being said."""
+        """Record that the answer contains a verdict's words."""
         self._since += 1
         told = verdict.strength == "taken_back" or (verdict.whole and verdict.strength == "sure")
         self._last = verdict.alarm if told else None
@@ -213,7 +231,7 @@ class Alarms:
             self._count(event)
 
     def _count(self, event: Alarmed) -> None:
-        """Count an event. From other sessions, only the state of the open question is taken."""
+        """Update the state by an event. Events of other sessions affect only the open question."""
         if event.strength == "hint" and event.spoken:
             alarm = next((each for each in self._pack.alarms if each.id == event.alarm), None)
             self._put = self._put + 1 if self._open else 1
@@ -231,26 +249,26 @@ class Alarms:
 
     @property
     def _is_due(self) -> bool:
-        """Whether the open question is due to be repeated."""
+        """Whether the open question has to be repeated now."""
         if self._open is None or (self._open[1] == "model" and self._put >= MODELS):
             return False
         return self._since >= GAPS[min(self._put, len(GAPS)) - 1]
 
     def _hint(self, text: str, read: str | None) -> Raised | None:
-        """Return the hint in a text. The recogniser's hint is dropped if the classifier read the text as harmless."""
+        """Return the hint in a text; a hint of the recogniser is dropped if the classifier found the text harmless."""
         hint = find_hint(self._pack, text)
         return None if hint and hint.basis == "recogniser" and read in HARMLESS else hint
 
     def _again(self, alarm: Alarm, language: Language) -> str:
-        """Return an open question as it is repeated: gently, and in varying words."""
+        """Return the repetition of an open question, in gentle and varying words."""
         ask, ways = in_language(alarm.hint_ask, language), phrases(self._pack, "alarm_ask_again", language)
         return ways[(self._put - 1) % len(ways)].replace("{ask}", ask) if ways else ask
 
     def _answer(self, situation: Situation, language: Language, read: str | None) -> Verdict | None:
         """Return the verdict if an utterance answers an alarm's words or question; None otherwise.
 
-        A clear yes to the question just asked always counts. Everything else is left to the classifier if there is one:
-        if it fails, the question stays open.
+        A clear yes to the question that was just asked always counts. If there is a classifier, it decides in all other
+        cases; if it fails, the question stays open.
         """
         alarm, asked = (self._open[0], True) if self._open else (self._last, False)
         if alarm is None:
@@ -268,7 +286,7 @@ class Alarms:
         return Verdict(alarm, "taken_back", "answer", first=believe)
 
     def _words(self, alarm: Alarm, language: Language) -> str:
-        """Return an alarm's words: in full once per session, then shorter ones that refer to them."""
+        """Return an alarm's words: the full ones once per session, then shorter ones that refer to them."""
         again = phrases(self._pack, "alarm_again", language)
         times = self._told[alarm.id]
         return again[(times - 1) % len(again)] if times and again else in_language(alarm.say, language)
@@ -277,28 +295,29 @@ class Alarms:
 CLASSIFY_S = 120.0
 """Timeout of the safety classifier, in seconds; a later result is ignored."""
 HEAD_START_S = 0.1
-"""Seconds by which the Talker's request precedes the classifier's, unless the answer waits for the classifier."""
+"""Delay of the classifier's request after the talker's, in seconds, unless the answer waits for the classifier."""
 ANSWER_WAITS_S = 8.0
-"""Maximum seconds that an answer waits for the classifier."""
+"""Maximum time that an answer waits for the classifier, in seconds."""
 SURER = 2.0
-"""Minimum ratio of the best answer's probability to the next: a very small model answers by chance."""
+"""Minimum ratio of the best answer's probability to the next one; below it, the model is considered to be guessing."""
 SAID = 240
-"""Characters shown of the mind's last words: their end, which holds questions."""
+"""Number of characters at the end of the last answer that the classifier is shown; a question is usually there."""
 DANGEROUS = ("yes", DANGER)
 IN_THIS_PROCESS = ("local", "gguf:")
 
 
 class SafetyClassifier:
-    """Asks a model about each utterance whether it suggests danger to life, or answers a question about danger.
+    """Ask a model about each utterance whether it suggests danger to life, or answers a question about danger.
 
-    The answer waits for the result only if such a question is open, words hint at danger, or nothing can follow the
-    answer. The alarm is sure if both the words and the model suggest danger; if only the model does, the user is
-    asked. A hint by the recogniser alone is dropped if the model sees no danger. A result that comes late follows the
-    answer.
+    The answer waits for the result only if such a question is open, the words hint at danger, or no follow-up is
+    possible. The alarm is sure if both the words and the model suggest danger; if only the model does, the user is
+    asked a question. A hint by the recogniser alone is dropped if the model finds no danger. A result that comes too
+    late for the answer is sent as a follow-up.
 
     Args:
-        floor: held while the Talker speaks.
-        model: None: nothing is classified. A model in this process is asked after the answer, which it would slow down.
+        floor: the lock that is held during an answer.
+        model: the classifying model; None: nothing is classified. A model that runs in this process is asked after the
+            answer, because it would slow the answer down.
         log: receives failures; a failure has no other effect.
     """
 
@@ -316,7 +335,7 @@ class SafetyClassifier:
         self._following: set[asyncio.Task[None]] = set()
 
     def begin(self, situation: Situation, heard: int, turn: asyncio.Task[None], one_answer: bool) -> None:
-        """Classify an utterance that is being answered."""
+        """Start to classify an utterance; `turn`: the task that answers it."""
         if self._model is None or self._alarm is None:
             return
         hinted = find_hint(self._talker.pack, situation.text) is not None
@@ -330,12 +349,12 @@ class SafetyClassifier:
         following.add_done_callback(self._following.discard)
 
     async def wait(self, heard: int) -> None:
-        """Wait for the result, for at most ANSWER_WAITS_S."""
+        """Wait for the result of an utterance, at most ANSWER_WAITS_S seconds."""
         if reading := self._reading.get(heard):
             await asyncio.wait({reading}, timeout=ANSWER_WAITS_S)
 
     def verdict(self, heard: int, situation: Situation) -> Verdict | None:
-        """Return the verdict on an utterance, once; None if there is no result (yet)."""
+        """Return the verdict on an utterance, only once; None if there is no result (yet)."""
         if self._alarm is None or not (read := self._result(heard)):
             return None
         del self._reading[heard]
@@ -368,10 +387,10 @@ class SafetyClassifier:
     async def _read(
         self, model: Model, asked: SuggestsDanger, turn: asyncio.Task[None], head_start_s: float | None
     ) -> str:
-        """Return the likeliest answer; "" if the model failed or guesses.
+        """Return the likeliest answer; "" if the model failed or is guessing.
 
         Args:
-            head_start_s: seconds that the turn is ahead; None: the whole turn.
+            head_start_s: seconds to wait for the turn before the model is called; None: wait until the turn has ended.
         """
         await asyncio.wait({turn}, timeout=head_start_s)
         try:
@@ -383,7 +402,7 @@ class SafetyClassifier:
         return found.best if likeliest >= SURER * next_one else ""
 
     async def _follow(self, situation: Situation, heard: int, turn: asyncio.Task[None]) -> None:
-        """After the answer, say and log a result that came too late for it."""
+        """Send a result that came too late for the answer as a follow-up, and log it."""
         try:
             await asyncio.wait({turn, self._reading[heard]})
             async with self._floor:
@@ -393,7 +412,7 @@ class SafetyClassifier:
                 self._alarms.keep(verdict)
                 stream, session = self._talker.stream, self._talker.session
                 entries = [Entry(each, AGENT) for each in verdict.events(session, heard)]
-                if text := verdict.whole or verdict.ask:  # else it was taken back
+                if text := verdict.whole or verdict.ask:  # otherwise the alarm was taken back
                     record = await build_chat_record(stream, text, AGENT, session)
                     follow_up = FollowUp(text=text, answers=heard, record=record.id)
                     entries.insert(0, Entry(follow_up, AGENT, (record,)))

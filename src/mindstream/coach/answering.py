@@ -1,4 +1,4 @@
-"""Answers utterances: at once or after the Reasoner, with fillers in between and an excuse if no model answers."""
+"""Answer utterances: at once or after the reasoner, with fillers in the meantime and an excuse if no model answers."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from mindstream.reasoners.turns import POLL_S
 from mindstream.tracing import genai, span, tell
 
 UNAVAILABLE = "unavailable"
-"""Model name of an answer that only says that no model could answer."""
+"""Model name that is logged for an answer which only says that no model could answer."""
 WRITES = 3
-"""Maximum attempts to commit an answer that was shown."""
+"""Maximum number of attempts to commit an answer that was shown."""
 
 
 @dataclass
@@ -41,16 +41,17 @@ class Answer:
 
     Attributes:
         heard: the log row of the utterance.
-        model: who found the words.
-        decision: the gate's decision or, once the answer begins, the Talker's (`handover`).
-        one_answer: nothing can follow it.
-        words: everything that was shown.
-        kept: the part that is remembered; an excuse is not.
-        verdict: the alarm's part of the answer; `judged`: it was determined.
-        erasures: number of the last erasure when the Talker began to read.
-        written: a commit was attempted. decided: the log has the decision.
-        speaking: words are coming, so silence need not be filled.
-        reading: the Talker's model was asked and has said nothing yet.
+        model: the name of the model that answers, SAFETY for an alarm's words, or UNAVAILABLE.
+        decision: the gate's decision. handover: the talker's decision, once its reply begins.
+        one_answer: whether no follow-up is possible.
+        waited: whether the answer waited for the reasoner; late: whether the reasoner missed the deadline.
+        words: all text that was shown.
+        kept: the part of it that is stored in memory; an excuse is not.
+        verdict: the alarm's part of the answer; judged: whether it was determined.
+        erasures: number of the last erasure when the talker began to read the memory.
+        written: whether a commit was attempted; decided: whether the log has the decision.
+        speaking: whether words are being shown, so that no filler is needed.
+        reading: whether the talker's model was asked and has not answered yet.
         turn: id of the work item that ends with this answer; None: there is none.
     """
 
@@ -75,24 +76,24 @@ class Answer:
 
     @property
     def hands_over(self) -> bool:
-        """Whether the Talker decided to wait and has not waited yet."""
+        """Whether the talker decided to wait for the reasoner, and has not waited yet."""
         return self.decision.hands_over and not self.waited and self.handover.way == "wait"
 
 
 class AnswerLog:
-    """Commits answers of a Talker, and that they wait or fail."""
+    """Commit answers, and the events that an answer waits or has failed."""
 
     def __init__(self, talker: Talker, gate: Gatekeeper, reasoners: Background) -> None:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
         self._has_thought = False
-        """Whether the utterance before is thought about; the first one of a conversation always is."""
+        """Whether the reasoner processes the previous utterance; it always processes the first of a conversation."""
 
     async def keep(self, answer: Answer) -> Logged:
-        """Commit and remember an answer; end the Reasoner's work on the utterance if it needs no thought.
+        """Commit an answer and store it in memory; end the reasoner's work on the utterance if that is not needed.
 
         Raises:
-            StorageError: it cannot be committed.
+            StorageError: the answer cannot be committed.
         """
         first = answer.verdict.first
         answer.written, kept = True, _without_late_thoughts(answer.kept, first)
@@ -117,14 +118,14 @@ class AnswerLog:
         )
         raised = [Entry(each, AGENT) for each in answer.verdict.events(self._session, answer.heard)]
         said = Entry(event, AGENT, tuple(records))
-        for attempt in range(1, WRITES + 2):  # once more if words were erased in the meantime
+        for attempt in range(1, WRITES + 2):  # one more attempt in case texts were erased in the meantime
             try:
                 entries = (said, *raised, *self._decision(answer, needless))
                 logged = (await self._stream.commit(*entries, finish=finish, words_read=answer.erasures))[0]
             except ErasedMeanwhile as erased:
                 if erased.whole:
                     raise
-                # the answer may repeat erased words: only the fact that there was an answer stays
+                # the answer may repeat erased texts, so only the fact that there was an answer is logged
                 said = Entry(event.model_copy(update={"text": MARK, "record": ""}), AGENT)
                 raised, answer.erasures = [], None
             except StorageError as error:
@@ -139,7 +140,7 @@ class AnswerLog:
         raise AssertionError("unreachable")
 
     async def wait(self, answer: Answer, filler: str) -> Logged:
-        """Commit that the answer waits or takes longer, with the words shown in the meantime."""
+        """Commit the event that the answer waits or takes longer, with the filler shown in the meantime."""
         event = Waiting(text=filler, slots=(self._slot,), answers=answer.heard, belief_version=answer.situation.version)
         decided = self._decision(answer) if answer.waited else []
         logged = (await self._stream.commit(Entry(event, AGENT), *decided))[0]
@@ -147,7 +148,7 @@ class AnswerLog:
         return logged
 
     async def fail(self, failure: BaseException) -> None:
-        """Log a failure, or only show it if the store fails. A model known to be unavailable is not logged again."""
+        """Log a failure, or only show it if the store fails too. A known outage of a model is not logged again."""
         if isinstance(failure, ModelResting):
             return
         event = Failed(text=describe(failure), where="talker")
@@ -157,10 +158,11 @@ class AnswerLog:
             self._stream.show(event, AGENT)
 
     async def _needless(self, answer: Answer) -> WorkDone | None:
-        """Return the end of the belief reasoner's work on an utterance that needs no thought of its own.
+        """Return the end of the belief reasoner's work on an utterance if that work is not needed; None if it is.
 
-        That is an utterance that the Talker answers alone. It is also every second one of those that do not wait:
-        the Reasoner sees it with the next. An alarm or a hint of danger is always thought about.
+        It is not needed if the talker decided to answer alone. Of the utterances that only need the reasoner in the
+        background, every second one is skipped as well; the reasoner sees it together with the next one. An utterance
+        with an alarm or a hint of danger is never skipped.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
@@ -175,7 +177,7 @@ class AnswerLog:
         return None
 
     def _decision(self, answer: Answer, needless: WorkDone | None = None) -> list[Entry]:
-        """Return the decision, to be logged once, with the first commit that answers."""
+        """Return the log entry of the decision, for the first commit of the answer; later [], so it is logged once."""
         decision = answer.decision
         if answer.decided:
             return []
@@ -186,7 +188,7 @@ class AnswerLog:
 
 
 def _without_late_thoughts(text: str, first: str) -> str:
-    """Return the words without thoughts that were shown because their closing mark came late.
+    """Return the shown text without a model's thoughts, which are recognised only when their closing mark comes.
 
     Args:
         first: an alarm's words, which precede those of the model.
@@ -197,13 +199,13 @@ def _without_late_thoughts(text: str, first: str) -> str:
 
 
 GONE_S = 1.0
-"""Seconds after which a turn goes on without a listener that does not take its events."""
+"""Time after which a turn continues without waiting for a listener that does not read its events, in seconds."""
 
 
 class Exchange:
-    """A queue between a turn and its listener.
+    """A queue between the task of a turn and the caller that reads its events (the listener).
 
-    The turn waits until each piece was taken, so that an interrupted answer is remembered as far as it was shown.
+    The turn waits until each piece was read, so that an interrupted answer is stored as far as it was shown.
     """
 
     def __init__(self) -> None:
@@ -212,14 +214,14 @@ class Exchange:
         self._untaken, self._is_gone = 0, False
 
     def put(self, logged: Logged | None) -> None:
-        """Add an event without waiting; None: the last one was added."""
+        """Add an event without waiting; None marks the end."""
         self._events.append(logged)
         self._untaken += 1
         self._more.set()
         self._all_taken.clear()
 
     async def show(self, logged: Logged) -> None:
-        """Add an event, and wait until the listener took it or is considered gone."""
+        """Add an event, and wait until the listener has read it or is considered gone (after GONE_S)."""
         self.put(logged)
         if not self._is_gone:
             self._is_gone = not await self._all_taken.wait(GONE_S)
@@ -240,11 +242,11 @@ class Exchange:
 
 
 class Answering:
-    """Answers utterances one after the other; only an urgent alarm does not wait for its turn.
+    """Answer utterances one after the other; only an urgent alarm does not wait for its turn.
 
     Args:
-        reasoners: run in the background; their floor is held while the Talker speaks.
-        classifier: the model that detects danger; None: there is none.
+        reasoners: the background runner of the reasoners; its lock `floor` is held while the talker speaks.
+        classifier: the model that detects danger; None: nothing is classified.
     """
 
     def __init__(
@@ -269,13 +271,13 @@ class Answering:
     def answer(
         self, situation: Situation, heard: Logged, first: Decision, *, one_answer: bool = False
     ) -> AsyncGenerator[Logged]:
-        """Begin the turn of an utterance in a task, and return its events.
+        """Begin the turn of an utterance in a task, and return the generator of its events.
 
         An urgent alarm cancels the answers in progress.
 
         Args:
             first: the gate's decision.
-            one_answer: nothing can follow the answer.
+            one_answer: whether no follow-up is possible after the answer.
         """
         if not self._in_turn.locked():  # otherwise the silence since the last word continues
             self._last_word_s = _now_s()
@@ -293,9 +295,9 @@ class Answering:
         def end(turn: asyncio.Task[None]) -> None:
             self._turns.discard(turn)
             if not turn.cancelled():
-                turn.exception()  # the listener gets it; without a listener, asyncio must not report it
+                turn.exception()  # marks it as retrieved: the listener gets it, so asyncio must not report it
             exchange.put(None)
-            self._reasoners.release(heard.seq)  # they think about the utterance and the answer
+            self._reasoners.release(heard.seq)  # now they process the utterance and its answer
 
         turn.add_done_callback(end)
         return self._events(heard, turn, exchange)
@@ -313,7 +315,7 @@ class Answering:
             await asyncio.wait({turn})
 
     async def close(self) -> None:
-        """Cancel the answers in progress; the parts that were shown are kept."""
+        """Cancel the answers in progress; the parts that were shown are stored."""
         turns = self._break_off()
         await self._classifier.close()
         await asyncio.gather(*turns, return_exceptions=True)
@@ -325,19 +327,19 @@ class Answering:
         return turns
 
     async def _sound(self, verdict: Verdict, answer: Answer, exchange: Exchange) -> None:
-        """Answer with an urgent alarm's words."""
+        """Answer with the words of an urgent alarm."""
         self.alarms.keep(verdict)
         answer.verdict, answer.judged, answer.decision = verdict, True, _at_once(answer.decision)
         await self._speak(answer, exchange)
 
     async def _take_turn(self, answer: Answer, exchange: Exchange) -> None:
-        """Answer when it is this utterance's turn: at once, or after the Reasoner."""
+        """Wait for the turn of an utterance, then answer it at once or after the reasoner."""
         queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
         async with self._turn(answer) as waited:
             self._answering.add(heard)
             try:
                 with self._filling_silence(answer, exchange):
-                    if queued or waited:  # the belief may have changed
+                    if queued or waited:  # the belief may have changed in the meantime
                         answer.situation = await self._talker.situation(answer.situation.text)
                         answer.decision = replace(self._gate.decide(answer.situation), thinks=answer.decision.thinks)
                     if self.alarms.is_open or self._gate.hints(answer.situation.text):
@@ -352,7 +354,7 @@ class Answering:
                             await self._speak(answer, exchange)
             finally:
                 self._answering.discard(heard)
-                if answer.words.strip() and not answer.written:  # cancelled while it waited
+                if answer.words.strip() and not answer.written:  # it was cancelled while it waited for the reasoner
                     await self._log.keep(answer)
 
     @contextlib.asynccontextmanager
@@ -369,9 +371,10 @@ class Answering:
                     tell(traced, {genai.ANSWERED: genai.write_answer(answer.words)})
 
     def _waits_first(self, answer: Answer) -> bool:
-        """Return whether the answer waits for the Reasoner before it begins. An alarm never waits.
+        """Return whether the answer waits for the reasoner before it begins; an answer to an alarm never waits.
 
-        If nothing can follow the answer, a gate that does not leave the decision to the Talker always waits.
+        If no follow-up is possible, the answer always waits, unless the gate leaves the decision to the talker or the
+        reasoner is not woken.
         """
         decision, verdict = answer.decision, self.alarms.judge(answer.situation)
         if verdict.whole or verdict.beside:
@@ -383,7 +386,7 @@ class Answering:
         return decision.thinks and decision.waits
 
     async def _wait(self, answer: Answer, exchange: Exchange) -> None:
-        """Wait for the Reasoner; set `late` if it does not conclude before the deadline."""
+        """Wait for the reasoner; set `late` if it has no result before the deadline."""
         deadline_s = self._timeouts.thinking_s if answer.one_answer else self._timeouts.deadline_s
         answer.waited, answer.speaking = True, False
         answer.decision = replace(answer.decision, waits=True)
@@ -397,14 +400,14 @@ class Answering:
                     await self._classifier.until_danger(answer.heard, settled)
             except TimeoutError:
                 answer.late = True
-        except BaseException as error:  # whatever failed, an answer follows
+        except BaseException as error:  # whatever has failed, the user gets an answer
             if is_ours(error):
                 raise
             await self._log.fail(error)
             answer.late = True
 
     async def _speak(self, answer: Answer, exchange: Exchange) -> None:
-        """Say the alarm's words or the Talker's, and commit the part that was shown, however it ends."""
+        """Show the alarm's words or the talker's answer, and commit the shown part, also after an error."""
         said: Logged | None = None
         try:
             first = self._judge(answer)
@@ -421,7 +424,7 @@ class Answering:
             await exchange.show(said)
 
     async def _talk(self, answer: Answer, first: str, exchange: Exchange) -> None:
-        """Say an alarm's first words, the Talker's answer or an excuse, and an alarm's question."""
+        """Show an alarm's first words, then the talker's answer or an excuse, then an alarm's question."""
         if first and not self._in_own_words(answer.verdict):
             await self._say(answer, f"{first}\n\n", exchange)
             gap = ""
@@ -433,7 +436,7 @@ class Answering:
                     await self._say(answer, gap + piece, exchange)
                     gap = ""
             self._talker.failures = 0
-        except BaseException as error:  # the outermost edge of a turn: the user waits for an answer
+        except BaseException as error:  # whatever has failed, the user gets an excuse
             if is_ours(error):
                 raise
             answer.model, answer.handover = UNAVAILABLE, Handover()
@@ -442,7 +445,7 @@ class Answering:
             await self._say(answer, f"\n{excuse}" if answer.words else excuse, exchange, kept=False)
         if answer.hands_over:
             return
-        if answer.one_answer:  # a later result would be lost
+        if answer.one_answer:  # a result after the answer could not be shown
             await self._classifier.wait(answer.heard)
             late = self._judge(answer)
             if more := answer.verdict.whole or late:
@@ -451,18 +454,21 @@ class Answering:
             await self._say(answer, f"\n\n{answer.verdict.ask}", exchange)
 
     async def _say(self, answer: Answer, words: str, exchange: Exchange, *, kept: bool = True) -> None:
-        """Show words; `kept`: they are remembered as well."""
+        """Show words to the user; `kept`: whether they are also stored in memory."""
         self._last_word_s, answer.speaking = _now_s(), True
         answer.words += words
         answer.kept += words if kept else ""
         await exchange.show(self._stream.show(Piece(text=words, answers=answer.heard), AGENT))
 
     def _in_own_words(self, verdict: Verdict) -> bool:
-        """Return whether the model words the advice itself; danger to life is answered in the pack's own words."""
+        """Return whether the model words an alarm's advice itself.
+
+        That is so for an alarm that does not stop the conversation, if there is a model.
+        """
         return verdict.beside is not None and self._talker.model.name != Rules.name
 
     def _judge(self, answer: Answer) -> str:
-        """Update the answer's verdict, and return an alarm's first words that were not said yet."""
+        """Update the answer's verdict, and return the first words of an alarm if they were not shown yet."""
         found = self._classifier.verdict(answer.heard, answer.situation)
         if not answer.judged:
             answer.verdict, answer.judged = found or self.alarms.judge(answer.situation), True
@@ -474,7 +480,7 @@ class Answering:
         return answer.verdict.first
 
     async def _ask_talker(self, answer: Answer) -> AsyncGenerator[str]:
-        """Return the Talker's answer, which nothing was read from yet."""
+        """Return the generator of the talker's answer, without starting it."""
         decision, verdict = answer.decision, answer.verdict
         if answer.waited or self._talker.is_outdated(answer.situation):
             answer.situation = await self._talker.situation(answer.situation.text)
@@ -496,22 +502,26 @@ class Answering:
         )
 
     async def _next(self, answer: Answer, pieces: AsyncGenerator[str]) -> str | None:
-        """Return the next piece, None at the end; a model that is silent for too long is unavailable."""
+        """Return the next piece of the answer, None at the end.
+
+        Raises:
+            ModelUnavailable: the model was silent for too long.
+        """
         name, silence_s = self._talker.model.name, self._timeouts.silence_s
         try:
             async with asyncio.timeout(silence_s):
                 piece = await anext(pieces, None)
         except TimeoutError:
-            raise ModelUnavailable(f"{name} said nothing for {silence_s:g} s") from None
+            raise ModelUnavailable(f"{name} sent no output for {silence_s:g} seconds") from None
         answer.model, answer.reading = self._talker.model.name, False  # the name may be a fallback's
         return piece
 
     async def _say_longer(self, answer: Answer) -> Logged:
-        """Say that the answer takes longer, even if that cannot be logged."""
+        """Show a phrase that says that the answer takes longer, even if it cannot be logged."""
         move = "wait_longer" if answer.waited else "a_moment"
         try:
             return await self._log.wait(answer, await self._talker.filler(answer.situation.text, move))
-        except BaseException as error:  # no fault is a reason to be silent
+        except BaseException as error:  # the phrase is shown whatever has failed
             if is_ours(error):
                 raise
             words = self._talker.phrase(move, answer.situation.text)
@@ -519,9 +529,9 @@ class Answering:
 
     @contextlib.contextmanager
     def _filling_silence(self, answer: Answer, exchange: Exchange) -> Iterator[None]:
-        """Say at intervals that the answer takes longer, until it begins.
+        """Show at intervals, until the answer begins, that it takes longer.
 
-        The user is informed once that a model is still reading; after that, only an event shows it.
+        While the model is reading the prompt, a phrase says so once; after that, only `Reading` events show it.
         """
 
         async def fill() -> None:
@@ -540,7 +550,7 @@ class Answering:
 
         filling = list[asyncio.Task[None]]()
         first_s = max(0.0, self._timeouts.filler_s - (_now_s() - self._last_word_s))
-        # a timer, not a task: most answers begin before it
+        # a timer starts the task, because most answers begin before the first phrase is due
         begin = asyncio.get_running_loop().call_later(first_s, lambda: filling.append(asyncio.ensure_future(fill())))
         try:
             yield

@@ -1,6 +1,6 @@
-"""Calibration of the Reasoner's forecasts: the likelihood of each step, stated in advance, and the outcome.
+"""Calibration of the reasoner's forecasts: the stated likelihood that the user does a step, compared with the outcome.
 
-Beyond the paper (Christakopoulou 2024, future work): adherence as a forecast that the log scores.
+This goes beyond the paper (Christakopoulou 2024, future work).
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class Calibration:
     """Forecasts compared with outcomes.
 
     Attributes:
-        brier: the mean squared error of the likelihoods: 0 is best, always saying .5 gives .25.
-        bins: by the lower end of the likelihood.
+        steps: number of counted steps.
+        brier: the mean squared error of the likelihoods: 0 is best; stating .5 for every step gives .25.
+        bins: the bins by the lower limit of their likelihoods.
     """
 
     steps: int = 0
@@ -42,7 +43,7 @@ class Calibration:
     bins: dict[float, Bin] = field(default_factory=dict)
 
     def add(self, step: PlanStep) -> None:
-        """Count a step if it was forecast, told and reported on."""
+        """Count a step if it has a forecast and a report and the user was told of it."""
         if step.likely is None or step.did is None or not step.told:
             return
         self.brier += ((step.likely - step.did) ** 2 - self.brier) / (self.steps + 1)

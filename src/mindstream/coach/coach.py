@@ -1,4 +1,4 @@
-"""The coach: a Talker that answers at once, a gate, and a belief reasoner in the background (Christakopoulou 2024)."""
+"""`Coach`: a talker that answers at once, a gate, and a belief reasoner in the background (Christakopoulou 2024)."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def _reasoners(models: Models, pack: Pack, thinking_s: float, zone: tzinfo | Non
 
 
 class Coach:
-    """The responder that coaches: gate, Talker and belief reasoner over one mind (Christakopoulou 2024).
+    """A responder that coaches its user, with a gate, a talker and a belief reasoner (Christakopoulou 2024).
 
-    `Mind.open(…, responder=Coach.using(pack="sleep"))` makes one, `Coach.of(mind)` finds it.
+    `Mind.open(…, responder=Coach.using(pack="sleep"))` creates one; `Coach.of(mind)` returns the coach of a mind.
 
     Attributes:
-        pack: the domain that it coaches in.
+        pack: the domain of the coach.
         belief: the current belief about the user: `value`, `version`, `evidence`.
         plan: the user's plan, in steps.
     """
@@ -82,7 +82,7 @@ class Coach:
         self._answering = Answering(self.talker, self._gate, host.thinkers, host.timeouts, safety_model(models))
         self._follow_ups = follow_ups
         self._alone: set[int] = set()
-        """Utterances whose answers nothing could follow."""
+        """Log rows of the utterances after whose answers no follow-up is possible."""
 
     @staticmethod
     def using(
@@ -95,18 +95,18 @@ class Coach:
         """Return a factory of coaches: `Mind.open(…, responder=Coach.using(pack="sleep"))`.
 
         Args:
-            pack: the domain: the name of a pack that ships, a folder, or a pack.
-            gate: when the Talker waits for the Reasoner: `talker` (it decides itself), `belief` (the paper's rule), or
-                a gate; "": `talker` if a language model answers, otherwise `belief`.
-            exemplars: finds answers to similar questions for the Talker's prompt, for example a member of a pool.
+            pack: the domain: the name of a shipped pack, a folder, or a `Pack`.
+            gate: decides when the talker waits for the reasoner: `talker` (the talker decides itself), `belief` (the
+                paper's rule), or a `Gate`; "": `talker` if a language model answers, otherwise `belief`.
+            exemplars: finds answers to similar questions for the talker's prompt, such as a `Member` of a pool.
                 Conversations are never offered to it.
-            follow_ups: whether anything can follow an answer. If not (a page, a file, an API that gives one
-                answer), an answer waits for the Reasoner when the user wants something that needs it.
-            timezone: the user's time zone, as `Europe/Berlin`, unless they say another; None: unknown, and no other
-                hour or weekday is mentioned than those that the user names.
+            follow_ups: whether follow-ups after an answer are possible. If not (for example in an API that returns one
+                answer), an answer waits for the reasoner if the user's request needs it.
+            timezone: the user's time zone, such as `Europe/Berlin`, unless the user names another one; None: unknown,
+                so the coach mentions only hours and weekdays that the user has named.
 
         Raises:
-            UserError: an unknown or broken pack, gate or time zone.
+            UserError: a pack, gate or time zone is unknown or invalid.
         """
         zone = read_zone(timezone) if isinstance(timezone, str) else timezone
         domain = pack if isinstance(pack, Pack) else load(pack)
@@ -122,10 +122,10 @@ class Coach:
         """Return the coach of a mind: `Coach.of(mind).belief`, `.plan`.
 
         Raises:
-            InputError: the mind's responder is no coach.
+            InputError: the mind's responder is not a coach.
         """
         if not isinstance(mind.responder, Coach):
-            raise InputError("no coach answers for this mind")
+            raise InputError("the responder of this mind is not a coach; open it with responder=Coach.using(…)")
         return mind.responder
 
     @property
@@ -139,7 +139,7 @@ class Coach:
         return plan_from(self._stream.last_version(plan_slot(self.pack)))
 
     async def begin(self) -> None:
-        """Read belief, plan and the state of alarms."""
+        """Read belief, plan and the state of alarms from the log and memory."""
         stream = self._stream
         await stream.version(self.pack.name)
         await stream.version(plan_slot(self.pack))
@@ -147,7 +147,7 @@ class Coach:
         self._answering.alarms.restore(event for event in rows if isinstance(event, Alarmed))
 
     async def attend(self, text: str, *, one_answer: bool) -> Handling:
-        """Ask the gate; the belief reasoner is woken only if the gate wants it."""
+        """Ask the gate how to handle an utterance; the belief reasoner is woken only if the gate decides so."""
         await look_over(self.pack, text)
         situation = await self.talker.situation(text)
         first = self._gate.decide(situation)
@@ -165,10 +165,10 @@ class Coach:
         await self._answering.close()
 
     async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
-        """Return the judgement of the gate's decision, and a follow-up if there is one to say.
+        """Return the judgement of the gate's decision, and a follow-up if there is one.
 
-        A follow-up adds to an answer what the Talker could not say in time, or corrects it. There is none if the user
-        said anything newer, or if an answer is in progress.
+        A follow-up completes or corrects the talker's answer. There is none if the user has sent a newer utterance, or
+        if the answer is still in progress.
         """
         judged: list[Entry] = []
         more = await self._follow_up(context, result) if context.utterances else None

@@ -23,7 +23,7 @@ class Believed(Event):
 
 
 class Decided(Event):
-    """The decision about an utterance: whether its answer waits, and whether it is thought about (see coach/gates)."""
+    """The gate's decision about an utterance: whether the answer waits for the reasoner, and whether it is woken."""
 
     kind = "decided"
     answers: int
@@ -37,7 +37,7 @@ class Decided(Event):
 
 
 class LeftUnsaid(Event):
-    """The Reasoner's addition to an answer that nothing could follow; the next answer may say it."""
+    """A follow-up was not sent, because none was possible after the answer; the next answer may contain it."""
 
     kind = "left_unsaid"
     text: Quotes[str]
@@ -46,13 +46,13 @@ class LeftUnsaid(Event):
 
 
 class Judged(Event):
-    """The judgement of an utterance after the Reasoner thought about it."""
+    """The judgement, after the reasoner's run, whether the gate's decision about an utterance was right."""
 
     kind = "judged"
     about: int
     """The seq of the utterance."""
     needed: bool
-    """Whether the answer should have waited for the Reasoner."""
+    """Whether the answer should have waited for the reasoner."""
     changed: bool
     """Whether a belief changed."""
     why: Quotes[str] = ""
@@ -70,7 +70,7 @@ class Alarmed(Event):
     strength: Strength
     basis: Basis
     spoken: bool
-    """Whether the answer took it into account."""
+    """Whether the answer contained words or a question of the alarm."""
 
 
 EVENTS: tuple[type[Event], ...] = (Believed, Decided, LeftUnsaid, Judged, Alarmed)

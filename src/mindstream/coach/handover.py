@@ -1,6 +1,7 @@
-"""The Talker's decision at the beginning of its reply: it answers alone, with the Reasoner in the background, or waits.
+"""The talker's decision at the beginning of its reply: answer alone, answer and let the reasoner
+run in the background, or wait for the reasoner.
 
-The decision is a mark such as `[WAIT]`, so that one model call both decides and answers. Users never see a mark.
+The decision is a mark such as `[WAIT]`, so that one model call both decides and answers. Users never see the mark.
 """
 
 from __future__ import annotations
@@ -11,26 +12,26 @@ from typing import Literal
 from mindstream.models.clean_text import HALF, legible
 
 Way = Literal["alone", "think", "wait"]
-"""Nothing to reason about; the Reasoner runs after the answer; the answer waits for the Reasoner."""
+"""`alone`: the reasoner is not needed; `think`: it runs after the answer; `wait`: the answer waits for it."""
 
 NAMES = ("wait", "alone", "think")
 CLOSING = "*_`\"':.。"
 EDGE = r"[\s*_`\"'#>~]{0,12}"
 MARK = re.compile(rf"{EDGE}[\[［【<]\s*({'|'.join(NAMES)})\s*[\]］】>][*_`\"':.。]*", re.IGNORECASE)
 OPEN = re.compile(rf"{EDGE}(?:[\[［【<]\s*([a-z]*)\s*)?$", re.IGNORECASE)
-"""A text end that may become a mark with the next piece."""
+"""An end of a text that may be the beginning of a mark which the next piece completes."""
 BARE = re.compile(rf"{EDGE}([A-Z]{{1,5}}){EDGE}\.?$")
 """A mark without its brackets; only accepted if it is the whole reply."""
 
 
 class Handover:
-    """Reads a reply piece by piece and removes the marks.
+    """Read a reply piece by piece, and remove the marks.
 
     Args:
-        may_wait: whether a wait mark is obeyed; otherwise it is only removed.
+        may_wait: whether a mark for waiting is obeyed; otherwise it is only removed.
 
     Attributes:
-        way: the Talker's decision; also "wait" if the reply ended with that mark after some words.
+        way: the talker's decision; also "wait" if the reply ends with that mark after some words.
         ended: whether the rest of the reply is discarded.
     """
 

@@ -1,4 +1,4 @@
-"""Rule of the Talker without a language model: a pack's phrases, and quotations from memory."""
+"""The rule that replaces the talker's model: it answers with a pack's phrases and quotations from memory."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mindstream.models.prompt import rule
 from mindstream.text.words import Language, language_of, terms
 
 HELD = 8
-"""Number of lines of memory that are listed, the newest."""
+"""Maximum number of lines from memory that are listed; the newest are chosen."""
 SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
-"""Minimum share of the question's words, or likeness in meaning, of a quoted line; number of lines."""
+"""Minimum share of the question's words in a quoted line, or minimum similarity in meaning; maximum number of lines."""
 
 
 @rule(Talk)
 def answer_from_pack(ask: Talk) -> str:
-    """Rule: greet, acknowledge the topics, and ask about the phase's first unknown field.
+    """Answer without a model: greet, acknowledge the topics, and ask about the phase's first unknown field.
 
-    A question (by its question mark) is answered by quoting memory. Words are not understood otherwise.
+    An utterance that ends with a question mark is answered by quoting memory.
     """
     named = set(topics_in(ask.pack, ask.utterance))
     topics = [topic for topic in ask.pack.topics if topic.id in named]

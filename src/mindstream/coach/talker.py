@@ -1,4 +1,4 @@
-"""The Talker: fast, always on; answers from memory, belief, plan and briefing (Christakopoulou 2024, 3.2.1)."""
+"""`Talker` answers at once, from memory, belief, plan and the reasoner's briefing (Christakopoulou 2024, 3.2.1)."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Talk(Prompt[str]):
     """Answer the utterance now.
 
     Attributes:
-        exemplars: answers of others to similar questions; they contain nothing about this user.
+        exemplars: answers of other agents to similar questions; they contain nothing about this user.
         earlier: number of older lines of this conversation that are not shown.
-        decides: the reply begins with the Talker's decision (see coach/handover).
-        late: the Reasoner is still at work: say nothing that is its to say.
-        thought: the Reasoner has thought about this utterance.
-        one_answer: nothing can follow the answer.
-        unsaid: the Reasoner's addition to the last answer, which nothing could follow.
-        called_for: advice to give in the Talker's own words (see a doctor, a danger).
+        decides: whether the reply begins with the talker's decision (see coach/handover).
+        late: whether the reasoner is still running; the answer must not anticipate its result.
+        thought: whether the reasoner has processed this utterance.
+        one_answer: whether no follow-up is possible after the answer.
+        unsaid: the reasoner's follow-up to the last answer, which could not be sent.
+        called_for: advice to give in the talker's own words, such as to see a doctor.
         before: an alarm's words that precede the answer.
         asked_after: an alarm's question that follows the answer; the answer itself then asks nothing.
         now: the user's local day and hour; "": unknown.
@@ -74,9 +74,9 @@ class Talk(Prompt[str]):
     now: str = ""
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts whose links an answer may name: the conversation, notes, plan, and the pack's resources.
+        """Yield the texts whose links an answer may contain: conversation, notes, plan, and the pack's resources.
 
-        Exemplars are third-party content: a link that only they contain is not named.
+        Exemplars are third-party content, so a link that only they contain is removed from the answer.
         """
         yield from self.own_texts()
         yield from (step.full() for step in self.plan.steps)
@@ -84,9 +84,9 @@ class Talk(Prompt[str]):
         yield self.briefing.offer
 
     def own_texts(self) -> Iterator[str]:
-        """Yield the texts whose addresses a page may load by itself (images): the conversation and the pack.
+        """Yield the texts whose addresses a page may load without a click (images): the conversation and the pack.
 
-        Notes and recalled memories may be based on third-party content.
+        Notes and recalled memories are not among them, because they may be based on third-party content.
         """
         yield from (line.text for line in (*self.history, *self.talks))
         yield from (self.utterance, self.before)
@@ -97,21 +97,21 @@ class Talk(Prompt[str]):
 
 
 AGENT = "coach"
-"""Author of the Talker's log rows and records."""
+"""Author of the talker's log rows and memory records."""
 EXEMPLAR_TOKENS = 1_000
-"""Maximum tokens of exemplars in a prompt; the last ones are dropped first."""
+"""Maximum number of tokens of exemplars in a prompt; the last ones are dropped first."""
 EXEMPLAR_S = 2.0
-"""Maximum seconds that an answer waits for exemplars."""
+"""Maximum time that an answer waits for exemplars, in seconds."""
 ITEMS = (2, 4)
-"""Newest items shown of a belief's list: if the prompt holds the whole conversation, and if it does not."""
+"""Number of the newest items of a belief's list in the prompt: if the prompt has all conversations, and otherwise."""
 
 
 class Talker:
-    """Asks the model for an answer, and chooses the phrases that need no model.
+    """Ask the model for an answer, and choose phrases that need no model.
 
     Args:
-        exemplars: finds answers to similar questions, to be shown to the model. Nothing is offered to it.
-        zone: the user's time zone unless the belief has another; None: unknown, so no hour is mentioned.
+        exemplars: finds answers to similar questions for the prompt. Nothing is offered to it.
+        zone: the user's time zone, unless the belief has another one; None: unknown, so no hour is mentioned.
     """
 
     def __init__(
@@ -153,12 +153,12 @@ class Talker:
 
         Args:
             heard: the log row of the utterance.
-            handover: receives the Talker's decision before the first piece; None: it makes none.
-            more: other fields of Talk.
+            handover: receives the talker's decision before the first piece; None: the talker makes no decision.
+            more: further fields of the prompt (`Talk`).
 
         Raises:
-            ModelError: the endpoint failed; pieces already yielded stay valid.
-            ReplyInvalid: the reply has no words, and is no decision to wait.
+            ModelError: the endpoint failed; pieces that were already yielded stay valid.
+            ReplyInvalid: the reply has no words and is not a decision to wait.
         """
         handover = handover or Handover(may_wait=False)
         question = (await self.question(situation, heard)).model_copy(update=more)
@@ -201,7 +201,7 @@ class Talker:
         )
 
     async def unsaid(self) -> str:
-        """Return the follow-up that the last answer could not have, because nothing could follow that answer."""
+        """Return the follow-up to the last answer that could not be sent; "" if there is none."""
         store, key = self.stream.store, self.stream.key
         left, said = await store.last(key, LeftUnsaid.kind), await store.last(key, Said.kind)
         if left is None or not isinstance(left.event, LeftUnsaid) or (said and said.seq > left.seq):
@@ -209,7 +209,7 @@ class Talker:
         return left.event.text
 
     async def _find_exemplars(self, text: str) -> tuple[str, ...]:
-        """Return the exemplars that fit the budget; none if the search fails."""
+        """Return the exemplars that fit into EXEMPLAR_TOKENS; () if the search fails."""
         found, missed = await find_examples(self._exemplars, text, EXEMPLAR_S)
         if missed and missed != self._missed:
             await self.stream.commit(Entry(Failed(text=missed, where="exemplars"), AGENT))

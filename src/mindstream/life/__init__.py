@@ -1,4 +1,4 @@
-"""M0, M1, M2: a goal pursued for long, by a mind that sleeps (docs/life.md)."""
+"""Lives: a long-running goal pursued by three roles: M2 orchestrates, M1 does tasks, M0 thinks (docs/life.md)."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,7 @@
-"""The roles of a life in the tool loop (tools/loop): each model reply and each call is done once.
+"""Run the roles of a life in the tool loop (tools/loop), so that each model reply and each call is done only once.
 
-Each step has an id that says where it is (`12.3.1` is the first call requested by step 3 of turn 12); a step that the
-log has under its id is not done again.
+Each step has an id that gives its position (`12.3.1` is the first call requested by step 3 of turn 12). A step whose id
+is in the log is not done again; its result is read from the log.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from mindstream.text.links import links
 from mindstream.tools.call import Observation, addresses_of
 
 AT_ONCE = 8
-"""Maximum number of calls of one reply."""
+"""Maximum number of calls in one reply."""
 NAMED, REFUSED = 3, 4
-"""Number of equal calls in a row that is pointed out to the model, and the number that is refused."""
+"""Number of equal calls in a row from which on a remark warns the model, and from which on the call is refused."""
 
 
 @dataclass
 class Repeats:
-    """Counts equal calls in a row."""
+    """Count equal calls in a row."""
 
     last: tuple[str, str] = ("", "")
     times: int = 0
 
     def take(self, call: Call) -> int:
-        """Count a call; return how often it was made in a row, including this time."""
+        """Count a call; return how many times it was made in a row, including this time."""
         key = (call.tool, call.arguments)
         self.times = self.times + 1 if key == self.last else 1
         self.last = key
@@ -39,16 +39,16 @@ class Repeats:
 
 
 Toolbox = Callable[[], Mapping[str, LifeTool]]
-"""The tools of a role by name; it may grow during the work."""
+"""Returns the tools of a role by name; tools may be added during the work."""
 LAST = {"en": "No more tools can be called. Answer now.", "zh": "不能再调用工具了，请现在回答。"}
 
 
 @dataclass
 class StepModel:
-    """A model whose n-th reply is the log's step `id`.n.
+    """A model whose n-th reply is the step with the id `{id}.{n}` in the log.
 
     Args:
-        reply_once: asks for a step's reply, or reads it.
+        reply_once: returns the reply of a step: from the log if it is there, else from the model.
     """
 
     name: str
@@ -68,12 +68,13 @@ class StepModel:
 
 @dataclass
 class StepCalls:
-    """Makes a role's calls one after the other, each once; failures are results.
+    """Make a role's calls one after the other, each only once; a failure is returned as a result.
 
     Attributes:
-        times_running: counts a call: how often it was made in a row, including this time.
+        toolbox: returns the role's tools.
         tainted: whether the role has read third-party content.
-        given: addresses that may be fetched then (tools/call).
+        times_running: counts a call, and returns how many times it was made in a row, including this time.
+        given: web addresses that may be fetched even if the role is tainted (tools/call).
     """
 
     steps: Steps
@@ -113,7 +114,7 @@ class StepCalls:
                 why = f"Not made: this same call was made {times - 1} times running, and gave the same."
                 why += " Do something else."
             elif tool is None:
-                why = f"there is no tool {call.tool[:80]!r}; there are: {', '.join(offered) or 'none'}"
+                why = f"there is no tool {call.tool[:80]!r}; the tools are: {', '.join(offered) or 'none'}"
             if why or tool is None:
                 return Done(Observation(why, failed=True))
             try:

@@ -1,4 +1,4 @@
-"""A person's commands to a life, from any process, whether a process runs it or not."""
+"""A person's commands to a life. They can be given from any process, also while no process runs the life."""
 
 from __future__ import annotations
 
@@ -42,27 +42,30 @@ TURN_KINDS = (
     "slept",
     "turn_ended",
 )
-"""Event kinds of a turn."""
+"""Event kinds that belong to a turn."""
 
 
 async def look(stream: Memory) -> LifeState:
-    """Return a mind's life according to its log.
+    """Return the state of a mind's life, read from its log.
 
     Raises:
-        InputError: it has none.
+        InputError: the mind has no life.
     """
     state = await read_state(stream)
     if not state.goal:
-        raise InputError(f'the mind {stream.name!r} lives for no goal yet: mindstream live --goal "…" gives it one')
+        raise InputError(f'the mind {stream.name!r} has no goal yet; give it one with mindstream live --goal "…"')
     return state
 
 
 async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> None:
-    """Give a mind a goal and standing orders, or others; "" and (): the present ones stay. Does nothing without a
-    change.
+    """Give a mind a goal and standing orders, or replace them. Without a change nothing is written.
+
+    Args:
+        goal: the goal; "": the current one stays. It is also added to the ledger as a task.
+        orders: standing orders; (): the current ones stay.
 
     Raises:
-        InputError: an order is not understood, or there is no goal.
+        InputError: an order cannot be read, or the mind has no goal and none is given.
     """
     for each in orders:
         read_order(each)
@@ -70,7 +73,7 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
     goal, orders = redaction.clean(goal).text, [redaction.clean(each).text for each in orders]
     goal, orders = (goal or state.goal).strip(), tuple(orders or state.orders)
     if not goal:
-        raise InputError('this mind has no goal yet: give it one with --goal "…"')
+        raise InputError('this mind has no goal yet; give it one with --goal "…"')
     if (goal, orders) == (state.goal, state.orders) and not state.halted:
         return
     words = " ".join(goal.split())[:LONGEST]
@@ -81,7 +84,7 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
 
 
 async def say(stream: Memory, text: str) -> None:
-    """Say something to a life as its user; it is remembered as an utterance.
+    """Send an utterance to a life as its user; it is also stored in memory.
 
     Raises:
         InputError: the text is empty, or the mind has no life.
@@ -95,46 +98,53 @@ async def say(stream: Memory, text: str) -> None:
 
 
 async def answer(stream: Memory, text: str, id_: str = "", session: str = "") -> Questioned:
-    """Answer a question of M2: that of an id, the oldest open one, or the last expired one; return it.
+    """Answer a question that M2 has asked the user, and return the question.
+
+    Args:
+        id_: the id of the question; "": the oldest open question, or the last expired one if none is open.
 
     Raises:
-        InputError: there is no question, or not this one.
+        InputError: there is no open question, or none with this id.
     """
     words, state = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
     if not waiting:
-        raise InputError("there is no open question; use `say` to tell it something")
+        raise InputError("there is no open question; use `say` to send the life a message")
     if id_ and id_ not in waiting:
-        raise InputError(f"there is no open question {id_!r}; open: {', '.join(waiting)}")
+        raise InputError(f"there is no open question {id_!r}; the open ones are: {', '.join(waiting)}")
     question = (state.questions | state.late)[id_ or waiting[0]]
     await write_answer(stream, question.id, words, session)
     return question
 
 
 async def write_answer(stream: Memory, id_: str, text: str, session: str = "") -> None:
-    """Log an answer to a question; a late one becomes news."""
+    """Log an answer to a question; an answer after the question's timeout is shown to M2 as news."""
     await _write(stream, Answered(id=id_, text=text, session=session))
 
 
 async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
-    """Approve or refuse a call: that of an id, or the only one; return its id.
+    """Approve or refuse a call that waits for approval, and return its id.
+
+    Args:
+        yes: whether the call may be made.
+        id_: the id of the call; "": the only waiting call.
 
     Raises:
-        InputError: no call needs approval, or not this one, or the choice is ambiguous.
+        InputError: no call waits for approval, none has this id, or several wait and no id is given.
     """
     wishes = (await look(stream)).wishes
     if not wishes:
         raise InputError("no call waits for approval")
     if (not id_ and len(wishes) > 1) or (id_ and id_ not in wishes):
         listed = "; ".join(f"{each.id}: {each.tool}({each.arguments[:80]})" for each in wishes.values())
-        raise InputError(f"say which call: {listed}")
+        raise InputError(f"name the id of one of the calls that wait for approval: {listed}")
     named = id_ or next(iter(wishes))
     await _write(stream, PermissionGiven(id=named, yes=yes))
     return named
 
 
 async def order(stream: Memory, what: Order, because: str = "") -> None:
-    """Pause, resume or stop a life; it obeys before its next step.
+    """Pause, resume or stop a life; the order takes effect before its next step.
 
     Raises:
         InputError: the mind has no life.
@@ -144,7 +154,7 @@ async def order(stream: Memory, what: Order, because: str = "") -> None:
 
 
 async def notice(stream: Memory, text: str) -> None:
-    """Tell a life about a change outside: a hook, a file.
+    """Inform a life about an external change, such as that of a file.
 
     Raises:
         InputError: the text is empty, or the mind has no life.
@@ -158,34 +168,34 @@ async def add_task(stream: Memory, text: str) -> Task:
     """Add a task to the ledger.
 
     Raises:
-        InputError: it has no words, or exists already.
+        InputError: the text is empty, there is an open task with the same text, or the ledger is full.
     """
     return await _change(stream, (await look(stream)).ledger.add(redaction.clean(text).text))
 
 
 async def stop_task(stream: Memory, number: int) -> Task:
-    """Give up a task.
+    """Stop a task: it counts as given up.
 
     Raises:
-        InputError: there is none of that number.
+        InputError: there is no task of that number.
     """
     return await _change(stream, (await look(stream)).ledger.find(number).changed("stopped"))
 
 
 async def open_task(stream: Memory, number: int) -> Task:
-    """Allow work on a task again, now.
+    """Reopen a task, so that it can be worked on now.
 
     Raises:
-        InputError: there is none of that number.
+        InputError: there is no task of that number.
     """
     return await _change(stream, (await look(stream)).ledger.find(number).changed("open"))
 
 
 async def move_task(stream: Memory, number: int, before: int) -> Task:
-    """Move a task before another.
+    """Move a task in the ledger, so that it comes before another one.
 
     Raises:
-        InputError: one of the numbers is unknown.
+        InputError: there is no task of one of the numbers.
     """
     return await _change(stream, (await look(stream)).ledger.move(number, before))
 
@@ -200,10 +210,10 @@ async def _write(stream: Memory, event: Event) -> None:
 
 
 async def read_turn(stream: Memory, number: int) -> list[Logged]:
-    """Return all rows of a turn, folded or not.
+    """Return all log rows of a turn, also if it is folded (summarised in M2's context).
 
     Raises:
-        InputError: there was no such turn.
+        InputError: there was no turn of that number.
     """
     newest = (await look(stream)).turn
     rows, is_in = list[Logged](), False

@@ -1,8 +1,8 @@
-"""Events of a life. The log is its state: a process that opens it continues from these rows (see life/state).
+"""Events of a life. Its state is computed from these log rows, so any process can continue it (see life/state).
 
 Tool calls are `tool_called` and `observed`, in the slot `life`. Every step of a turn has an id that says where it is:
-`12.3` is the third step of turn 12, `12.3.1` the first call that it requested, and `12.3.1.2` the second step of the M1
-that this call started.
+`12.3` is the third step of turn 12, `12.3.1` the first call that it requested, and `12.3.1.2` the second step of the
+role (such as M1) that this call started.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
 
 SLOT = "life"
-"""Author of a life's rows; the slot of its work and its calls."""
+"""The author of a life's log rows, and the slot of its work and its tool calls."""
 Standing = Literal["open", "waiting", "done", "stopped"]
-"""State of a task: it can be worked on, it waits for its time, it is done, or it was given up."""
+"""State of a task: `open`: it can be worked on; `waiting`: it waits for a time; `done`; `stopped`: given up."""
 Order = Literal["pause", "resume", "stop"]
 
 
 class LifeBegan(Event):
-    """A mind was given a goal: its first or another one."""
+    """A mind was given its first goal or another one, or other standing orders."""
 
     kind = "life_began"
     goal: Quotes[str]
     language: NoWords[str]
-    """Of the roles' prompts and of words to the user: `en` or `zh`."""
+    """Language of the roles' prompts and of messages to the user: `en` or `zh`."""
     orders: Quotes[tuple[str, ...]] = ()
-    """Standing orders in words: time, and task."""
+    """Standing orders as text, each with a time and a task."""
 
 
 class LifeOpened(Event):
-    """A process continued a life with other models, or another command, than the one before."""
+    """A process continued a life with other models or another command than before."""
 
     kind = "life_opened"
     models: NoWords[dict[str, str]] = Field(default_factory=dict)
-    """By role, without credentials; none: rules."""
+    """Model names by role, without credentials; empty: rules instead of models."""
     command: Quotes[str] = ""
     """The command line that continues it; "": unknown."""
 
@@ -49,25 +49,25 @@ class TurnBegan(Event):
     kind = "turn_began"
     turn: int
     because: NoWords[str]
-    """Its reason in a word: task, order, user, answer, goal."""
+    """The reason of the turn in a word, such as task, order, user or news."""
     words: Quotes[str]
-    """M2's message at its beginning: the time, news, the ledger."""
+    """The message to M2 at the beginning of the turn: the time, news, the ledger."""
     seen: int = 0
-    """The last log row that news were read from."""
+    """The last log row whose news M2 has been shown."""
 
 
 class Asked(Event):
-    """A model is about to be called; without a later `replied`, it may have been."""
+    """A model is about to be called. Without a later `replied`, it is unknown whether the call was made."""
 
     kind = "asked"
     id: NoWords[str]
     role: NoWords[str]
     news: Quotes[str] = ""
-    """News since the step before, in the prompt's words."""
+    """News since the previous step, as in the prompt."""
     seen: int = 0
-    """As in a turn."""
+    """The last log row whose news M2 has been shown."""
     tokens: int = 0
-    """Estimated length of the prompt."""
+    """Estimated number of tokens of the prompt."""
 
 
 class WishedCall(BaseModel):
@@ -80,7 +80,7 @@ class WishedCall(BaseModel):
 
 
 class Replied(Event):
-    """A model has replied; it is not asked the same again."""
+    """A model has replied, or failed; this step is not requested again."""
 
     kind = "replied"
     id: NoWords[str]
@@ -89,16 +89,16 @@ class Replied(Event):
     text: Quotes[str]
     calls: tuple[WishedCall, ...] = ()
     tokens: int = 0
-    """Used by all requests, prompts and replies; an estimate if the endpoint reports nothing."""
+    """Tokens used by prompts and replies of all requests; estimated if the endpoint does not report them."""
     requests: int = 1
-    """Number of requests: interrupted or unfit replies are requested again."""
+    """Number of requests; interrupted or invalid replies are requested again."""
     cost_usd: float | None = None
     error: Quotes[str] = ""
-    """Why there is no reply."""
+    """Why there is no reply; "": there is one."""
 
 
 class TurnEnded(Event):
-    """M2 had no more calls to make, or could not continue."""
+    """A turn ended: M2 requested no more calls, or an error stopped it."""
 
     kind = "turn_ended"
     turn: int
@@ -107,7 +107,10 @@ class TurnEnded(Event):
 
 
 class Folded(Event):
-    """The oldest turns of M2's context became a memory; the turns themselves stay in the log, readable by number."""
+    """The oldest turns in M2's context were replaced by a summary, which is also stored as a memory.
+
+    The turns themselves stay in the log and can be read by number.
+    """
 
     kind = "folded"
     upto: int
@@ -115,10 +118,10 @@ class Folded(Event):
     since: int
     text: Quotes[str]
     record: NoWords[str] = ""
-    """The memory's id."""
+    """The id of the memory record of the summary."""
     model: NoWords[str]
     state: Quotes[str] = ""
-    """The state of the life without its last turns, as JSON: reading begins here (see state)."""
+    """The state of the life after the fold, as JSON; later reads of the log start from it (see life/state)."""
 
 
 class TaskChanged(Event):
@@ -131,20 +134,20 @@ class TaskChanged(Event):
     until: Moment | None = None
     """When a waiting task can be worked on."""
     place: float = 0.0
-    """The tasks' order."""
+    """Position in the ledger; tasks are sorted by this number."""
     result: Quotes[str] = ""
 
 
 class Questioned(Event):
-    """M2 asks the user (the tool I)."""
+    """M2 asks the user a question, with the tool I."""
 
     kind = "questioned"
     id: NoWords[str]
     tip: Quotes[str]
     until: Moment
-    """How long M2 waits; a later answer is news."""
+    """When M2 stops waiting; a later answer is shown to M2 as news."""
     shown: bool = True
-    """False: it is not shown, because of the hour or the day's word limit; it can be read."""
+    """Whether the user is notified of the question; not outside active hours or beyond the day's word limit."""
 
 
 class Answered(Event):
@@ -164,7 +167,7 @@ class PermissionAsked(Event):
     tool: NoWords[str]
     arguments: Quotes[str]
     foreign: bool = False
-    """Whether it may contain third-party content."""
+    """Whether the arguments may contain third-party content."""
 
 
 class PermissionGiven(Event):
@@ -184,13 +187,13 @@ class PermissionUsed(Event):
 
 
 class Beat(Event):
-    """A standing order was due; whether it is worth a turn was decided, without a turn."""
+    """A standing order was due, and it was decided whether it is worth a turn."""
 
     kind = "beat"
     order: int
     due: Moment
     worth: float
-    """Probability that a turn is worth its price, 0 to 1."""
+    """Estimated probability that a turn is worth its price, 0 to 1."""
 
 
 class Proposed(Event):
@@ -198,14 +201,14 @@ class Proposed(Event):
 
     kind = "proposed"
     tasks: Quotes[tuple[str, ...]] = ()
-    """Tasks for the ledger; none: it rests."""
+    """Proposed tasks for the ledger; (): M2 found no work."""
     because: Quotes[str] = ""
     until: Moment | None = None
-    """Until when it rests, if it said so."""
+    """When M2 wants to look for work again, if it named a time."""
 
 
 class Noticed(Event):
-    """Something changed outside: a file, a hook."""
+    """An external change was reported, such as that of a file."""
 
     kind = "noticed"
     text: Quotes[str]
@@ -224,7 +227,7 @@ class Rested(Event):
 
     kind = "rested"
     because: Quotes[str]
-    """Empty: it continues, because its budget has room again."""
+    """Why the life halts; "": it continues, because its budget has room again."""
 
 
 EVENTS: tuple[type[Event], ...] = (

@@ -1,4 +1,4 @@
-"""A life's inbox: log rows that people and other processes write at any time."""
+"""The inbox of a life: it reads the log rows that people and other processes write at any time."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry
 
 A_PAGE = 500
+"""Maximum number of log rows that are read at once."""
+
 POLL_S = 0.5
 """Poll interval for rows of other processes, in seconds."""
 
@@ -25,34 +27,34 @@ SimulatedUser: TypeAlias = Callable[[str], Awaitable[str | None]]
 
 
 async def newest_from_outside(stream: Memory) -> int:
-    """Return the newest log row of the kinds that others write; 0 if there is none."""
+    """Return the number of the newest log row of the kinds in FROM_OUTSIDE; 0 if there is none."""
     found = [await stream.store.last(stream.key, kind) for kind in FROM_OUTSIDE]
     return max((row.seq for row in found if row is not None), default=0)
 
 
 class Inbox:
-    """Reads rows that others wrote, and waits for them."""
+    """Read log rows that people and other processes write, and wait for them."""
 
     def __init__(self, memory: Memory, state: LifeState, user: SimulatedUser | None = None) -> None:
         self._memory, self._state, self._user = memory, state, user
         self.written = 0
-        """The newest row that this life has written itself."""
+        """The newest log row that this life has written itself."""
         self.pending: Callable[[], Sequence[Event]] = tuple
-        """Events that the life has noted and not written yet."""
+        """Returns the events that the life has applied to its state but not written yet."""
         self.reread = False
-        """Words were erased, so the whole state was read again; a turn in progress must restart."""
+        """Whether texts were erased, so that the whole state was read again; a turn in progress must then restart."""
         self._looked = 0
         self._changed: int | None = None
 
     async def put(self, question: Questioned) -> None:
-        """Pass a question to the simulated user, if there is one; people read it in the log."""
+        """Pass a question to the simulated user, if there is one. (Real users read the question from the log.)"""
         if self._user and question.shown and (answer := await self._user(question.tip)):
             await self._memory.commit(Entry(Answered(id=question.id, text=answer), self._memory.name))
 
     async def read(self) -> None:
-        """Apply the rows of others; rows known to be read are skipped, however long the log is.
+        """Apply new rows of people and other processes to the state.
 
-        If words were erased, by any process, the state is read again from the log.
+        If texts were erased, by any process, the whole state is read from the log again.
         """
         if await self._is_erased():
             caches.empty(self._memory.key)
@@ -74,14 +76,14 @@ class Inbox:
                 return
 
     async def _is_erased(self) -> bool:
-        """Return whether words of this mind were erased since the last call; False at the first call."""
+        """Return whether texts of this mind were erased since the last call; False at the first call."""
         is_first = self._changed is None
         changes = await self._memory.store.changes(self._memory.key, self._changed or 0, most=1)
         self._changed = changes.upto
         return bool(changes.gone) and not is_first
 
     async def wait(self, until: Moment | None, is_enough: Callable[[], bool]) -> None:
-        """Return when a condition holds, or at that moment. A manual clock is moved there at once."""
+        """Wait until a condition holds or a time is reached; a manual clock is set to that time at once."""
         clock = self._memory.clock
         await self.read()
         while not is_enough() and (until is None or clock.now() < until):
@@ -92,7 +94,7 @@ class Inbox:
             await self.read()
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, or until this process writes a row."""
+        """Wait for some seconds, or until this process writes a row of the kinds in FROM_OUTSIDE."""
         with self._memory.feed.listening() as events, contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 async for logged in events:

@@ -1,4 +1,4 @@
-"""The ledger: a life's open, waiting and finished tasks. A person may read, stop and reorder it at any time."""
+"""The ledger of a life: its open, waiting and finished tasks. A person may read and change it at any time."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Task(BaseModel):
     """A task.
 
     Attributes:
-        until: when a waiting task can be worked on; None: when a person opens it again.
-        place: the tasks' order.
+        until: when a waiting task can be worked on; None: only after a person opens it again.
+        place: position in the ledger; tasks are sorted by this number.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,11 +36,11 @@ class Task(BaseModel):
     result: str = ""
 
     def can_be_done(self, now: Moment) -> bool:
-        """Return whether it can be worked on now."""
+        """Return whether the task can be worked on now."""
         return self.standing == "open" or (self.standing == "waiting" and self.until is not None and self.until <= now)
 
     def changed(self, standing: Standing, until: Moment | None = None, result: str = "") -> TaskChanged:
-        """Return the event that changes its state."""
+        """Return the event that changes the state of the task."""
         return TaskChanged(
             task=self.number,
             text=self.text,
@@ -52,14 +52,14 @@ class Task(BaseModel):
 
 
 class Ledger(BaseModel):
-    """The tasks, by number."""
+    """The tasks of a life, by number."""
 
     tasks: dict[int, Task] = {}
     last: int = 0
-    """The highest number so far."""
+    """The highest task number so far."""
 
     def apply(self, event: TaskChanged) -> None:
-        """Apply an event; two tasks added with the same number at the same time get different ones."""
+        """Apply an event; if two processes add tasks with the same number, the second task gets another number."""
         held = self.tasks.get(event.task)
         if held is not None and held.text != event.text:
             same = self._find_left(event.text)
@@ -72,7 +72,7 @@ class Ledger(BaseModel):
             del self.tasks[each.number]
 
     def find_added(self, event: TaskChanged) -> Task:
-        """Return the task that an event added, whatever its number."""
+        """Return the task that an event has added; its number may differ from that of the event."""
         there = self.tasks.get(event.task)
         if there is not None and there.text == event.text:
             return there
@@ -87,26 +87,26 @@ class Ledger(BaseModel):
         """Return a task.
 
         Raises:
-            InputError: there is none of that number.
+            InputError: there is no task of that number.
         """
         if number not in self.tasks:
             there = ", ".join(str(each.number) for each in self.ordered()) or "none"
-            raise InputError(f"there is no task {number}; there are: {there}")
+            raise InputError(f"there is no task {number}; the task numbers are: {there}")
         return self.tasks[number]
 
     def add(self, text: str, until: Moment | None = None) -> TaskChanged:
         """Return the event that adds a task at the end.
 
         Raises:
-            InputError: it has no words, or there are too many tasks.
+            InputError: the text is empty, the ledger is full, or an open task has the same text.
         """
         words = " ".join(text.split())
         if not words:
-            raise InputError("a task needs words that say what is to be done")
+            raise InputError("the text of a task is empty; describe what has to be done")
         if sum(each.standing in ("open", "waiting") for each in self.tasks.values()) >= MOST:
-            raise InputError(f"{MOST} tasks are open: finish or stop some first")
+            raise InputError(f"the ledger has {MOST} open or waiting tasks, its maximum; finish or stop some first")
         if same := next((t for t in self.tasks.values() if t.text == words[:LONGEST] and t.standing == "open"), None):
-            raise InputError(f"that is task {same.number} already")
+            raise InputError(f"task {same.number} already has this text")
         place = max((each.place for each in self.tasks.values()), default=0.0) + 1
         return TaskChanged(
             task=self.last + 1, text=words[:LONGEST], standing="waiting" if until else "open", until=until, place=place
@@ -124,7 +124,7 @@ class Ledger(BaseModel):
         return task.changed(task.standing, task.until).model_copy(update={"place": place})
 
     def ordered(self) -> list[Task]:
-        """Return the tasks in their order; finished ones last."""
+        """Return the tasks sorted by position, finished ones last."""
         return sorted(self.tasks.values(), key=lambda each: (each.standing in ("done", "stopped"), each.place))
 
     def to_do(self, now: Moment) -> Iterator[Task]:
@@ -132,13 +132,13 @@ class Ledger(BaseModel):
         return (each for each in self.ordered() if each.can_be_done(now))
 
     def next_due(self) -> Moment | None:
-        """Return when the next waiting task can be worked on."""
+        """Return when the next waiting task can be worked on; None: no task waits for a time."""
         return min(
             (each.until for each in self.tasks.values() if each.standing == "waiting" and each.until), default=None
         )
 
     def lines(self, now: Moment, zone: tzinfo | None = None) -> list[str]:
-        """Return the unfinished tasks, a line each; times in this zone, or the machine's."""
+        """Return the unfinished tasks, one line each; times are in this zone, None: the machine's zone."""
         return [line_of(each, now, zone) for each in self.ordered() if each.standing in ("open", "waiting")]
 
 
@@ -154,7 +154,7 @@ def _task(event: TaskChanged) -> Task:
 
 
 def line_of(task: Task, now: Moment, zone: tzinfo | None = None) -> str:
-    """Return a task as a line."""
+    """Return a task as one line of text."""
     if task.standing == "waiting" and not task.can_be_done(now):
         when = f"waits until {format_spoken(task.until, zone)}" if task.until else "waits"
         return f"{task.number}. {task.text} ({when})"

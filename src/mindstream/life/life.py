@@ -1,5 +1,4 @@
-"""A life: M2's loop over a goal, with a task ledger, a memory that sleeps, and a log from which it resumes after a
-crash.
+"""`Life` runs M2's loop over a goal, with a task ledger and a memory that sleeps; a log lets it resume after a crash.
 
 async with Life.open(memory, models, goal="Write a brief on …", tools=documents) as life:
     print(await life.run(turns=50))
@@ -45,25 +44,27 @@ from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import genai, span
 
 TRIES, REST_S = 5, 2.0
-"""Number of turns in a row that may fail for lack of a model, and the first pause between them, in seconds."""
+"""Number of failed turns in a row after which the life halts; first pause after a failed turn, in seconds (each further
+pause is twice as long)."""
 WORTH = 0.5
-"""Minimum probability that a turn is worth its price, for a standing order to be followed."""
+"""Minimum estimated probability that a turn is worth its price; below it, a due standing order is skipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LifeConfig:
-    """Settings of a life; its log holds none.
+    """Settings of a life; they are not stored in its log.
 
     Attributes:
-        prompt_tokens: maximum length of M2's prompt.
-        returned: number of memories that R returns.
-        drawn: number of records that a sleep draws.
-        dream_tools: names of the tools that M1 may call while it makes a dream (the tool S); none: a dream is one call.
-        attached: number of external tools that M1 is shown at once.
-        lease_s: how long the life stays with this process when it dies; then another process may continue it.
-        hears: the user's utterances are addressed to it; False: a coach talks with the user, and this life has its own
-            goal.
-        retention: the retention policy of its memory if none is recorded (memory/policy); it is recorded.
+        budget: limits of spending; rhythm: when the life may act by itself; permits: tools without approval.
+        prompt_tokens: maximum length of M2's prompt in tokens.
+        returned: number of memories that the tool R (recall) returns.
+        drawn: number of records that a sleep (the tool S) draws.
+        dream_tools: names of the tools that M1 may call while it writes a dream; (): it writes the dream in one call.
+        attached: maximum number of external tools that M1 is shown at once.
+        lease_s: duration of the lease on the life in seconds; if this process dies, another one may continue the life
+            after that time.
+        hears: whether the user's utterances are addressed to this life; False: a coach talks with the user.
+        retention: the retention policy of the memory if none is recorded (memory/policy); it is then recorded.
         offers: offer M1's results to the source of exemplars, unless they failed, were interrupted, or contain
             third-party
             content.
@@ -84,12 +85,12 @@ class LifeConfig:
 
 
 class Life:
-    """A goal pursued turn by turn, across crashes, by M2, M1 and M0. Open one with `Life.open`, then `run` it.
+    """A goal that M2, M1 and M0 pursue turn by turn, also after a crash. Open one with `Life.open`, then call `run`.
 
     Attributes:
-        state: its state; changed only by its own rows.
+        state: the current state, computed from the log rows of the life.
         models: the models of M2, M1 and M0.
-        steps: does each step once, within its budget.
+        steps: does each step only once, within the budget.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Life:
         self._outside = OutsideTools(
             ToolIndex(tools, memory.embedder), state, config.permits, memory.name, config.attached
         )
-        model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # a missing role is an error here
+        model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # raises here if a role has no model
         self._m2 = M2(self.steps, model, self._own_tools(), config.prompt_tokens, config.rhythm.zone)
         self._failed = 0
 
@@ -136,21 +137,21 @@ class Life:
 
         Args:
             models: the models of M2, M1 and M0 (see `Mind.open`).
-            goal: "": the present one. A new goal, or new orders, replace the old ones.
-            orders: standing orders, time and task: "every day at 8:00: ask me how I slept".
-            tools: tools for M1; those that a task needs are found when it is carried out.
-            config: budget, hours, permissions, and so on.
-            user: answers M2's questions in simulations; people answer through the log (see life/commands).
-            exemplars: finds similar tasks and how they were carried out, for example a member of a pool.
-            without_model: allow rules to continue a life that had a language model.
-            command: the command line that continues it, for people who look at it later.
+            goal: the goal; "": the current one. A new goal, or new orders, replace the old ones.
+            orders: standing orders, each with a time and a task: "every day at 8:00: ask me how I slept".
+            tools: tools for M1; the tools that a task needs are searched when M1 does the task.
+            config: budget, hours, permissions, and other settings.
+            user: answers M2's questions in simulations; real users answer through the log (see life/commands).
+            exemplars: finds similar tasks and how they were done, such as a `Member` of a pool.
+            without_model: whether rules may continue a life that had a language model.
+            command: the command line that continues the life; it is logged for people who look at the life later.
             approve: the names of tools that may change the world, or a function that decides about each such call
                 (tools/approval); other calls wait until the user allows them through the log. It replaces
                 `config.permits.tools`.
 
         Raises:
-            InputError: there is no goal, an order is not understood, or the life had a language model and now has none.
-            HeldElsewhere: another process runs it.
+            InputError: there is no goal, an order cannot be read, or the life had a language model and now has none.
+            HeldElsewhere: another process runs the life.
             StorageError: the log cannot be read or written.
         """
         if approve is not None:
@@ -170,7 +171,7 @@ class Life:
             try:
                 yield life
             finally:
-                await life.steps.flush()  # finished steps are kept, however it ends
+                await life.steps.flush()  # finished steps are written also after an error
 
     async def run(
         self, turns: int | None = None, until: Moment | None = None, *, wait: bool = True, stay: bool | None = None
@@ -180,8 +181,8 @@ class Life:
         Args:
             turns: maximum number of turns.
             until: no turn begins after that moment.
-            wait: wait for what is due later; False: return when every task waits or is done.
-            stay: wait for people as well, if nothing is due [default: only if `until` is given].
+            wait: whether to wait for tasks and orders that are due later; False: return when none can be done now.
+            stay: whether to wait for people as well if nothing is due; None: only if `until` is given.
         """
         lived, stay = 0, until is not None if stay is None else stay
         while True:
@@ -211,14 +212,17 @@ class Life:
             await self._inbox.wait(min(times, default=None), partial(self._is_roused, self.state.halted))
 
     async def reason_to_act(self) -> str:
-        """Return the reason for a turn in a word; "": there is none. At most one standing order is decided on."""
+        """Return the reason for a turn now in a word; "": there is none.
+
+        Due standing orders are checked until one is worth a turn.
+        """
         state, now = self.state, self.memory.clock.now()
         if state.halted:
             return self._after_budget(now)
         if state.in_turn:
             return "goes on"
         if state.failed and state.turns:
-            return state.turns[-1].because  # the reason of the failed turn has had no answer yet
+            return state.turns[-1].because  # the last turn failed, so its reason still needs a turn
         if any(news.by_user for news in state.unread):
             return "user"
         if not self.config.rhythm.is_active(now):
@@ -254,7 +258,7 @@ class Life:
         await self._rest_after(ended)
 
     async def _look_for_work(self) -> bool:
-        """Let M2 look for work of its own, if it is time to; return whether it did."""
+        """Let M2 look for work of its own if that is due; return whether it did."""
         state, now, rhythm = self.state, self.memory.clock.now(), self.config.rhythm
         look = rhythm.next_look(state)
         if look is None or look > now or state.halted or not rhythm.is_active(now):
@@ -270,7 +274,7 @@ class Life:
         return True
 
     def _goes_on_tomorrow(self) -> bool:
-        """Return whether an endless life only waits for the next day's budget."""
+        """Return whether a life with `beat_s` halts only until the next day's budget begins."""
         forever, spent = self.config.rhythm.beat_s is not None, self.state.spent
         return forever and self.state.halted.startswith("budget") and not self.config.budget.is_over(spent)
 
@@ -282,10 +286,10 @@ class Life:
                 await fold(self.steps, self._m2.model, oldest)
 
     async def _rest_after(self, ended: TurnEnded) -> None:
-        """After a failed turn, wait a while; after several, halt until a person looks."""
+        """Pause after a failed turn; after TRIES failed turns in a row, halt until a person resumes the life."""
         self._failed = self._failed + 1 if ended.error else 0
         if self._failed >= TRIES:
-            self._failed = 0  # a person who resumes it wants as many attempts again
+            self._failed = 0  # after a person has resumed the life, it has all attempts again
             self.steps.note(Rested(because=f"{TRIES} turns failed, the last with: {ended.error}"))
             await self.steps.flush()
         elif self._failed:
@@ -295,10 +299,10 @@ class Life:
     # What wakes it.
 
     async def _beat(self, due: DueOrder) -> bool:
-        """Decide whether a standing order is worth a turn; its task is then added to the ledger."""
+        """Decide whether a due standing order is worth a turn; if it is, add its task to the ledger."""
         try:
             task = self.state.ledger.add(due.order.what)
-        except InputError:  # its task is still open, or the ledger is full
+        except InputError:  # the order's task is still open, or the ledger is full
             task = None
         worth = await self._worth(due) if task else 0.0
         self.steps.note(Beat(order=due.number, due=due.due, worth=worth))
@@ -308,8 +312,7 @@ class Life:
         return worth >= WORTH
 
     async def _worth(self, due: DueOrder) -> float:
-        """Return the probability that an order is worth a turn; 1 if the model fails, because the user wants it
-        followed."""
+        """Return the probability that a standing order is worth a turn; 1 if the model fails."""
         question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
         model = self.models.of("gate", "M2")
         with contextlib.suppress(ModelError):
@@ -317,21 +320,21 @@ class Life:
         return 1.0
 
     def _is_roused(self, halted: str) -> bool:
-        """Return whether there may be a reason for a turn, or a person paused or resumed it."""
+        """Return whether there may be a reason for a turn, or a person has paused, stopped or resumed the life."""
         state, now = self.state, self.memory.clock.now()
-        if state.halted or halted:  # utterances wait as well
+        if state.halted or halted:  # while the life is halted, even utterances wait
             return state.halted != halted
         is_active = self.config.rhythm.is_active(now)
         by_user = any(news.by_user for news in state.unread)
         return by_user or (is_active and bool(state.unread or any(state.ledger.to_do(now))))
 
     def _next_day(self) -> Moment | None:
-        """Return when the next day's budget begins, if the budget halted it."""
+        """Return when the next day's budget begins, if the budget has halted the life; otherwise None."""
         now = self.memory.clock.now()
         return now + DAY_S - now % DAY_S if self.state.halted.startswith("budget") else None
 
     def _after_budget(self, now: Moment) -> str:
-        """Return the reason to continue if the budget halted it and has room again; "" otherwise."""
+        """Return the reason for a turn if the budget had halted the life and has room again; "" otherwise."""
         if not self.state.halted.startswith("budget"):
             return ""
         try:
@@ -358,7 +361,7 @@ class Life:
 
 
 async def _set_retention(memory: Memory, retention: Retention) -> None:
-    """Let a life's memory decay, unless another policy is recorded for it or the caller chose the rules."""
+    """Apply a life's retention policy to its memory, unless `keep` is recorded or the caller has chosen a policy."""
     if retention == "keep" or memory.strength is None or not memory.keeps_all:
         return
     recorded = (await own_policy(memory.store, memory.key)).get("retention", "")

@@ -26,16 +26,16 @@ from mindstream.tools.loop import run_loop
 STEPS = 12
 """Maximum number of model calls in a turn."""
 QUIET = 3
-"""Number of turns without a call after which M2's prompt says so."""
+"""Number of turns in a row without a call after which a remark in M2's prompt says so."""
 
 
 @dataclass
 class M2:
-    """The orchestrator of a life. M2 is its name in the source, next to M1 and M0.
+    """The orchestrator of a life. The name M2 is from the M0, M1, M2 system.
 
     Attributes:
-        prompt_tokens: maximum length of its prompt.
-        zone: the time zone of its clock.
+        prompt_tokens: maximum length of its prompt in tokens.
+        zone: the time zone of the times that it is shown.
     """
 
     steps: Steps
@@ -45,11 +45,11 @@ class M2:
     zone: tzinfo
 
     async def turn(self, number: int) -> TurnEnded:
-        """Run a turn to its end; steps that the log has are not done again.
+        """Run a turn to its end; steps that are in the log are not done again.
 
         Raises:
             BudgetSpent: the budget allows no further model call; the turn can be resumed.
-            Halted: a person paused or stopped this life; the turn can be resumed.
+            Halted: a person has paused or stopped this life; the turn can be resumed.
         """
         state = self.steps.state
         calls = StepCalls(
@@ -60,14 +60,14 @@ class M2:
             words = await run_loop(asked, Live(goal=""), calls, steps=STEPS, role="M2")
         except BudgetSpent:
             raise
-        except ReplyInvalid:  # it only thought, or called tools until the last step
+        except ReplyInvalid:  # M2 returned only thoughts, or called tools until the last step
             words = ""
         except ModelError as error:
             return TurnEnded(turn=number, words="", error=str(error))
         return TurnEnded(turn=number, words=words)
 
     def request(self, turns: Sequence[Message], *, offer: bool = True) -> Request:
-        """Return M2's request after these messages; `offer`: it may call tools."""
+        """Return M2's request with these messages; `offer`: whether it may call tools."""
         state = self.steps.state
         prompt = Live(
             goal=state.goal,
@@ -84,7 +84,7 @@ class M2:
         return shorten(Request(prompt, "M2", tuple(turns), specs), self.prompt_tokens)
 
     def opening(self, because: str) -> str:
-        """Return M2's message at the beginning of a turn: the time, news, the ledger."""
+        """Return the message to M2 at the beginning of a turn: the time, news, the ledger."""
         state, now = self.steps.state, self.steps.memory.clock.now()
         parts = [f"Turn {state.turn + 1}. {format_spoken(now, self.zone)}. Woken by: {because}."]
         parts += [self._news()] if state.unread else []
@@ -95,7 +95,7 @@ class M2:
         return "\n".join(parts)
 
     async def _reply(self, id_: str, asked: Request) -> Replied:
-        """Ask M2 with its life's context (this turn and those before), not the loop's."""
+        """Return M2's reply to its context (this turn and earlier ones); the messages of the tool loop are not used."""
         state = self.steps.state
         if known := state.replies.get(id_):
             return known
@@ -110,16 +110,16 @@ class M2:
 
 
 FULL, KEPT = 0.75, 0.4
-"""Share of the limit at which the oldest turns are folded, and the share that is left."""
+"""Share of the limit of M2's prompt above which the oldest turns are folded, and the share that is left afterwards."""
 LONGEST = 3_000
 """Maximum length of a fold, in characters."""
 
 
 def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
-    """Return the oldest turns to fold, so that the others fit well; none if there is room.
+    """Return the oldest turns, which have to be folded (summarised) so that the prompt fits; [] if there is room.
 
     Args:
-        tokens: the present length of M2's prompt.
+        tokens: current length of M2's prompt; limit: its maximum length.
     """
     if tokens <= FULL * limit or len(state.turns) < 2:
         return []
@@ -133,7 +133,10 @@ def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
 
 
 async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
-    """Turn messages into a memory in M2's words; without a valid reply they stay, and the next turn asks again."""
+    """Let M2 summarise turns, and store the summary as a memory in their place.
+
+    Without a valid reply the turns stay, and the next turn tries again.
+    """
     state = steps.state
     ask = FoldTurns(goal=state.goal, turns=tuple(map(write_turn, turns)), language=state.language)
     id_ = f"fold-{turns[-1].number}-{state.turn}"
@@ -152,7 +155,7 @@ async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
 
 
 def write_turn(turn: Turn) -> str:
-    """Return a turn as text: reason, messages, calls and results."""
+    """Return a turn as text: its number, messages, calls and results."""
     lines = [f"Turn {turn.number}"]
     for message in turn.messages:
         lines += [message.text] if message.text else []
@@ -165,15 +168,15 @@ def _tokens(message: Message) -> int:
 
 
 REMEMBERED, RESULT, LINE = 10, 300, 600
-"""Number of memories considered; characters of a result, and of a memory, that are shown."""
+"""Maximum number of memories in the prompt; maximum number of characters of a result, and of a memory."""
 
 
 async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
-    """Let M2 propose work, and add it to the ledger.
+    """Let M2 propose work for the goal, and add it to the ledger.
 
     Raises:
-        BudgetSpent: nothing is left for it today.
-        Halted: a person paused or stopped this life.
+        BudgetSpent: the budget allows no further model call.
+        Halted: a person has paused or stopped this life.
     """
     state, now = steps.state, steps.memory.clock.now()
     ask = await _question(steps, zone)
@@ -195,7 +198,7 @@ async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
 
 
 def _is_known(steps: Steps, text: str) -> bool:
-    """Return whether a task has no words or exists already, done or not."""
+    """Return whether a proposed task is empty or in the ledger already (also as done), or cannot be added."""
     try:
         added = steps.state.ledger.add(text)
     except InputError:
@@ -204,7 +207,7 @@ def _is_known(steps: Steps, text: str) -> bool:
 
 
 async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
-    """Build the prompt; third-party content gives M2 no tasks."""
+    """Build the prompt that asks for work; it has no third-party content, so that this cannot create tasks."""
     state, now = steps.state, steps.memory.clock.now()
     recalled = await steps.memory.recall(
         state.goal, REMEMBERED, kinds=("note", "dream"), where=MARK, touch=False, rerank=False

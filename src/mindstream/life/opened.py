@@ -1,4 +1,4 @@
-"""Holds a life, and logs the models and the command with which it is continued when they change."""
+"""Hold a life for this process, and log the models and the command with which it is continued, if they change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ ROLES = ("M2", "M1", "M0")
 
 
 async def read_opened(memory: Memory) -> LifeOpened:
-    """Return how a life was last run; without such a row (older logs), the model of the last reply."""
+    """Return the models and command with which a life was last run.
+
+    Older logs have no such row; then the model of the last reply is returned.
+    """
     last = await memory.store.last(memory.key, LifeOpened.kind)
     if last is not None and isinstance(last.event, LifeOpened):
         return last.event
@@ -33,15 +36,15 @@ async def require_models(memory: Memory, models: Models) -> None:
     """Refuse to continue a life without a language model if it had one.
 
     Raises:
-        InputError: the life had one, and only rules are configured.
+        InputError: the life had a language model, and now only rules are configured.
     """
     before = await read_opened(memory)
     if before.models and models.only_rules:
         names = ", ".join(dict.fromkeys(before.models.values()))
         again = f"; it was started with:\n  {before.command}" if before.command else ""
         raise InputError(
-            f"this life was lived with {names}, and no model is configured now: name one (--model NAME; in Python"
-            f" models=), or continue with rules in its place (--without-model; without_model=True){again}"
+            f"this life was run with {names}, but no model is configured now; name one (--model NAME; in Python"
+            f" models=), or continue with rules instead (--without-model; without_model=True){again}"
         )
 
 
@@ -49,7 +52,7 @@ async def write_opened(memory: Memory, models: Models, command: str, fence: Fenc
     """Log the models of a life and the command that continues it, if they have changed.
 
     Args:
-        command: "": the known one.
+        command: the command line; "": the one that was logged last.
     """
     before = await read_opened(memory)
     names = {role: without_credentials(models.of(role).name) for role in ROLES}
@@ -60,12 +63,12 @@ async def write_opened(memory: Memory, models: Models, command: str, fence: Fenc
 
 
 def command_of(words: Sequence[str]) -> str:
-    """Return a command line for the log: quoted for a shell, addresses without credentials."""
+    """Return a command line for the log: quoted for a shell, with addresses without credentials."""
     return shlex.join(map(without_credentials, words))
 
 
 def without_credentials(name: str) -> str:
-    """Return a model's name or another word; an address without user, password, query and fragment."""
+    """Return a word of a command; if it is an address, without user, password, query and fragment."""
     head, scheme, rest = name.partition("://")
     if not scheme:
         return name
@@ -78,18 +81,18 @@ LIVING = "living this life (which can be watched, answered, paused and stopped)"
 
 
 async def begin(stream: Memory, event: LifeBegan, *tasks: TaskChanged) -> None:
-    """Give a mind a goal and tasks; the process that runs its life, or opens it next, begins with them."""
+    """Log a goal and tasks; the process that runs the life, or the next one that opens it, uses them."""
     entries = (Entry(each, stream.name) for each in (event, *tasks))
     await stream.commit(*entries, wake=lease.for_anybody(SLOT))
 
 
 async def find_lease(stream: Memory) -> Moment | None:
-    """Return when the lease on this mind's life expires unless renewed; None: no process holds it."""
+    """Return when the lease on this mind's life expires if it is not renewed; None: no process holds the life."""
     return await lease.find_lease(stream, SLOT)
 
 
 async def is_lived(stream: Memory) -> bool:
-    """Return whether a process runs this mind's life, or died a moment ago."""
+    """Return whether a process holds this mind's life; also true for a dead process until its lease expires."""
     return await find_lease(stream) is not None
 
 
@@ -98,10 +101,10 @@ async def hold(stream: Memory, lease_s: float) -> AsyncIterator[Fence]:
     """Hold a life while the block runs.
 
     Raises:
-        HeldElsewhere: another process runs it.
+        HeldElsewhere: another process holds the life.
         InputError: this mind has no goal.
     """
     if not await lease.is_open(stream, SLOT):
-        raise InputError("this mind has no goal yet: give it one with --goal")
+        raise InputError("this mind has no goal yet; give it one with --goal")
     async with lease.hold(stream, SLOT, LIVING, lease_s) as fence:
         yield fence

@@ -1,4 +1,4 @@
-"""Permission to change the world: reading is free, acting needs approval; an approval is for one call."""
+"""Permission for calls that change the world: each needs approval, which applies to one call; other calls are free."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from mindstream.tools.tool import Tool, traits_of
 
 @dataclass(frozen=True, slots=True)
 class Permits:
-    """Actions without approval.
+    """Which calls that change the world are allowed.
 
     Attributes:
-        tools: these may change the world, unless their arguments may contain third-party content.
-        always: these may in any case, because the person chose their scope (a folder to write into).
-        approve: decides about every other call; False: the user of the life is asked, through its log.
+        tools: names of tools that need no approval, unless the arguments may contain third-party content.
+        always: names of tools that never need approval, because a person has limited their scope, such as to a folder.
+        approve: decides about every other call; if it returns False, the user is asked through the log of the life.
     """
 
     tools: Collection[str] = ()
@@ -38,12 +38,12 @@ class Permits:
 
 
 def decision_on(state: LifeState, call: Call) -> str:
-    """Return the id of a decided, unused request for such a call; "": there is none."""
+    """Return the id of an approval request for the same call that was decided and not used yet; "": there is none."""
     return next((id_ for id_, wish in reversed(state.decided.items()) if _is_for(wish, call)), "")
 
 
 def is_asked(state: LifeState, call: Call) -> bool:
-    """Return whether approval of such a call was requested and not decided."""
+    """Return whether approval of the same call was requested and not decided yet."""
     return any(_is_for(wish, call) for wish in state.wishes.values())
 
 

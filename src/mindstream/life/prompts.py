@@ -19,8 +19,8 @@ class CarryOut(Prompt[str]):
     """Break the task into questions, solve them one by one, and give the result.
 
     Attributes:
-        exemplars: how similar tasks were carried out, for a model.
-        tools: attached external tools, for rules; a model gets them with its other tools.
+        exemplars: how similar tasks were done; only a model uses them.
+        tools: the attached external tools; only rules use this field, since a model gets the tools with its request.
     """
 
     role: ClassVar[str] = "M1"
@@ -33,7 +33,7 @@ class CarryOut(Prompt[str]):
 
 
 class FoldTurns(Prompt[str]):
-    """Write down what must be known about these turns later."""
+    """Summarise turns: write down what must be known about them later."""
 
     role: ClassVar[str] = "M2"
     reply_tokens: ClassVar[int] = 600
@@ -117,7 +117,7 @@ class ProposeWork(Prompt[WorkFound]):
 
 @rule(ProposeWork)
 def propose_nothing(ask: ProposeWork) -> WorkFound:
-    """Rule: rest, since proposing work needs a model."""
+    """Answer without a model: propose no work."""
     return WorkFound(
         because="没有配置模型，看不出还有什么值得做。" if ask.language == "zh" else "no model looks for work"
     )
@@ -136,7 +136,7 @@ class ThinkDeeply(Prompt[str]):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The description of a tool and of each of its arguments."""
+    """The description of a tool (`does`) and of each of its arguments, as models read them."""
 
     does: str
     arguments: Mapping[str, str]
@@ -232,13 +232,13 @@ DREAM = {
     "梦里的每个人、每样东西、每个地方、每个数字都出自碎片，一样也不添；它们之间发生什么由你来写。"
     "结果就是这个梦：不要标题，不要解释，不要说明依据什么。",
 }
-"""The task that S gives to M1."""
+"""The task that the tool S gives to M1, by language: write a dream."""
 NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
-"""The result of I after its timeout."""
+"""The result of the tool I after its timeout, by language."""
 
 
 def spec_of(name: str, language: str) -> ToolSpec:
-    """Return the specification of one of a role's own tools."""
+    """Return the specification of a built-in tool of a role, in a language."""
     words = (CHINESE if language == "zh" else ENGLISH)[name]
     properties: dict[str, JsonSchema] = {}
     for argument, description in words.arguments.items():

@@ -1,4 +1,4 @@
-"""A life next to a conversation: a reasoner with a goal of its own, which wakes by itself."""
+"""A life in the background of a conversation: a reasoner with its own goal, which wakes at times that it sets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ POLL_S = 5.0
 
 @dataclass
 class LifeReasoner:
-    """Pursues a goal in the background of a mind: `Mind.open(…, reasoners=[LifeReasoner(models, goal="…")])`.
+    """Pursue a goal in the background of a mind: `Mind.open(…, reasoners=[LifeReasoner(models, goal="…")])`.
 
-    It writes step by step, like any life; among all processes and sessions of a mind, one runs it.
+    Like any life, it commits each step; only one of all processes and sessions of the mind runs it at a time.
 
     Attributes:
-        turns: maximum number of turns in one run; then other reasoners may have the store.
+        turns: maximum number of turns in one run, after which other reasoners get their turn.
     """
 
     models: Models
@@ -44,11 +44,11 @@ class LifeReasoner:
 
     @property
     def trigger(self) -> Trigger:
-        """Wake when the next look is due, and at every utterance if it hears them."""
+        """Wake when the next check is due, and at every utterance if the life hears them (`LifeConfig.hears`)."""
         return Trigger(every=1 if self.config.hears else 0, at=self._next, each=True)
 
     async def think(self, context: RunContext) -> RunResult:
-        """Run while there is something to do.
+        """Run the life while there is something to do, at most `turns` turns.
 
         Raises:
             InputError: see `Life.open`.
@@ -81,5 +81,5 @@ class LifeReasoner:
                 self._next = min(now + POLL_S, self._wakes or now + POLL_S)
         except HeldElsewhere:
             return RunResult("", "")
-        self.goal = ""  # from here on its log has the goal
+        self.goal = ""  # the log has the goal from now on
         return RunResult(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2").name)

@@ -1,4 +1,4 @@
-"""M1 and M0 as tools: M2 has a task carried out, M1 has a question thought about; only the results come back."""
+"""M1 and M0 as tools: M2 calls M1 to do a task, M1 calls M0 to think about a question; only results are returned."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ if TYPE_CHECKING:
 STEPS = {"M1": 12, "M0": 4}
 """Maximum number of model calls of M1 and M0 in one call."""
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
-"""Seconds that M1 waits for exemplars, and for offered ones to be graded."""
+"""Maximum time in seconds that M1 waits for exemplars, and for the grading of an offered result."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
 
 
 @dataclass
 class Roles:
-    """M1 and M0 as tools.
+    """Create the tools M1 and M0.
 
     Attributes:
-        exemplars: finds how similar tasks were carried out, for M1.
+        outside: the external tools.
+        exemplars: finds how similar tasks were done, for M1's prompt.
     """
 
     steps: Steps
@@ -52,11 +53,11 @@ class Roles:
     config: LifeConfig
 
     def m1_tool(self) -> OwnTool:
-        """Return M1(task, context): it may call R, U, M0, and the external tools that its task needs."""
+        """Return the tool M1(task, context); M1 may call R, U, M0, and the external tools that its task needs."""
         return OwnTool(spec_of("M1", self.language), self._carry_out)
 
     def m0_tool(self) -> OwnTool:
-        """Return M0(question, context): it may call R and U."""
+        """Return the tool M0(question, context); M0 may call R and U."""
         return OwnTool(spec_of("M0", self.language), self._think)
 
     async def _carry_out(self, given: Arguments, where: Where) -> Done:
@@ -95,7 +96,7 @@ class Roles:
         """Let M1 or M0 work until it answers; return only the answer.
 
         Args:
-            given: addresses that may be fetched after third-party content was read.
+            given: web addresses that may be fetched after third-party content was read.
 
         Raises:
             BudgetSpent: the budget allows no further model call.
@@ -113,7 +114,7 @@ class Roles:
         return Observation(answer, untrusted=calls.tainted)
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
-        """Offer a result to the source of exemplars; return why that failed, "" if it did not."""
+        """Offer a result to the source of exemplars, if that is configured; return why it failed, "": it did not."""
         if (source := self.exemplars) is None or not self.config.offers:
             return ""
         try:
@@ -123,7 +124,7 @@ class Roles:
         return ""
 
     def dreaming(self, where: Where) -> Compose:
-        """Return M1(task, context) as the maker of a dream for a call of S, with its permitted tools."""
+        """Return the function by which M1 writes the dream for a call of the tool S."""
         model = self.models.of("M1")
 
         async def compose(rater: Model, forgotten: Sequence[Record]) -> Dreamt:
@@ -138,7 +139,7 @@ class Roles:
                 found = await self._work(f"{where.id}.dream", "M1", prompt, lambda: toolbox, tainted)
             except BudgetSpent as error:
                 raise ReplyInvalid(str(error)) from None
-            await self.steps.flush()  # before the dream is written
+            await self.steps.flush()  # the steps must be on disk before the dream is written
             if found.failed:
                 raise ModelUnavailable(found.text)
             return Dreamt(found.text, model.name, found.untrusted)
@@ -157,7 +158,7 @@ class Roles:
         return Done(found if found.failed else replace(found, text=f"{OPENED}{found.text}{CLOSED}"))
 
     def _find_tools(self, attached: dict[str, LifeTool]) -> OwnTool:
-        """Return find_tools(need), which attaches more tools to the work in progress."""
+        """Return the tool find_tools(need), which attaches more external tools to the task in progress."""
 
         async def look(given: Arguments, where: Where) -> Done:  # noqa: ARG001
             found = await self.outside.find(given.need)

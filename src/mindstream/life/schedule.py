@@ -1,4 +1,4 @@
-"""When a life wakes: standing orders and their recurrence, active hours, tasks; otherwise it rests."""
+"""Determine when a life wakes: by standing orders and their recurrence, active hours, and tasks."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ HORIZON_DAYS = 2 * LONGEST_DAYS
 
 
 class Recurrence(Protocol):
-    """A rule that yields moments without an end."""
+    """A rule for times that recur without an end."""
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
         """Return the first moment later than `moment`.
 
         Raises:
-            InputError: there is none within the horizon, or before the calendar ends.
+            InputError: there is none within HORIZON_DAYS, or before the calendar ends.
         """
 
 
@@ -48,7 +48,7 @@ class Interval:
 
     def __post_init__(self) -> None:
         if not SHORTEST_S <= self.seconds <= LONGEST_DAYS * DAY_S:
-            raise InputError(f"every {self.seconds:g} seconds: wanted is a time between a minute and ten years")
+            raise InputError(f"every {self.seconds:g} seconds: expected an interval between a minute and ten years")
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
         start = datetime.combine(START, time(), zone).timestamp()
@@ -57,18 +57,21 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """Times of the local clock, on days of every n-th day, week, month or year.
+    """Times of the local clock, on certain days of every n-th day, week, month or year.
 
-    A time that the clock skips in spring comes as much later; one that it shows twice in autumn comes once.
+    A time that the clock skips in spring is shifted by the skipped period. A time that occurs twice in autumn counts
+    once.
 
     Attributes:
-        weekdays: of a week, or of a month if `nth` is set; Monday is 0.
-        days: of a month, or of a year's month; a day that a month lacks is its last day, -1 always is.
-        nth: which of these weekdays in a month; -1: the last; 0: all days of the unit.
-        month: of a year.
+        times: the times of the day.
+        every: n in "every n-th unit".
+        weekdays: the weekdays of a week, or of a month if `nth` is set; Monday is 0.
+        days: the days of a month, or of `month` in a year. -1 is the last day, and so is a day that a month lacks.
+        nth: which of these weekdays in a month; -1: the last; 0: `days` count instead.
+        month: the month of a year.
 
     Raises:
-        InputError: there is no such day, or the interval is longer than ten years.
+        InputError: a day does not exist, or the interval is longer than ten years.
     """
 
     unit: CalendarUnit
@@ -81,7 +84,7 @@ class Calendar:
 
     def __post_init__(self) -> None:
         if not 1 <= self.every * DAYS[self.unit] <= LONGEST_DAYS:
-            raise InputError(f"every {self.every} {self.unit}s: wanted is a time between a minute and ten years")
+            raise InputError(f"every {self.every} {self.unit}s: expected an interval between a minute and ten years")
         longest = monthrange(2024, self.month)[1] if self.unit == "year" else 31
         if wrong := [day for day in self.days if not (1 <= day <= longest or day == -1)]:
             raise InputError(f"there is no day {wrong[0]} in a month" + " of that name" * (self.unit == "year"))
@@ -127,10 +130,10 @@ NTHS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A standing order; its `text` is all that is stored, and always reads the same.
+    """A standing order. Only its `text` is stored, from which the other attributes are read again.
 
     Attributes:
-        what: the task; "" if only times were given.
+        what: the task.
         when: the recurrence.
         text: the order as it was given.
     """
@@ -140,24 +143,24 @@ class Order:
     text: str
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
-        """Return when it is first due after `moment`; times of day are those of the local clock."""
+        """Return when the order is first due after `moment`; times of day are those of the zone's local clock."""
         return self.when.next_after(moment, zone)
 
 
 def read_order(text: str) -> Order:
     """Read a standing order: "every day at 8:00: ask me how I slept", "1st and 15th of the month: pay the rent".
 
-    A colon that is not part of a time separates time and task; a day without a time means nine in the morning.
+    The first colon that is not part of a time separates time and task. A day without a time means nine in the morning.
 
     Raises:
-        InputError: it has another form, or is impossible: every 0 hours, every day at 25:00.
+        InputError: the text has another form, or an impossible time such as every 0 hours or every day at 25:00.
     """
     when, _, what = _COLON.sub("\n", text, count=1).partition("\n")
     said = RULE.fullmatch(plain(when))
     if said is None or not what.strip() or len(text) > LONGEST:
         raise InputError(
-            "a standing order says when and what: 'every day at 8:00: ask me how I slept', "
-            f"'every monday and friday at 18:30: sum up my week'; not {text!r:.99}"
+            "a standing order needs a time and a task, such as 'every day at 8:00: ask me how I slept' or "
+            f"'every monday and friday at 18:30: sum up my week'; found {text!r:.99}"
         )
     order = Order(what.strip(), _recurrence(said), text)
     order.next_after(datetime.combine(START, time(), UTC).timestamp(), UTC)  # raises if it never occurs
@@ -169,11 +172,11 @@ def _recurrence(said: Match[str]) -> Recurrence:
     unit, every = said["unit"], int(said["every"] or 1)
     clocks = [read_clock(f"at {each}") or 0 for each in LIST.split(said["clocks"])] if said["clocks"] else [MORNING_S]
     if DAY_S in clocks:
-        raise InputError("24:00 is 0:00 of the day after: say that day")
+        raise InputError("24:00 is not a valid time of a standing order; write 0:00 of the next day instead")
     times = tuple(sorted(map(time_of, {*clocks})))
     if unit in SECONDS:
         if said["clocks"]:
-            raise InputError(f"what comes every {unit} has no time of the day")
+            raise InputError(f"an order for every {unit} cannot have a time of day; remove 'at …'")
         return Interval(SECONDS[unit] * every)
     if unit:
         days = range(1 if unit == "week" else 7)  # a week's is Monday
@@ -186,7 +189,7 @@ def _recurrence(said: Match[str]) -> Recurrence:
     if not said["weekday"]:
         return Calendar("month", times, days=nths)
     if len(nths) > 1 or not (1 <= nths[0] <= 5 or nths[0] == -1):
-        raise InputError(f"{said['nths']} {said['weekday']}: wanted is one of the first to fifth, or the last")
+        raise InputError(f"{said['nths']} {said['weekday']}: expected only one of first to fifth, or last")
     return Calendar("month", times, nth=nths[0], weekdays=weekdays_in(said["weekday"]))
 
 
@@ -195,12 +198,12 @@ _COLON = re.compile(r":(?!\d\d)|：")
 
 @dataclass(frozen=True)
 class ActiveHours:
-    """The hours in which a mind may act, in a time zone: "08:00-22:00", or "22:00-06:00" across midnight.
+    """The hours in which a life may act by itself, in a time zone: "08:00-22:00", or "22:00-06:00" across midnight.
 
     The end is excluded; two equal times mean all hours.
 
     Raises:
-        InputError: the text has no two times of a day.
+        InputError: the text does not consist of two times of a day.
     """
 
     hours: str
@@ -211,7 +214,7 @@ class ActiveHours:
     def __post_init__(self) -> None:
         found = _HOURS.fullmatch(self.hours.strip())
         if not found or int(found[3]) * 60 + int(found[4] or 0) > 1_440:
-            raise InputError(f"active hours {self.hours!r}: wanted are two times of a day, like 08:00-22:00")
+            raise InputError(f"active hours {self.hours!r}: expected two times of a day, such as 08:00-22:00")
         object.__setattr__(self, "since", time(int(found[1]), int(found[2] or 0)))
         object.__setattr__(self, "until", time(int(found[3]) % 24, int(found[4] or 0)))
 
@@ -223,7 +226,7 @@ class ActiveHours:
         return at >= self.since or at < self.until
 
     def next_active(self, moment: Moment) -> Moment:
-        """Return the moment itself if it is within the hours, otherwise their next beginning."""
+        """Return the moment itself if it is within the hours, otherwise the next time when they begin."""
         if self.is_active(moment):
             return moment
         today = datetime.fromtimestamp(moment, self.zone).date()
@@ -236,12 +239,12 @@ _HOURS = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?\s*[-–—]\s*([01]?\d|2[0
 
 
 MISSED = 10_000
-"""Maximum number of missed periods that are counted; after that the order starts again."""
+"""Maximum number of missed periods of an order that are skipped one by one; after more, the order counts as due now."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueOrder:
-    """A due standing order: its number, from 1, and its last due moment."""
+    """A standing order that is due: its number, from 1, and the last time when it was due."""
 
     number: int
     order: Order
@@ -253,8 +256,9 @@ class Rhythm:
     """When a life may act by itself.
 
     Attributes:
-        hours: only then, unless its user speaks; None: always.
-        beat_s: minimum interval of looking for work of its own, when nothing can be done; None: never.
+        hours: the hours in which it acts by itself (it answers its user at any time); None: always.
+        zone: the time zone of orders and of shown times.
+        beat_s: minimum interval in seconds at which it looks for work of its own if no task can be done; None: never.
     """
 
     hours: ActiveHours | None = None
@@ -265,7 +269,7 @@ class Rhythm:
         return self.hours is None or self.hours.is_active(now)
 
     def due_orders(self, state: LifeState, now: Moment) -> list[DueOrder]:
-        """Return the standing orders that are due; missed periods count once."""
+        """Return the standing orders that are due; an order that was due several times is returned once."""
         found = []
         for number, order in known_orders(state.orders):
             due = self._last_due(order, state.beats.get(number, state.ordered), now)
@@ -274,7 +278,7 @@ class Rhythm:
         return found
 
     def next_wake(self, state: LifeState, now: Moment) -> Moment | None:
-        """Return when there will be something to do; None: not before a person acts."""
+        """Return when there will be something to do; None: only after a person acts."""
         if state.halted:
             return None
         times = [
@@ -293,7 +297,7 @@ class Rhythm:
         return self.hours.next_active(at) if self.hours else at
 
     def next_look(self, state: LifeState) -> Moment | None:
-        """Return when it may next look for work of its own; None: never.
+        """Return when the life may look for work of its own the next time; None: never.
 
         After a look that found nothing, it skips one interval, and the rest of the day unless M2 said when to look
         again or
@@ -319,15 +323,14 @@ class Rhythm:
 
 
 def known_orders(orders: Sequence[str]) -> Iterator[tuple[int, Order]]:
-    """Yield valid standing orders with their numbers, from 1."""
+    """Yield the standing orders that can be read, with their numbers, from 1."""
     for number, text in enumerate(orders, 1):
         with suppress(InputError):
             yield number, read_order(text)
 
 
 def unknown_orders(orders: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield invalid standing orders (an earlier version may have allowed them) with their numbers and how to write
-    them."""
+    """Yield the numbers of standing orders that cannot be read, and why; earlier versions may have accepted them."""
     for number, text in enumerate(orders, 1):
         try:
             read_order(text)

@@ -1,4 +1,4 @@
-"""A life in simulated time: idle hours are skipped, a scripted user speaks and answers, steps take simulated seconds.
+"""Run a life in simulated time: idle hours are skipped, a scripted user talks, and steps take simulated seconds.
 
 async with Simulation.open(stream, goal="…", orders=[…], user=ScriptedUser.load("user.jsonl")) as simulation:
     async for day in simulation.days(30):
@@ -52,7 +52,7 @@ class ScriptLine(BaseModel):
 
     @property
     def second(self) -> float:
-        """The utterance's second of its day."""
+        """The time of the utterance, in seconds from the beginning of its day."""
         hours, _, minutes = self.at.partition(":")
         return int(hours or 12) * 3_600 + int(minutes or 0) * 60
 
@@ -68,7 +68,7 @@ class ScriptedUser:
         """Read a script.
 
         Raises:
-            InputError: the file is missing, or a line is wrong.
+            InputError: the file cannot be read, or a line is invalid.
         """
         try:
             rows = [row for row in Path(path).read_text("utf-8").splitlines() if row.strip()]
@@ -76,28 +76,28 @@ class ScriptedUser:
         except ValidationError as error:
             raise InputError(f"{path}: {complaints(error)}") from None
         except (OSError, ValueError) as error:
-            raise InputError(f"{path} is no script of JSON Lines: {error}") from None
+            raise InputError(f"{path} is not a script in JSON Lines format: {error}") from None
 
     def says_on(self, day: int) -> list[ScriptLine]:
-        """Return the utterances of a day, in order."""
+        """Return the utterances of a day, in the order of their times."""
         return sorted((line for line in self.lines if line.day == day and line.says), key=lambda line: line.second)
 
     def answer(self, day: int, question: str) -> ScriptLine | None:
-        """Return the answer to a question on a day; None: there is none."""
+        """Return the script's answer to a question on a day; None: the user stays silent."""
         words = question.casefold()
         fits = (line for line in self.lines if line.day == day and line.answers and line.asked.casefold() in words)
         return next(fits, None)
 
 
 class Paced:
-    """A model whose replies take simulated time, by keyed chance."""
+    """A model whose replies take simulated time, of a random but reproducible duration."""
 
     def __init__(self, model: Model, clock: ManualClock, seed: int) -> None:
         self.name = model.name
         self._model, self._clock, self._seed, self._replies = model, clock, seed, 0
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        """Let simulated time pass, and reply."""
+        """Advance the clock, then reply."""
         self._replies += 1
         low, high = STEP_S
         self._clock.advance(low + (high - low) * chance.fraction(self._seed, "step", self._replies))
@@ -110,7 +110,7 @@ class Day:
     """A simulated day.
 
     Attributes:
-        said: M2's words at the end of its turns, with the moment.
+        said: M2's final words of each turn, with their times.
         levels: the retention level of each memory at the end of the day, by id; below 0: archived.
     """
 
@@ -150,7 +150,7 @@ class Simulation:
         """
         clock = stream.clock
         if not isinstance(clock, ManualClock):
-            raise InputError("a simulation wants a stream on a ManualClock")
+            raise InputError("a simulation needs a memory that was opened with a ManualClock")
         held: list[Simulation] = []
 
         async def answers(question: str) -> str | None:

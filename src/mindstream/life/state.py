@@ -1,6 +1,6 @@
-"""State of a life: its turns, spending, and what its models see.
+"""The state of a life: its turns, its spending, and the context that its models are shown.
 
-`Folded` carries all of it, so that a long life is read from its last fold on.
+A `Folded` event contains the whole state, so reading a long log starts from its last fold.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Turn(BaseModel):
 
 
 class News(BaseModel):
-    """An event caused by others: its log row, a line about it, and whether the user caused it."""
+    """An event caused by people or other processes: its log row, a line about it, and whether the user caused it."""
 
     row: int
     line: str
@@ -70,7 +70,7 @@ class Fold(BaseModel):
 
 
 class Opened(BaseModel):
-    """The ledger when the newest turn began, for all of its steps; and the news told during the turn."""
+    """The time and the ledger when the newest turn began, for all of its steps; and the news shown during the turn."""
 
     at: Moment = 0.0
     tasks: list[Task] = []
@@ -87,7 +87,7 @@ class LifeSpent(BaseModel):
     usd_today: float = 0.0
     tokens_today: int = 0
     words_today: int = 0
-    """Number of unsolicited words."""
+    """Number of words of unsolicited questions to the user on that day."""
 
 
 KINDS = (
@@ -96,36 +96,38 @@ KINDS = (
     "observed", "heard",
 )  # fmt: skip
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
-"""Events that others write at any time."""
+"""Kinds of events that people and other processes can write at any time."""
 RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
-"""Characters of a result, of a reply's words, of an argument and of a question that stay in M2's context."""
+"""Maximum number of characters of a result, a reply, an argument and a question in M2's context."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "
-"""Beginnings of lines that give M2 the user's words, and the decision about a call that needed approval."""
+"""Beginnings of the news lines that contain the user's words, or the decision about a call that needed approval."""
 SESSION = "life"
-"""The session whose utterances are addressed to the life itself, whatever it hears otherwise."""
+"""The session whose utterances are always addressed to the life (see `LifeState.hears`)."""
 LATE = 5
-"""Number of expired questions that can still be answered."""
+"""Number of the newest expired questions that can still be answered."""
 SUMMARIES = 4
-"""Number of folds in M2's prompt; older ones are found by R."""
+"""Number of the newest folds in M2's prompt; older ones can be found with the tool R."""
 
 
 class LifeState(BaseModel):
     """The state of a life.
 
     Attributes:
-        ordered: when its standing orders were given.
-        turn: the number of the newest turn; `in_turn`: it has not ended.
+        began: when the life began; ordered: when its standing orders were given.
+        turn: the number of the newest turn; in_turn: whether it has not ended.
         turns: the turns in M2's context.
-        folds: the newest summaries, the oldest first.
-        asked, replies, called, results: the steps of the present turn, by id.
-        unread: news that no prompt had yet.
-        seen: the last log row that news were read from.
+        folds: the newest summaries of older turns, the oldest first.
+        asked, replies, called, results: the steps of the current turn, by id.
+        unread: news that no prompt has contained yet.
+        seen: the last log row from which news were read.
         beats: when each standing order was last due.
-        looked: when M2 last looked for work of its own; `idle`: why it found none, and nothing was done since;
-            `idle_until`: when it wants to look again.
-        questions: open questions to the user; `late`: expired ones, the newest first.
-        halted: why it does nothing until a person acts; "": it runs.
+        looked: when M2 last looked for work of its own; idle: why it found none, "" after any turn since;
+            idle_until: when it wants to look again.
+        questions: open questions to the user; late: expired ones, the newest first.
+        answers: answers that M2 has not read yet, by question.
+        wishes: calls that wait for approval; decided: calls that were decided and not made since; leave: the decisions.
+        halted: why the life does nothing until a person acts or the budget has room; "": it runs.
     """
 
     goal: str = ""
@@ -161,11 +163,14 @@ class LifeState(BaseModel):
     quiet_turns: int = 0
     """Number of turns in a row without a call."""
     failed: str = ""
-    """Why the newest turn failed: its reason still needs an answer."""
+    """Why the newest turn failed, so that its reason still needs a turn; "": it did not fail."""
     halted: str = ""
 
     def times_running(self, id_: str) -> int:
-        """Return how often M2 made this call in a row, according to its context; a new reason for a turn ends a row."""
+        """Return how many times M2 made this call in a row, according to its context.
+
+        A turn for a reason other than `task` starts a new count.
+        """
         calls: list[tuple[str, str, str]] = []
         for turn in self.turns:
             if turn.because != "task":
@@ -265,7 +270,7 @@ class LifeState(BaseModel):
 
     def _end_turn(self, event: TurnEnded) -> None:
         self.in_turn, self.failed = False, event.error
-        is_at_work = self.results or self.turns[-1].because != "task"  # users are answered in words
+        is_at_work = self.results or self.turns[-1].because != "task"  # M2 may answer a user without any call
         self.quiet_turns = 0 if is_at_work else self.quiet_turns + 1
         for steps in (self.asked, self.replies, self.called, self.results):
             steps.clear()
@@ -275,7 +280,7 @@ class LifeState(BaseModel):
         self.unread = [news for news in self.unread if news.row > upto]
 
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
-        """Apply an event caused by a person or the world."""
+        """Apply an event of a question, an approval, or the outside world."""
         match event:
             case Heard() if (self.hears or event.session == SESSION) and event.text != MARK:
                 self._tell(seq, f"{SAID}{event.text}")
@@ -327,12 +332,12 @@ def day_of(moment: Moment) -> str:
 
 
 def is_of_m2(id_: str) -> bool:
-    """Return whether a step is one of M2's own, by its id."""
+    """Return whether the id of a step is that of a model call of M2, such as `12.3`."""
     return id_.count(".") == 1
 
 
 def shown_arguments(arguments: str) -> str:
-    """Return a call's arguments for the context: still JSON, with long texts cut."""
+    """Return a call's arguments for M2's context, as JSON in which long texts are shortened."""
     if len(arguments) <= ARGUMENT:
         return arguments
     try:
@@ -349,7 +354,7 @@ def shown_arguments(arguments: str) -> str:
 
 
 async def read_state_at(stream: Memory, seq: int) -> LifeState:
-    """Read the state of a life after a log row."""
+    """Return the state that a life had after a log row."""
     state = LifeState()
     async for row in read_log(stream.store, stream.key, kinds=KINDS):
         if row.seq > seq:
@@ -359,7 +364,10 @@ async def read_state_at(stream: Memory, seq: int) -> LifeState:
 
 
 async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
-    """Read the state of a life from its log; without a goal if it has none. `hears`: see LifeState."""
+    """Read the state of a life from its log; a mind without a life gives a state without a goal.
+
+    `hears`: see LifeState.
+    """
     last = await stream.store.last(stream.key, "folded")
     state, after = LifeState(hears=hears), 0
     if last is not None and isinstance(last.event, Folded) and last.event.state:
@@ -383,12 +391,12 @@ def _apply_row(state: LifeState, row: Logged) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeBudget:
-    """Limits of a life, exceeded by at most one call; None: no limit.
+    """Limits of a life's spending; each can be exceeded by one call. None: no limit.
 
     Attributes:
-        calls, tokens, usd: of models; a call without a known price adds nothing to the money.
-        usd_per_day, tokens_per_day: on one day (UTC).
-        words_per_day: unsolicited words on one day (the tool I).
+        calls, tokens, usd: maximum number of model calls, tokens and US dollars; a call of unknown price costs nothing.
+        usd_per_day, tokens_per_day: the same limits for one day (UTC).
+        words_per_day: maximum number of words of unsolicited questions (the tool I) on one day.
     """
 
     calls: int | None = None
@@ -405,11 +413,11 @@ class LifeBudget:
                 raise BudgetSpent(f"{so_far:g} of the {allowed:g} {what} that were allowed are spent")
 
     def is_over(self, spent: LifeSpent) -> bool:
-        """Return whether a limit of the whole life is reached, so that no further day will help."""
+        """Return whether a limit of the whole life is reached, so that waiting for the next day is pointless."""
         return any(allowed is not None and so_far >= allowed for _, allowed, so_far in self._of_life(spent))
 
     def room_today(self, spent: LifeSpent, now: Moment) -> str:
-        """Return the rest of today's budget, in words; "" if there is no daily limit."""
+        """Return the rest of today's budget as text; "" if there is no daily limit."""
         left = ((what, allowed, so_far) for what, allowed, so_far in self._of_day(spent, now) if allowed is not None)
         return ", ".join(f"{allowed - so_far:g} {what.removesuffix(' a day')}" for what, allowed, so_far in left)
 

@@ -30,22 +30,23 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 
 Effect = Callable[[int], Awaitable["Done"]]
-"""Makes a call; it gets the call's log row, after which it may have begun before."""
+"""Makes a call. It gets the log row of the call; after a crash, an earlier attempt may have begun since that row."""
 
 
 class Halted(Exception):  # noqa: N818 (no error, but a person's order)
-    """A life was paused or stopped between two steps, or words were erased; its turn can be resumed."""
+    """A life was paused or stopped between two steps, or texts were erased; its turn can be resumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a call, with everything to commit at the same time.
+    """The result of a call, with everything that is committed in the same commit.
 
     Attributes:
+        found: the result.
         records: records to remember.
         events: further events.
-        touch: what recall returned and found without returning.
-        revisions: records that end.
+        touch: the records that recall returned, and those that it found but did not return.
+        revisions: changes of records, such as their end.
     """
 
     found: Observation
@@ -57,10 +58,10 @@ class Done:
 
 @dataclass
 class Steps:
-    """Does each step once.
+    """Do each step of a life only once: a step whose result is in the log is not repeated.
 
     Args:
-        fence: the lease that this process must still hold for its writes to be accepted.
+        fence: the lease that this process must still hold for its writes to be accepted; None: no check.
     """
 
     memory: Memory
@@ -76,20 +77,20 @@ class Steps:
         self.inbox.pending = lambda: [entry.event for entry in self._pending]
 
     def note(self, event: Event, records: Sequence[Record] = ()) -> None:
-        """Add an event; it is written before anything else happens outside."""
+        """Apply an event to the state, and queue it; it is written before the next external action."""
         self._pending.append(Entry(event, SLOT, tuple(records), system=True))
         self.state.apply(event, self.memory.clock.now())
 
     def note_applied(self, event: Event, records: Sequence[Record] = ()) -> None:
-        """Add an event that the state already contains."""
+        """Queue an event that was already applied to the state."""
         self._pending.append(Entry(event, SLOT, tuple(records), system=True))
 
     async def flush(self) -> list[Logged]:
-        """Write the added events.
+        """Write the queued events.
 
         Raises:
             LeaseLost: another process has taken over this life.
-            StorageError: they cannot be written; this life must be opened again.
+            StorageError: the events cannot be written; this life must be opened again.
         """
         if not self._pending:
             return []
@@ -103,17 +104,17 @@ class Steps:
     async def reply(
         self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0
     ) -> Replied:
-        """Return a model's reply; a failure is a reply with an `error`.
+        """Return a model's reply, from the log if the step was done before; a failure is a reply with an `error`.
 
         Raises:
-            BudgetSpent: the budget allows no call.
-            Halted: a person paused or stopped this life.
+            BudgetSpent: the budget allows no further call.
+            Halted: a person has paused or stopped this life, or texts were erased.
         """
         if known := self.state.replies.get(id_):
             return known
         await self.inbox.read()
         if self.state.halted or self.inbox.reread:
-            raise Halted(self.state.halted or "words were erased: the turn is read again without them")
+            raise Halted(self.state.halted or "texts were erased, so the turn is read again without them")
         if id_ not in self.state.asked:
             self.budget.check(self.state.spent, self.memory.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request.tokens))
@@ -126,7 +127,7 @@ class Steps:
         except BudgetSpent:
             raise
         except ModelError as error:
-            used = _sum(asked) or Usage(0, 0)  # failures are paid for, too
+            used = _sum(asked) or Usage(0, 0)  # failed requests cost money, too
             tokens = used.input_tokens + used.output_tokens
             replied = Replied(
                 id=id_,
@@ -142,7 +143,7 @@ class Steps:
         return replied
 
     async def call(self, id_: str, call: Call, effect: Effect) -> Observation:
-        """Return the result of a call; its exceptions are the caller's to handle."""
+        """Return the result of a call, from the log if it was made before; exceptions of `effect` are not caught."""
         if known := self.state.results.get(id_):
             return Observation(known.text, known.failed, known.foreign)
         if id_ not in self.state.called:
@@ -164,7 +165,7 @@ class Steps:
 
 
 def _sum(asked: Sequence[Metered]) -> Usage | None:
-    """Return the usage of several requests together; None if nothing is known."""
+    """Return the total usage of several requests; None if no request has reported any."""
     known = [call.usage for call in asked if call.usage is not None]
     if not known:
         return None
@@ -188,10 +189,10 @@ def _replied(
 
 
 class BilledModel:
-    """A model whose calls count against the life's budget; they are no steps of a turn.
+    """A model whose calls count against a life's budget, but are not steps of a turn.
 
     Attributes:
-        steps: of the life that pays; None until it is open.
+        steps: the steps of the life; None until the life is open.
     """
 
     def __init__(self, model: Model, steps: Steps | None = None) -> None:
@@ -200,10 +201,10 @@ class BilledModel:
         self._model = model
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        """Raise BudgetSpent if the budget allows no call."""
+        """Check the budget, then reply and log the usage; raise BudgetSpent if no further call is allowed."""
         steps, usage = self.steps, Usage(0, 0)
         if steps is None:
-            raise RuntimeError("a billed model was asked before its life was open")
+            raise RuntimeError("a billed model was called before its life was open")
         id_, role = f"tool-{chance.token()}", request.role
         estimated = request.tokens
         steps.budget.check(steps.state.spent, steps.memory.clock.now())

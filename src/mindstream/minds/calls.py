@@ -1,4 +1,4 @@
-"""Logs every model call, in the background."""
+"""Write every model call of a mind to its log, in the background."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from mindstream.memory.store.store import Entry
 from mindstream.models.wrappers.meter import Metered
 
 LATER_S = 0.3
-"""Maximum delay, in seconds, of a call's row: most calls are written with the answer or the thought that they made."""
+"""Maximum delay of a call's row in seconds. The delay lets most calls be written in the commit of their answer or
+thought."""
 
 
 class CallLog:
-    """Collects metered calls and writes them to a log.
+    """Collect metered model calls and write them to a log.
 
     Args:
-        clock: stamps each call when it ends; None: the log row's time is used.
+        clock: gives the time when each call ended; None: the time of the log row is used.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -31,25 +32,25 @@ class CallLog:
         self._under_way: asyncio.Future[None] | None = None
 
     def take(self, call: Metered) -> None:
-        """Queue a call; returns at once."""
+        """Queue a call for the log, without waiting."""
         event = build_event(call, self._clock.now() if self._clock else None)
         self._calls.append(Entry(event, "mindstream", system=True))
         self._more.set()
 
     async def run(self, memory: Memory) -> None:
-        """Write calls with the memory's next commit, or soon, until cancelled."""
+        """Write queued calls with the memory's next commit, or at most LATER_S later, until cancelled."""
         memory.beside += self._calls
         self._calls = memory.beside
         while True:
             await self._more.wait()
             self._more.clear()
             has_words = any(isinstance(each.event, ModelCalled) and each.event.asked for each in self._calls)
-            await asyncio.sleep(0 if has_words else LATER_S)  # words are not kept here: they may be erased meanwhile
+            await asyncio.sleep(0 if has_words else LATER_S)  # queued words would escape an erasure in the meantime
             await self._write(memory)
 
     @contextlib.asynccontextmanager
     async def writing(self, memory: Memory) -> AsyncIterator[None]:
-        """Write calls as they come while the block runs, and the remaining ones at its end."""
+        """Write calls in the background while the block runs, and the remaining ones at its end."""
         running = asyncio.ensure_future(self.run(memory))
         try:
             yield
@@ -60,7 +61,7 @@ class CallLog:
             await self.flush(memory)
 
     async def flush(self, memory: Memory) -> None:
-        """Write the queued calls; wait for the commit that was under way when `run` was cancelled."""
+        """Write the queued calls, after the commit that was in progress when `run` was cancelled."""
         if self._under_way is not None:
             await asyncio.wait([self._under_way])
         await self._write(memory)
@@ -79,7 +80,7 @@ class CallLog:
 
 
 def build_event(call: Metered, called_at: Moment | None = None) -> ModelCalled:
-    """Return the log event of a call; `called_at`: when it ended, if that is not the row's own time."""
+    """Return the log event of a call; `called_at`: the time when it ended, None: the time of the log row."""
     usage, words = call.usage, call.words
     asked = [[each.role, each.text] for each in words.asked] if words else None
     return ModelCalled(

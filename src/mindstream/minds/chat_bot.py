@@ -1,4 +1,4 @@
-"""The chat bot: recalls before it answers, takes notes after, and calls tools in between."""
+"""`ChatBot`: recalls memories before it answers, calls tools while it answers, and extracts facts afterwards."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import Tool, checked_tools
 
 NAME = "companion"
-"""The author of its answers, unless it is given a name."""
+"""The default author of a chat bot's answers."""
 QUOTED = 3
-"""Maximum number of lines that are quoted if no model is configured."""
+"""Maximum number of remembered lines that are quoted if no model is configured."""
 STEPS = 10
 """Maximum number of model calls for an answer with tools."""
 EXEMPLAR_S = 2.0
-"""Seconds that an answer waits for lessons and exemplars."""
+"""Maximum time that an answer waits for lessons and exemplars, in seconds."""
 SETTLE_S = 60.0
-"""Seconds for which the end of a chat waits for the facts of the last messages."""
+"""Maximum time that the end of a chat waits for the facts of the last messages, in seconds."""
 REFUSED = {
     "en": "The language model that I think with did not take that, so I can't answer it. What you said is kept.",
     "zh": "我用来思考的语言模型没有接受这句话，所以我答不上来。你说的话已经记下了。",
 }
 NO_MODEL = (
-    'a chat bot needs a language model: name one, as model="openai:gpt-5-mini" (with OPENAI_API_KEY set),'
+    'a chat bot needs a language model; name one, such as model="openai:gpt-5-mini" (with OPENAI_API_KEY set),'
     ' "anthropic:claude-haiku-4-5", "ollama:qwen3" or "http://127.0.0.1:8000/v1#my-model"'
 )
 
 
 class CompanionTalk(Prompt[str]):
-    """Answer the utterance, as whoever remembers this person.
+    """Answer the utterance, from the memory of this user.
 
     `persona`: the developer's instructions, in place of the companion's description of itself. `instructions`: what
     the page of this talk asks of whoever answers. `beside`: what it found for these words.
@@ -74,27 +74,27 @@ class CompanionTalk(Prompt[str]):
     instructions: str = ""
     beside: str = ""
     exemplars: tuple[str, ...] = ()
-    """Lessons and good answers of others, from a pool."""
+    """Lessons, and good answers of other agents, from a pool (sharing)."""
     notes: tuple[Note, ...] = ()
     recalled: tuple[Note, ...] = ()
     talks: tuple[DatedLine, ...] = ()
     history: tuple[Line, ...] = ()
     earlier: int = 0
-    """How many older lines of this talk are not shown."""
+    """Number of older lines of this conversation that are not shown."""
     utterance: str
     now: str = ""
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts whose links an answer may name."""
+        """Yield the texts of the prompt; an answer may contain only links that one of them contains."""
         yield from self.own_texts()
         yield self.beside
         yield from self.exemplars
         yield from (note.text for note in (*self.notes, *self.recalled))
 
     def own_texts(self) -> Iterator[str]:
-        """Yield the texts whose addresses a page may load by itself (images): the conversation and its instructions.
+        """Yield the texts whose addresses a page may load without a click (images): conversation and instructions.
 
-        A page's documents, notes and recalled memories may be third-party content.
+        The other texts (documents of the page, notes and recalled memories) may be third-party content.
         """
         yield from (line.text for line in (*self.history, *self.talks))
         yield from (self.persona, self.instructions, self.utterance)
@@ -105,7 +105,7 @@ class CompanionTalk(Prompt[str]):
 
 @rule(CompanionTalk)
 def quote_what_is_remembered(ask: CompanionTalk) -> str:
-    """Rule-based default: say so, and quote lines that share words with the utterance."""
+    """Answer without a model: say so, and quote remembered lines that share words with the utterance."""
     asked = {*terms(ask.utterance)}
     held: list[Note | DatedLine] = [*ask.notes, *ask.recalled, *(line for line in ask.talks if line.by_user)]
     near = sorted(held, key=lambda each: -len(asked & {*terms(each.text)}))[:QUOTED]
@@ -116,14 +116,15 @@ def quote_what_is_remembered(ask: CompanionTalk) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A conversation as its page shows it.
+    """A conversation as the client sends it, such as a web page that shows the conversation.
 
     Attributes:
         instructions: the page's system prompt; never remembered.
-        beside: what the page found for these words (documents, search); third-party content; never remembered.
-        lines: the lines before the new words, oldest first.
+        beside: documents or search results that the page sends with the utterance; third-party content; never
+            remembered.
+        lines: the lines of the conversation before the utterance, oldest first.
         zone: the user's time zone; None: the page does not say.
-        longest_reply: maximum tokens of an answer; 0: the page does not say.
+        longest_reply: maximum number of tokens of an answer; 0: the page does not say.
         sampling: the sampling parameters of the page.
     """
 
@@ -137,7 +138,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class _PageModel:
-    """A model whose replies are as long and as free as a page says."""
+    """A model that is called with the reply length and the sampling parameters of a page."""
 
     inner: Model
     page: Page
@@ -152,10 +153,10 @@ class _PageModel:
 
 
 class ChatResponder(FunctionResponder):
-    """Answers from memory, by the model of the role `talker`; a reasoner takes notes.
+    """Answer with the model of the role `talker`, from memory; a reasoner extracts facts.
 
     Attributes:
-        page: what the page sends with the next utterance; its lines only if they were not heard here.
+        page: the page of the next utterance; it has lines only if this mind has not heard them before.
     """
 
     reasoners: Sequence[Reasoner]
@@ -193,7 +194,7 @@ class ChatResponder(FunctionResponder):
     async def _words_with_tools(
         self, model: Model, question: CompanionTalk, host: Host, own: Record
     ) -> AsyncGenerator[str]:
-        """Yield the model's words while it calls tools; the calls are logged, and found again after a crash."""
+        """Yield the model's words while it calls tools; the calls are logged, so that they are reused after a crash."""
         memory = host.memory
         context = RunContext(
             self.name,
@@ -258,12 +259,15 @@ async def _words(model: Model, question: CompanionTalk) -> AsyncGenerator[str]:
 
 
 def answer_pieces(question: CompanionTalk, words: AsyncGenerator[str]) -> AsyncGenerator[str]:
-    """Remove from an answer the addresses that no text gave: a page would load an image, or a user follow a link."""
+    """Remove from an answer the web addresses that no text of its prompt contains.
+
+    Otherwise a page might load an image, or a user open a link, that the model was tricked into writing.
+    """
     return pieces_without_links(words, lambda: links(question.texts()), lambda: links(question.own_texts()))
 
 
 def answer_page(page: Page, text: str) -> CompanionTalk:
-    """Return the prompt of a conversation that is not remembered: nothing is recalled for it, either."""
+    """Return the prompt of a conversation that is not remembered; no memories are recalled for it either."""
     fits = fit([ContextPart("history", page.lines, "last")], HISTORY_TOKENS)
     return CompanionTalk(
         instructions=page.instructions,
@@ -276,15 +280,15 @@ def answer_page(page: Page, text: str) -> CompanionTalk:
 
 @dataclass(frozen=True)
 class BotFactory:
-    """Makes the responder of a chat bot; `ChatBot.using(…)` returns it.
+    """Create the responder of a chat bot; `ChatBot.using(…)` returns such a factory.
 
     Attributes:
-        models: the bot's own models; None: those of the mind or server that it answers for.
+        models: the bot's models; None: those of the mind or server that it answers for.
         instructions: who the bot is and what it does.
         tools: the tools that it may call.
-        approve: which calls of tools that change the world are made (tools/approval).
+        approve: decides which calls of tools that change the world are made (tools/approval).
         name: the author of its answers.
-        exemplars: finds lessons and good answers of others for an utterance, such as a `Member` of a pool.
+        exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.
     """
 
     models: AnyModels | None = None
@@ -295,7 +299,7 @@ class BotFactory:
     exemplars: Exemplars | None = None
 
     def __call__(self, host: Host) -> ChatResponder:
-        """Make the responder.
+        """Create the responder.
 
         Raises:
             SettingsError: no model is configured.
@@ -306,23 +310,24 @@ class BotFactory:
 
 
 class ChatBot:
-    """A chat bot that remembers its user, in as many lines as this:
+    """A chat bot that remembers its user:
 
         async with ChatBot.open("data", user="ann", model="openai:gpt-5-mini") as bot:
             print(await bot.send("I am allergic to peanuts."))
             print(await bot.send("What could I cook tonight?"))
 
-    *It remembers.* Before each answer it recalls what fits the words, from this and all earlier conversations of the
-    user; after it, the model extracts lasting facts in the background. Open it tomorrow, and it still knows them.
-    `bot.memory` is the user's `Memory`: `await bot.memory.recall("what is Ann allergic to?")`.
+    *It remembers.* Before each answer it recalls relevant memories from all conversations of the user. After the
+    answer, the model extracts lasting facts in the background; they are stored, so the bot knows them when it is opened
+    again. `bot.memory` is the user's `Memory`: `await bot.memory.recall("what is Ann allergic to?")`.
 
-    *It streams.* Words come as the model says them:
+    *It streams.* The words are yielded as the model produces them:
 
         async for piece in bot.stream("Tell me more."):
             print(piece, end="", flush=True)
 
-    *It calls tools.* A tool is a Python function with type hints and a docstring, plain or async. One that changes
-    the world is marked, and called only if `approve` says so: a list of names, or a function of the call.
+    *It calls tools.* A tool is a Python function with type hints and a docstring, sync or async. A tool that changes
+    the world is marked with `changes=True`. It is called only if `approve` (a list of names, or a function of the call)
+    allows it.
 
         def weather(city: str) -> str:
             \"\"\"Return today's weather in a city.\"\"\"
@@ -342,11 +347,11 @@ class ChatBot:
 
         app("data", bots={"support": ChatBot.using(model="openai:gpt-5-mini", instructions="…")})
 
-    Without asyncio there is the same class in `mindstream.sync`. For phases, gates and background reasoners see `Coach`
-    and `Mind`; a `ChatBot` is a mind with a simple responder.
+    `mindstream.sync` has the same class for code without asyncio. For phases, gates and background reasoners see
+    `Coach` and `Mind`; a `ChatBot` is a mind with a simple responder.
 
     Attributes:
-        mind: the mind behind it: its log, its reasoners, its models.
+        mind: the bot's `Mind`, with its log, reasoners and models.
     """
 
     def __init__(self, mind: Mind) -> None:
@@ -372,24 +377,25 @@ class ChatBot:
     ) -> AsyncIterator[ChatBot]:
         """Open a user's bot.
 
-        At the end of the block it waits for the facts of the last messages, at most `settle_s` seconds. What is not
-        done by then, or if the block ends by an error, is done when the user's bot is opened again.
+        The end of the block waits for the facts of the last messages, at most `settle_s` seconds. Facts that are not
+        extracted by then, or because the block ended by an error, are extracted when the user's bot is opened again.
 
         Args:
             data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
-            user: who talks; each name has a memory of its own.
-            model: its name, as `openai:gpt-5-mini`, a model, or a table by role: `talker` answers, `facts` takes notes.
-            instructions: who the bot is and what it does; trusted.
+            user: the name of the user; each user has a separate memory.
+            model: the name of a model, such as `openai:gpt-5-mini`, a model, or a table by role: `talker` answers,
+                `facts` extracts facts.
+            instructions: who the bot is and what it does; trusted text.
             tools: functions with type hints and a docstring, or tools (docs/tools.md).
-            approve: which calls of tools that change the world are made: the names of tools, or a function of the call
-                (tools/approval). By default none.
-            session: the conversation to continue; None begins a new one. Memory spans all of them.
+            approve: decides which calls of tools that change the world are made: the names of tools, or a function of
+                the call (tools/approval). By default none are made.
+            session: the conversation to continue; None begins a new one. All conversations share the memory.
             embed, policy: see `Memory.open`.
-            exemplars: finds lessons and good answers of others for an utterance, such as a `Member` of a pool.
+            exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.
 
         Raises:
-            SettingsError: no model is named, or there is no such model.
-            UserError: a name is invalid, or two tools have one name.
+            SettingsError: no model is named, or the named model does not exist.
+            UserError: a name is invalid, or two tools have the same name.
             StorageError: the data folder cannot be used.
         """
         factory = cls.using(model=model, instructions=instructions, tools=tools, approve=approve, exemplars=exemplars)
@@ -415,14 +421,14 @@ class ChatBot:
         """Describe a bot, for `app(data, bots={"support": ChatBot.using(…)})` and `Mind.open(responder=…)`.
 
         Args:
-            model: see `open`; None: the models of the server or of the mind.
+            model: see `open`; None: the models of the server or of the mind that uses the bot.
             name: the author of its answers in the log and in memory.
         """
         return BotFactory(model, instructions, checked_tools(tools), approve, name, exemplars)
 
     @property
     def memory(self) -> Memory:
-        """All that is remembered of the user."""
+        """The memory of the user, across all conversations."""
         return self.mind.memory
 
     @property
@@ -431,18 +437,18 @@ class ChatBot:
         return self.mind.session
 
     async def send(self, text: str) -> str:
-        """Say something, and return the whole answer.
+        """Send an utterance, and return the whole answer.
 
         Raises:
             InputError: the text is empty or too long.
-            ModelError: the model failed (ModelUnavailable: it cannot be reached or is overloaded, after three tries).
-                What was said is stored.
-            StorageError: it could not be stored.
+            ModelError: the model failed (ModelUnavailable: it could not be reached or was overloaded, after three
+                tries). The utterance is stored.
+            StorageError: the utterance or the answer could not be stored.
         """
         return await self.mind.send(text)
 
     async def stream(self, text: str) -> AsyncGenerator[str]:
-        """Say something, and yield the words of the answer as they come. Leaving the loop stops the answer.
+        """Send an utterance, and yield the pieces of the answer as they come. Leaving the loop stops the answer.
 
         Raises:
             InputError, ModelError, StorageError: as `send`.
@@ -453,9 +459,9 @@ class ChatBot:
                     yield event.text
 
     async def settled(self) -> None:
-        """Return when the facts of all messages so far have been extracted, or cannot be for now."""
+        """Wait until the facts of all messages so far are extracted (or waiting is pointless: Background.settled)."""
         await self.mind.settled()
 
     async def cancel(self) -> int:
-        """Stop the extraction of facts that is under way; return the number of runs that were stopped."""
+        """Stop the extraction of facts that is in progress; return the number of runs that were stopped."""
         return await self.mind.cancel()

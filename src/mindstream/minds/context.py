@@ -13,9 +13,9 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.text.context import Part, fit
 
 HISTORY_TOKENS, EARLIER_TOKENS, MEMORY_TOKENS = 3_000, 800, 450
-"""Maximum tokens for this conversation, for the newest lines before it, and for all other memory."""
+"""Maximum number of tokens for this conversation, for the newest lines of earlier ones, and for all other memory."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
-"""Maximum number of chat lines, of notes and of recalled memories that are considered."""
+"""Maximum number of chat lines, of notes and of recalled memories that are considered for the context."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
 
 
@@ -24,11 +24,14 @@ class TalkContext:
     """Context of an answer, within the token budget.
 
     Attributes:
-        history: the newest lines before this conversation (only while all of this one fits), then its own lines.
+        history: the lines of this conversation; if all of them fit, the newest lines of earlier conversations precede
+            them.
         left_out: number of older lines of this conversation that do not fit.
-        has_all: whether `history` holds everything that was ever said.
-        recalled: memories that match the user's words and are not among the notes.
-        talks: lines of earlier conversations, oldest first: those that match, then as many of the newest as fit.
+        has_all: whether `history` contains all lines of all conversations.
+        recalled: memories that match the utterance and are not among the notes.
+        notes: the newest notes about the user.
+        talks: lines of other conversations, oldest first: those that match the utterance, and as many of the newest as
+            fit.
     """
 
     history: tuple[Line, ...]
@@ -45,9 +48,10 @@ async def gather_context(
     """Gather the context for answering an utterance.
 
     Args:
-        text: the user's words.
+        text: the utterance.
         heard: the log row of the utterance.
-        believer: the reasoner whose notes are left out because they repeat its belief; None: all notes are used.
+        believer: the slot of a reasoner whose notes are left out, because the prompt has its belief; None: all notes
+            are used.
     """
     newest = await memory.latest("chat", HISTORY)
     own = next((record.id for record in newest if record.seq == heard), "")
@@ -57,7 +61,7 @@ async def gather_context(
     except ModelError:  # the embedder is unavailable
         found = []
     talk = [record for record in newest if record.episode == session]
-    if len(newest) == HISTORY and len(talk) < HISTORY:  # other conversations go on at the same time
+    if len(newest) == HISTORY and len(talk) < HISTORY:  # other conversations take place at the same time
         talk = await memory.latest("chat", HISTORY, episode=session)
     own_talk = [record for record in talk if record.seq < heard or not record.data.get("by_user")]
     own_lines, now = lines(own_talk), memory.clock.now()
@@ -96,6 +100,6 @@ async def gather_context(
 
 
 async def build_chat_record(memory: Memory, text: str, by: str, session: str, *, by_user: bool = False) -> Record:
-    """Return the record of a line of a conversation, not yet written."""
+    """Build the memory record of a line of a conversation; it is not written yet."""
     draft = RecordDraft(text=text, kind="chat", by=by, episode=session, data={"by_user": by_user})
     return (await memory.build_records([draft]))[0]

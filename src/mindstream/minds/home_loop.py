@@ -1,7 +1,7 @@
 """The event loop of a mind: its tasks, locks and connections belong to the loop that opened it.
 
-Calls from another loop (a web request, a Celery task, Streamlit) run on it. If the home loop is not running, a thread
-runs it until the call has ended.
+A call from another loop (a web request, a Celery task, Streamlit) is run on this home loop. If the home loop is not
+running, a thread runs it until the call has ended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ START_S = 5.0
 
 
 class HomeLoop:
-    """The event loop that an object is bound to."""
+    """The event loop that an object is bound to (its home loop)."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -48,7 +48,7 @@ class HomeLoop:
             work.close()  # in case it was not started
 
     async def iterate(self, items: AsyncGenerator[T]) -> AsyncGenerator[T]:
-        """Yield the items of a generator that runs on this loop; closing this generator closes that one."""
+        """Yield the items of a generator that runs on this loop; closing the returned generator closes it."""
         here = asyncio.get_running_loop()
         queue = asyncio.Queue[list[T]]()
 
@@ -70,12 +70,12 @@ class HomeLoop:
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
-        """Keep the loop running while the block does."""
+        """Keep the loop running until the block ends."""
         with self._changing:
             if self._loop.is_closed():
                 raise InputError(
-                    "this mind was opened on an event loop that is closed: open it on the loop that uses it, "
-                    "or keep one loop for all calls (mindstream.adapters.loop has one in a thread)"
+                    "this mind was opened on an event loop that is closed; open the mind on the loop that calls it, "
+                    "or use one loop for all calls (mindstream.adapters.loop runs one in a thread)"
                 )
             self._guests += 1
             if not self._loop.is_running():
@@ -92,7 +92,7 @@ class HomeLoop:
                     self._thread = None
 
     def _start(self) -> None:
-        """Run the loop in a thread; return when it runs."""
+        """Start a thread that runs the loop; return when the loop is running."""
         begun = threading.Event()
         self._loop.call_soon_threadsafe(begun.set)
         self._thread = threading.Thread(target=self._loop.run_forever, name="mindstream home loop", daemon=True)
@@ -110,7 +110,7 @@ S = TypeVar("S", bound=_AtHome)
 def at_home(
     method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Make a coroutine method run on its object's home loop."""
+    """Decorate a coroutine method so that it runs on its object's home loop."""
 
     @wraps(method)
     async def carried(self: S, /, *args: P.args, **more: P.kwargs) -> T:
@@ -123,7 +123,7 @@ def at_home(
 def streamed_at_home(
     method: Callable[Concatenate[S, P], AsyncGenerator[T]],
 ) -> Callable[Concatenate[S, P], AsyncGenerator[T]]:
-    """Make a generator method run on its object's home loop."""
+    """Decorate an async generator method so that it runs on its object's home loop."""
 
     @wraps(method)
     def carried(self: S, /, *args: P.args, **more: P.kwargs) -> AsyncGenerator[T]:

@@ -1,4 +1,4 @@
-"""A mind: a memory, models, tools, a runner for reasoners, and a responder that answers (minds/responder)."""
+"""`Mind`: a memory, models, tools, a runner for reasoners, and a responder that answers (minds/responder)."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ from mindstream.reasoners.reasoner import Occurrence, Reasoner
 from mindstream.tools.tool import Tool, checked_tools
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
-"""Events of an answer, to be matched by class."""
+"""Events that `Mind.stream` yields, to be matched by class."""
 Part: TypeAlias = Literal["whole", "talks", "thinks"]
-"""Which part of a mind runs in this process."""
+"""The part of a mind that runs in this process: everything, only answers (`talks`) or only reasoners (`thinks`)."""
 
 
 class Mind:
-    """A memory, models, tools and reasoners to talk with. Open one with `Mind.open`, then `send` or `stream`.
+    """A memory with models, tools, reasoners and a responder. Open one with `Mind.open`, then call `send` or `stream`.
 
     Attributes:
         memory: the user's memory, across all sessions.
-        session: the present conversation.
+        session: the name of the current conversation.
         tools: tools that its reasoners may call.
         reasoners: the runner of its reasoners.
         responder: answers utterances.
@@ -100,7 +100,7 @@ class Mind:
         self.reasoners.add(*self.responder.reasoners, *reasoners)
         self._turn = Occurrence(0, "", "")
         self._taking_in = asyncio.Lock()
-        """Utterances that come at the same time are committed in the order of their calls."""
+        """Lock that commits concurrent utterances in the order of their calls."""
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -123,26 +123,27 @@ class Mind:
     ) -> AsyncIterator[Mind]:
         """Open a user's mind, and run its reasoners until the block ends.
 
-        If there is a responder, utterances that a dead process left unanswered are answered (minds/unanswered).
+        If the mind has a responder, it also answers utterances that a dead process left unanswered (minds/unanswered).
 
         Args:
             data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
-            user: the mind's user.
-            session: the conversation to continue; None begins a new one. Memory spans all sessions.
+            user: the name of the mind's user.
+            session: the conversation to continue; None begins a new one. All sessions share the memory.
             models: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
-                or `Models`. A required role that is missing is an error, unless there is a default. None: the models of
-                the responder (`ChatBot.using(model=…)`), else rules.
+                or `Models`. A required role that is missing is an error, unless the table has a default. None: the
+                models of the responder (`ChatBot.using(model=…)`), or rules if it has none.
             tools: tools for its reasoners, in addition to their own.
-            reasoners: reasoners in addition to those of the responder; each writes its own slot.
+            reasoners: reasoners in addition to those of the responder; each needs a different slot.
             embed: an embedder or its name; None: the one that made the memory's vectors (wordllama for a new memory).
-            policy: `keep` or `decay`, recorded for its memory; or values by name while it is open (memory/policy).
-            responder: a factory such as `Coach.using(pack="sleep")`; None: nothing is answered.
-            part: `talks`: reasoners run in other processes; `thinks`: answers are given in other processes. Any number
-                of processes may run each part.
-            owner: the name of the holder of work that was claimed for this mind; "": a new one.
+            policy: `keep` or `decay`, which is recorded for the memory; or values by name that apply while the mind is
+                open (memory/policy).
+            responder: a factory such as `Coach.using(pack="sleep")`; None: utterances are stored, but not answered.
+            part: `talks`: reasoners run in other processes; `thinks`: other processes answer. Any number of processes
+                may run each part.
+            owner: the name under which this mind claims work; "": a new random one.
 
         Raises:
-            UserError: a name is invalid or used twice, or the embedder is not the memory's.
+            UserError: a name is invalid or used twice, or the embedder is not the one of the memory's vectors.
             StorageError: the data folder cannot be used.
         """
         name = StreamName("user", user) if isinstance(user, str) else user
@@ -190,18 +191,18 @@ class Mind:
     async def _close(
         self, answering: asyncio.Future[None], working: Sequence[asyncio.Future[None]], calls: CallLog
     ) -> None:
-        answering.cancel()  # first: the answers that it cancels stay open
+        answering.cancel()  # first, so that the answers that it cancels stay open for another process
         await asyncio.gather(answering, return_exceptions=True)
         await self.responder.close()
         for task in working:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
         await calls.flush(self.memory)
-        self.memory.feed.close()  # first: listeners must not wait for a store that cannot be written
+        self.memory.feed.close()  # first, so that listeners do not wait for a store that cannot be written
         await self.memory.close()
 
     async def _begin(self) -> None:
-        """Read the state of the mind and its responder."""
+        """Read the state of the mind and of its responder from the log."""
         self._turn = Occurrence(await self.memory.store.count(self.memory.key, "heard"), "", "")
         await self.responder.begin()
 
@@ -211,7 +212,7 @@ class Mind:
 
     @contextlib.asynccontextmanager
     async def _in_session(self, session: str) -> AsyncIterator[Mind]:
-        """Yield this mind, or one that shares its memory, for a session."""
+        """Yield a mind for a session: this one if it is its session, otherwise one that shares its memory."""
         if session == self.session:
             yield self
             return
@@ -235,15 +236,16 @@ class Mind:
     async def hear(
         self, text: str, *, one_answer: bool = False, by: str = "", once: str = ""
     ) -> AsyncGenerator[Logged]:
-        """Commit an utterance and answer it. Yields log rows: heard, perhaps waiting, pieces, said.
+        """Commit an utterance and answer it; yield the log rows: heard, perhaps waiting, pieces, said.
 
-        Once `heard` is yielded, the utterance is on disk and will be thought about. Closing the generator cancels the
-        answer; a caller that keeps it without reading blocks nothing.
+        Once `heard` is yielded, the utterance is on disk, and reasoners will process it. Closing the generator cancels
+        the answer. A caller that stops reading the generator without closing it does not block the mind.
 
         Args:
-            one_answer: nothing later would be seen, so the answer waits for the Reasoner if the user needs that.
+            one_answer: whether the user cannot be shown a later follow-up; the responder then waits for a reasoner if
+                the answer needs its result.
             by: the author; "": the mind's user.
-            once: an idempotency key: among all processes, one utterance is heard for it.
+            once: an idempotency key; all processes together accept only one utterance with it.
 
         Raises:
             InputError: the text is empty or too long.
@@ -269,14 +271,16 @@ class Mind:
 
     @streamed_at_home
     async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
-        """Answer an utterance (its log row) again, as `hear` does. It is neither committed nor thought about again.
+        """Answer an utterance, given as its log row, again; yield rows as `hear` does.
+
+        The utterance is not committed again, and reasoners do not process it again.
 
         Raises:
-            InputError: the row is no utterance of this mind.
+            InputError: the row is not an utterance of this mind.
             StorageError: the answer could not be committed.
         """
         if not isinstance(heard.event, Heard) or heard.mind != self.memory.key:
-            raise InputError("only what this mind has heard can be answered again")
+            raise InputError("expected the log row of an utterance (`heard`) of this mind, found another row")
         async with self._taking_in:
             handling = await self.responder.attend(heard.event.text, one_answer=one_answer)
         async with aclosing(handling.answer(heard)) as rows:
@@ -285,10 +289,11 @@ class Mind:
 
     @streamed_at_home
     async def stream(self, text: str, *, to_the_end: bool = False) -> AsyncGenerator[TalkEvent]:
-        """Say something and yield events, to be matched by class: Heard, Waiting, Piece, Said.
+        """Send an utterance and yield events, to be matched by class: Heard, Waiting, Piece, Said.
 
         Args:
-            to_the_end: continue until the reasoners have nothing left to do: BeliefChanged, PlanChanged, FollowUp.
+            to_the_end: whether to continue until the reasoners have no work left; then BeliefChanged, PlanChanged and
+                FollowUp are yielded as well.
 
         Raises:
             InputError, StorageError: see `hear`.
@@ -305,13 +310,16 @@ class Mind:
 
     @at_home
     async def send(self, text: str) -> str:
-        """Say something and return the whole answer; no follow-up comes after it.
+        """Send an utterance and return the whole answer; no follow-up is sent after it.
 
         Raises:
             InputError, StorageError: see `hear`; also if the mind has no responder.
         """
         if isinstance(self.responder, NullResponder):
-            raise InputError("this mind has no responder: open it with one, or use `stream`, which only listens")
+            raise InputError(
+                "this mind has no responder, so it cannot answer; open it with `responder=…`, or use `stream`, which"
+                " only stores the utterance"
+            )
         answer = ""
         async with aclosing(self.hear(text, one_answer=True)) as events:
             async for logged in events:
@@ -321,18 +329,21 @@ class Mind:
 
     @at_home
     async def cancel(self, slot: str | None = None) -> int:
-        """Stop the reasoners' runs (of one slot, or all) in all processes; return their number. Their work is ended."""
+        """Stop the runs of reasoners (of one slot, or all) in all processes; return their number.
+
+        The work of a stopped run counts as done.
+        """
         memory, stopped = self.memory, self.reasoners.cancel(slot)
         ours = {self.reasoners.owner}
         return stopped + await stop_elsewhere(memory.store, memory.key, memory.clock, ours, slot=slot, answers=False)
 
     @at_home
     async def settled(self) -> None:
-        """Return when the reasoners have no work left that could be done now."""
+        """Wait until the reasoners have no work left that can be done now."""
         await self.reasoners.settled()
 
     async def _write_down(self, said: redaction.Cleaned, handling: Handling, by: str, once: str) -> list[Logged]:
-        """Commit an utterance with its record, its redactions, and the work that it causes."""
+        """Commit an utterance with its memory record, a note of its redactions, and the work that it causes."""
         memory, text = self.memory, said.text
         with self.reasoners.hearing():
             record = await build_chat_record(memory, text, by, self.session, by_user=True)
@@ -346,7 +357,7 @@ class Mind:
                 unique = f"{SAID_ONCE}{once}" if once else ""
                 rows = await memory.commit(*entries, wake=wake, unique=unique)
             except StorageError as error:
-                self._turn = before  # it does not count
+                self._turn = before  # an utterance that was not committed does not count
                 if once and isinstance(error, Conflict) and (seq := await memory.store.taken_by(memory.key, unique)):
                     raise HeardAlready(seq) from None
                 raise
@@ -356,11 +367,11 @@ class Mind:
 
     @at_home
     async def notice(self, event: Event, news: Sequence[RecordDraft] = (), *, by: str = "") -> Logged:
-        """Log an event that is no utterance, and wake the reasoners that it triggers.
+        """Log an event that is not an utterance, and wake the reasoners that it triggers.
 
         Args:
-            news: records to remember, in the same commit.
-            by: who did it; "": the mind's user.
+            news: records to remember, written in the same commit.
+            by: the author of the event; "": the mind's user.
         """
         memory = self.memory
         entry = Entry(event, by or memory.name, tuple(await memory.build_records(news)) if news else ())
@@ -370,7 +381,9 @@ class Mind:
 
     @at_home
     async def correct(self, old: str, text: str, *, by: str = "") -> Correction:
-        """Correct a record (its id), wake reasoners (`Trigger(on=("corrected",))`), and return what depended on it.
+        """Correct the text of the record with the id `old`; return the correction and the records that depend on it.
+
+        Reasoners with `Trigger(on=("corrected",))` are woken.
 
         Raises:
             InputError: see `Memory.supersede`.
@@ -386,7 +399,7 @@ class Mind:
 
 
 async def _until(rows: AsyncIterator[Logged], over: asyncio.Future[None]) -> AsyncGenerator[Logged]:
-    """Yield rows until a future is done, including those that came before it."""
+    """Yield rows until a future is done, including the rows that were published before that."""
     coming: asyncio.Future[Logged] | None = None
     try:
         while True:

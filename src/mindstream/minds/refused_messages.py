@@ -1,6 +1,6 @@
-"""Leaves messages that a provider's content filter refuses out of prompts, so that one message does not block a mind.
+"""Leave messages that a provider's content filter refuses out of prompts, so that one message does not block a mind.
 
-The message stays in memory. The log records the refusal (`MessageRefused`), so that it survives a restart.
+A refused message stays in memory. The log records the refusal (`MessageRefused`), so that it is known after a restart.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ T = TypeVar("T")
 MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
 """Replaces a refused message in prompts."""
 CANDIDATES = 4
-"""Number of newest messages that are left out, one at a time, to find the refused one."""
+"""Maximum number of the newest messages that are left out, one at a time, to find the refused one."""
 LOOKED_AT = 60
-"""Number of chat records that are searched for messages of a prompt."""
+"""Number of the newest chat records that are searched for the messages of a prompt."""
 SHORTEST_WITHIN = 8
-"""Minimum length of a message that is also removed from longer texts, in characters."""
+"""Minimum length, in characters, of a message that is also removed where it is a part of a longer text."""
 
 
 class RefusedMessages:
@@ -38,14 +38,14 @@ class RefusedMessages:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._records: set[str] | None = None
-        """Ids of their records; None: the log was not read yet."""
+        """Ids of the refused messages' records; None: the log was not read yet."""
 
     def around(self, models: Models) -> Models:
-        """Return models that leave these messages out, and that find out which message is refused."""
+        """Wrap models so that refused messages are left out of prompts, and newly refused ones are found and logged."""
         return models.each(lambda model: _WithoutRefused(model, self))
 
     async def texts(self) -> list[str]:
-        """Return the words of the messages. Erased ones are no longer there."""
+        """Return the texts of the refused messages; erased messages have none."""
         if self._records is None:
             rows = await self._memory.store.events(self._memory.key, kinds=[MessageRefused.kind])
             found = {row.event.record for row in rows if isinstance(row.event, MessageRefused)}
@@ -56,7 +56,7 @@ class RefusedMessages:
         return [record.text for record in records if record.text]
 
     async def candidates(self, request: Request) -> list[Record]:
-        """Return the user's newest messages in a request, the newest first."""
+        """Return the newest user messages in a request that may be the refused one, newest first."""
         chat = await self._memory.latest("chat", LOOKED_AT)
         said = [record for record in reversed(chat) if record.data.get("by_user")]
         first = {record.text: record for record in reversed(said) if record.id not in (self._records or ())}
@@ -64,7 +64,7 @@ class RefusedMessages:
         return [record for record in there if _without(request, [record.text]) != request][:CANDIDATES]
 
     async def add(self, record: Record, model: str, error: PromptBlocked) -> None:
-        """Log that a message is refused."""
+        """Log that a message is refused, unless that is logged already."""
         if self._records is not None and record.id in self._records:
             return
         self._records = {*(self._records or ()), record.id}
@@ -73,12 +73,13 @@ class RefusedMessages:
 
 
 class _WithoutRefused:
-    """A model that is asked without refused messages.
+    """A model that is called without the refused messages.
 
-    If a prompt is refused, the model is asked again without the user's newest message in it, then without an older one
-    instead. The message without which the prompt is answered was the refused one. If there is none, all candidates are
-    left out together; if that is refused as well, no message is blamed. A prompt that asks for the answer to a refused
-    message fails: a reply to the marker would be no answer.
+    If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
+    the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If that
+    holds for none, all candidates are left out together; if the prompt is refused even then, no message is recorded as
+    refused. A prompt that asks for the answer to a refused message fails, because a reply to the marker would not be an
+    answer.
     """
 
     def __init__(self, model: Model, refused: RefusedMessages) -> None:
@@ -92,7 +93,7 @@ class _WithoutRefused:
         texts = await self._refused.texts()
         utterance = getattr(request.prompt, "utterance", "")
         if utterance and utterance in texts:
-            raise PromptBlocked(f"{self.name} refused this message before: it is not asked again")
+            raise PromptBlocked(f"{self.name} has refused this message before, so the message is not sent again")
         asked, blocked, candidates = _without(request, texts), PromptBlocked(""), list[Record]()
         attempts: list[tuple[Request, Record | None]] = [(asked, None)]
         while attempts:
@@ -125,7 +126,7 @@ class _WithoutRefused:
                 yield part
 
     async def _of_several(self, asked: Request, candidates: Sequence[Record]) -> list[Record]:
-        """Return the refused messages if the prompt is answered without all candidates; otherwise none."""
+        """Return the refused messages among the candidates; [] if the prompt is refused even without all of them."""
         passes = _without(asked, [each.text for each in candidates])
         if not await self._takes(passes):
             return []
@@ -133,7 +134,7 @@ class _WithoutRefused:
         return alone or list(candidates)
 
     async def _takes(self, request: Request) -> bool:
-        """Return whether a prompt is accepted; only the beginning of its reply is awaited."""
+        """Return whether the provider accepts a prompt; only the first part of the reply is awaited."""
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for _ in parts:
@@ -144,7 +145,7 @@ class _WithoutRefused:
 
 
 def _without(request: Request, texts: Sequence[str]) -> Request:
-    """Return a request with the marker in place of these texts; the same one if it holds none of them."""
+    """Return a request with the marker in place of these texts; it equals the given one if it contains none of them."""
     wanted = sorted({text.strip() for text in texts if text.strip()}, key=len, reverse=True)
     if not wanted:
         return request
@@ -154,7 +155,7 @@ def _without(request: Request, texts: Sequence[str]) -> Request:
 
 
 def _replaced(value: T, wanted: Sequence[str]) -> T:
-    """Return a value with the marker in place of texts, at any depth."""
+    """Return a value with the marker in place of the texts in `wanted`, at any depth."""
     new: Any = value
     if isinstance(value, str):
         for text in wanted:

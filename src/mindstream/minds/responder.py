@@ -1,7 +1,7 @@
-"""The extension point `Responder`: who answers for a mind.
+"""`Responder`, the protocol of the component that answers the utterances of a mind's user.
 
 `Mind` asks its responder how to handle an utterance, commits the utterance, and passes on the responder's answer. A
-responder never calls its mind; it uses its `Host`.
+responder never calls its mind; it uses the parts of the mind in its `Host`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 
 TRIES, PAUSES_S = 2, 30.0
-"""Number of times that an endpoint may use its whole time, with these pauses between, before the Talker gives up …"""
+"""The default of `Timeouts.silence_s` allows for this number of calls of the talker's model that use their whole
+timeout, and for this total duration of pauses in seconds."""
 CALLS = 3
-"""… and number of such calls in a Reasoner's run."""
+"""The default of `Timeouts.thinking_s` allows for this number of calls that use their whole timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,13 @@ class Timeouts:
     """Timeouts of a mind, in seconds.
 
     Attributes:
-        deadline_s: how long the Talker waits for the Reasoner before it says that it takes longer.
-        filler_s: silence before a filler says that the answer takes longer.
-        silence_s: how long the Talker's model may be silent; 0: derived from the model's own timeouts (see
+        deadline_s: maximum time that the talker waits for the reasoner; then it answers that the answer takes longer.
+        filler_s: silence after which a filler sentence says that the answer takes longer.
+        silence_s: maximum time without output of the talker's model; 0: derived from the model's own timeouts (see
             models/providers/limits), which usually end a silence first.
-        thinking_s: how long a Reasoner's run may take; 0: derived from the model's own timeouts.
-        lease_s: how long work stays with a process that has died.
-        retry_s: pause of a Reasoner's work after the first failed run; each further pause is four times as long.
+        thinking_s: maximum duration of a reasoner's run; 0: derived from the model's own timeouts.
+        lease_s: duration of a lease on work: time after which another process can claim the work of a dead one.
+        retry_s: pause after the first failed run of a reasoner; each further pause is four times as long.
     """
 
     deadline_s: float = 30.0
@@ -51,7 +52,7 @@ class Timeouts:
     retry_s: float = 0.5
 
     def fill(self, models: Models) -> Timeouts:
-        """Return the timeouts with values derived from the models in place of 0."""
+        """Return the timeouts with values of 0 replaced by values that are derived from the models' timeouts."""
         talker, reasoner = models.waits("talker"), models.waits("reasoner")
         silence_s, thinking_s = TRIES * talker.first_s + PAUSES_S, CALLS * reasoner.first_s
         return replace(self, silence_s=self.silence_s or silence_s, thinking_s=self.thinking_s or thinking_s)
@@ -62,9 +63,9 @@ class Host:
     """The parts of a mind that its responder may use.
 
     Attributes:
-        session: the present conversation.
-        thinkers: the reasoners: released after an answer, or waited for; their `floor` is held during an answer.
-        asked_in: the record id of the utterance that is answered, for `memory.recall(…, asked_in=…)`; "": none.
+        session: the name of the current conversation.
+        thinkers: the runner of the reasoners; its lock `floor` is held during an answer.
+        asked_in: the record id of the utterance to be answered, for `memory.recall(…, asked_in=…)`; "": none.
     """
 
     memory: Memory
@@ -84,10 +85,11 @@ class Handling:
     """How an utterance is processed and answered.
 
     Attributes:
-        phase: the phase of the conversation, for triggers.
-        besides: slots that are not woken.
-        hold: the reasoners wait until the utterance is released (see Background.release), because it is answered first.
-        by: the author; "": the mind's user.
+        answer: the function that answers the utterance.
+        phase: the phase of the conversation, for the triggers of reasoners.
+        besides: slots of reasoners that the utterance does not wake.
+        hold: whether reasoners do not process the utterance before it is answered (see Background.release).
+        by: the author of the utterance; "": the mind's user.
     """
 
     answer: AnswerFunction
@@ -105,12 +107,12 @@ def __getattr__(name: str) -> object:
 
 
 class Responder(Protocol):
-    """Answers utterances of a mind's user, and may add to the results of its reasoners.
+    """Answers the utterances of a mind's user, and may add entries to the results of its reasoners.
 
     Attributes:
-        name: its name in the log; a coach has the name of its pack.
-        title: its name for people.
-        reasoners: reasoners that it needs.
+        name: the author of its answers in the log; a coach has the name of its pack.
+        title: its name for display.
+        reasoners: the reasoners that it needs; the mind runs them.
     """
 
     name: str
@@ -118,42 +120,51 @@ class Responder(Protocol):
     reasoners: Sequence[Reasoner]
 
     async def begin(self) -> None:
-        """Read its state, before the first utterance."""
+        """Read the responder's state from the log; called before the first utterance."""
 
     async def attend(self, text: str, *, one_answer: bool) -> Handling:
-        """Return how an utterance is processed and answered; nothing is written yet.
+        """Return how an utterance is processed and answered, without writing anything.
 
         Args:
-            one_answer: nothing can follow the answer.
+            one_answer: whether the user cannot be shown a follow-up after the answer.
         """
 
     async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
-        """Return entries to commit together with a reasoner's result (`written`: the reasoner's own)."""
+        """Return entries, such as a follow-up, to commit together with a reasoner's result.
+
+        `written`: the entries of the reasoner itself.
+        """
 
     async def close(self) -> None:
-        """Cancel answers in progress; the parts that were shown are kept."""
+        """Cancel answers in progress; the parts that were shown are stored."""
 
 
 ResponderFactory: TypeAlias = Callable[[Host], Responder]
 
 
 def make_responder(factory: ResponderFactory, host: Host) -> Responder:
-    """Make a responder.
+    """Create a responder with a factory.
 
     Raises:
-        InputError: the factory makes none; the message says what would.
+        InputError: the factory does not return a responder; the message says what is expected.
     """
     name = getattr(factory, "__name__", type(factory).__name__)
     if inspect.isasyncgenfunction(factory) or inspect.iscoroutinefunction(factory):
-        raise InputError(f"responder={name} is a function that answers: hand over answer_with({name})")
+        raise InputError(f"responder={name} is an async function that answers; pass answer_with({name}) instead")
     made = factory(host) if callable(factory) else factory
     if not callable(factory) or not all(hasattr(made, each) for each in ("name", "reasoners", "attend", "speak_up")):
-        raise InputError(f"responder={name} makes no responder: give Coach.using(), answer_with(…), or what makes one")
+        raise InputError(
+            f"responder={name} does not create a responder; pass Coach.using(), answer_with(…), or a function that"
+            " takes a Host and returns a Responder"
+        )
     return made
 
 
 async def follow_up(host: Host, by: str, context: RunContext, result: RunResult) -> Sequence[Entry]:
-    """Return the entry of a result's unsolicited follow-up; nothing if the user has said anything newer."""
+    """Return the entry of a result's unsolicited follow-up, signed by `by`.
+
+    Return () if the result has no follow-up, or if the user has sent a newer utterance.
+    """
     if not result.follow_up or not context.utterances:
         return ()
     newest = context.utterances[-1].seq
@@ -164,7 +175,10 @@ async def follow_up(host: Host, by: str, context: RunContext, result: RunResult)
 
 
 class NullResponder:
-    """Gives no answers: utterances are remembered and reasoned about. Follow-ups are signed by their slot."""
+    """The responder of a mind that does not answer: utterances are stored, and reasoners process them.
+
+    The author of a follow-up is the slot of its reasoner.
+    """
 
     name = title = ""
     reasoners: Sequence[Reasoner] = ()
@@ -190,25 +204,28 @@ class NullResponder:
 
 
 Respond: TypeAlias = Callable[[str, Host], AsyncIterator[str]]
-"""Yields the pieces of an answer to an utterance: the shortest way to a responder of your own."""
+"""A function that yields the pieces of an answer to an utterance; `answer_with` makes it a responder."""
 
 
 def answer_with(respond: Respond, name: str = "responder") -> ResponderFactory:
-    """Make a responder from an async generator function that takes an utterance and its host, and yields the answer.
+    """Return a factory for a responder that answers with an async generator function.
 
-    If it raises, the answer ends; the part that was shown is kept. One utterance is answered at a time, and reasoners
-    think about it after the answer. Their `follow_up` is signed with the responder's name, where it can be seen.
+    The function takes an utterance and a `Host`, and yields the pieces of the answer. If it raises, the answer ends,
+    and the part that was shown is stored. One utterance is answered at a time; reasoners process it after the answer.
+    The author of their follow-ups is the responder; after a `one_answer` request no follow-up is sent.
 
     Raises:
         InputError: the function returns instead of yielding.
     """
     if inspect.iscoroutinefunction(respond) or inspect.isgeneratorfunction(respond):
-        raise InputError(f"{respond.__name__} is no async generator: write `async def`, and `yield` the answer")
+        raise InputError(
+            f"{respond.__name__} must be an async generator function: use `async def`, and `yield` the answer"
+        )
     return lambda host: FunctionResponder(host, respond, name)
 
 
 class FunctionResponder:
-    """Answers with a function (see `answer_with`)."""
+    """A responder that answers with a function (see `answer_with`)."""
 
     reasoners: Sequence[Reasoner] = ()
 
@@ -216,7 +233,7 @@ class FunctionResponder:
         self.name = self.title = name
         self._host, self._respond = host, respond
         self._alone = 0
-        """The last utterance whose answer nothing could follow."""
+        """Log row of the last utterance with `one_answer`, after which no follow-up is sent."""
 
     async def begin(self) -> None:
         pass

@@ -1,6 +1,7 @@
-"""Answers utterances that a process left unanswered when it died: once, when the mind is opened again.
+"""Answer the utterances that a process left unanswered when it died.
 
-The process that opens the mind claims the answer (log/work), at once or when the lease of the dead process has expired.
+A process that opens the mind claims the work of answering them (log/work) when the lease of the dead process has
+expired, so each is answered only once.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ POLL_S = 0.5
 async def answer_unanswered(
     memory: Memory, owner: str, lease_s: float, of_session: Callable[[str], AbstractAsyncContextManager[Mind]]
 ) -> None:
-    """Answer the utterances that were unanswered at the first poll; return when all of them are closed.
+    """Answer the utterances that were unanswered at the first poll; return when none of them is open any more.
 
     Args:
         of_session: opens the mind in a session.
     """
-    HOLDER.set(owner)  # in this task, and those that it begins
+    HOLDER.set(owner)  # applies to this task and the tasks that it starts
     left: set[int] | None = None
     while left is None or left:
         with contextlib.suppress(StorageError):  # the next poll tries again
@@ -60,13 +61,13 @@ async def _take(
     first: Work,
     of_session: Callable[[str], AbstractAsyncContextManager[Mind]],
 ) -> Sequence[Work]:
-    """Claim the open answers of a conversation and give them in order; return the claimed work."""
+    """Claim the open answers of a conversation, answer the utterances in order, and return the claimed work."""
     store, now = memory.store, memory.clock.now()
     taken = await store.claim(memory.key, first.slot, owner, now, now + lease_s, first.cause + 1)
     if not taken:
         return taken
     ids = tuple(work.id for work in taken)
-    for error in sorted({work.error for work in taken}):  # held, as an answer is, and not begun
+    for error in sorted({work.error for work in taken}):  # put back as held but not begun, like a new answer
         alike = tuple(work.id for work in taken if work.error == error)
         await memory.commit(put_back=WorkReleased(alike, owner, error, counts=False))
     with renewing(store, memory.clock, lambda: ids, owner, lease_s):
@@ -81,7 +82,7 @@ async def _take(
 
 
 async def take_all(rows: AsyncGenerator[Logged]) -> None:
-    """Consume the rows of an answer that has no listener."""
+    """Run an answer to its end, and discard its rows."""
     async with aclosing(rows) as answer:
         async for _ in answer:
             pass

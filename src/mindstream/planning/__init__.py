@@ -1,4 +1,4 @@
-"""Plans as data: written down before any tool runs, checked, drawn, edited, saved, run again (Xu 2023).
+"""Plans as data: they are written before any tool runs, and can be checked, drawn, edited, saved and run again.
 
 `plan.Plan` and `plan.PlannedStep` are the plan; `arguments.Reference` and `arguments.bind` insert other steps' evidence
 into a call; `check.check` finds faults; `formats/` reads planners' texts.
@@ -19,8 +19,8 @@ PLUGIN = Plugin(
     "planning",
     roles=(
         Role("planner", "writes the plan"),
-        Role("worker", "answers where a step asks a model"),
-        Role("solver", "answers from the evidence"),
+        Role("worker", "answers the steps of a plan that call a model, and tasks that are solved without a plan"),
+        Role("solver", "answers the task from the evidence (the results of the plan's steps)"),
         Role("replanner", "revises the plan", ("planner",)),
         Role("judge", "judges answers in an evaluation"),
     ),

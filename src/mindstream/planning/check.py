@@ -1,4 +1,4 @@
-"""Checks plans before they run."""
+"""Find the faults of plans before they run."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ from mindstream.planning.plan import (
 )
 
 MOST_STEPS = 64
+"""Maximum number of steps of a plan."""
+
 LONGEST = 100_000
 """Maximum length of a saved plan, in characters."""
 SHOWN = 12
@@ -36,7 +38,12 @@ SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in a plan; `step` is "" if the fault concerns the plan as a whole."""
+    """A fault in a plan.
+
+    Attributes:
+        step: the id of the faulty step; "": the fault concerns the plan as a whole.
+        wanted: what was expected; came: what was found; advice: how to correct it.
+    """
 
     kind: Literal["tool", "arguments", "reference", "missing", "forward", "self", "circular", "double", "size"]
     step: str
@@ -46,13 +53,13 @@ class Fault:
 
     def __str__(self) -> str:
         where = f"{self.step}: " if self.step else ""
-        return f"{where}wanted {self.wanted}, came {self.came}; {self.advice}"
+        return f"{where}expected {self.wanted}, found {self.came}; {self.advice}"
 
 
 def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -> tuple[Fault, ...]:
     """Return all faults of a plan for these tools; () if it can run.
 
-    Evidence is unknown yet: a reference is valid wherever some evidence could fit.
+    Evidence is unknown before the run, so a reference is accepted as an argument of any type.
     """
     faults = list(_check_size(plan, most_steps))
     if len(plan.steps) > most_steps:
@@ -65,18 +72,23 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
         faults += _check_needs(step, ids[:position], ids, circle)
     if circle:
         way = " → ".join((*circle, circle[0]))
-        faults.append(Fault("circular", circle[0], "steps of which one can begin", way, "take one reference away"))
+        faults.append(
+            Fault("circular", circle[0], "steps that do not wait for each other", way, "remove one of these references")
+        )
     return tuple(faults)
 
 
 class StepChecker:
-    """Checks steps against tools, whose schemas are compiled once."""
+    """Check steps against tools; the tools' schemas are compiled once."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._schemas = {spec.name: SchemaChecker(spec.parameters) for spec in tools}
 
     def can_begin(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
-        """Return whether a step of an unfinished plan has no fault, so that it can begin already."""
+        """Return whether a step of an unfinished plan has no fault, so that it can begin before the plan is complete.
+
+        `before`: the steps that were planned before it.
+        """
         earlier = [each.id for each in before]
         faults = (*self.check_call(step), *_check_needs(step, earlier, [*earlier, step.id], ()))
         return step.id not in earlier and not faults
@@ -86,7 +98,7 @@ class StepChecker:
         if (schema := self._schemas.get(step.tool)) is None:
             near = _find_near(step.tool, self._schemas)
             names = ", ".join([*self._schemas][:SHOWN]) or "none"
-            advice = f"did you mean {' or '.join(near)}?" if near else "take one of those"
+            advice = f"did you mean {' or '.join(near)}?" if near else "use one of these tools"
             yield Fault("tool", step.id, f"one of the tools {names}", repr(step.tool), advice)
             return
         value: JsonValue = step.arguments
@@ -94,24 +106,32 @@ class StepChecker:
         if has_parts(step.arguments):
             for malformed in _find_malformed(value):
                 wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
-                yield Fault("reference", step.id, wanted, json.dumps(malformed, ensure_ascii=False)[:80], "write it so")
+                yield Fault(
+                    "reference",
+                    step.id,
+                    wanted,
+                    json.dumps(malformed, ensure_ascii=False)[:80],
+                    "write it in this form",
+                )
             unknown = {path for path, _ in find_parts(value)}
             value = fill(value, lambda part: None if isinstance(part, Reference) else str(part))
         for words in schema.find_faults(value, unknown):
             came = json.dumps(step.arguments, ensure_ascii=False)[:80]
-            yield Fault("arguments", step.id, f"arguments that fit {step.tool}", came, f"correct it: {words}")
+            yield Fault(
+                "arguments", step.id, f"arguments that fit {step.tool}", came, f"correct the arguments: {words}"
+            )
 
 
 def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
     if not 0 < len(plan.steps) <= most_steps:
-        yield Fault("size", "", f"1 to {most_steps} steps", f"{len(plan.steps)}", "plan the task in as many")
+        yield Fault("size", "", f"1 to {most_steps} steps", f"{len(plan.steps)}", "write a plan of that size")
     if (length := len(plan.save())) > LONGEST:
         came = f"{length} characters"
-        yield Fault("size", "", f"at most {LONGEST} characters", came, "refer to evidence, do not copy it")
+        yield Fault("size", "", f"at most {LONGEST} characters", came, "refer to evidence instead of copying it")
     for id, times in Counter(step.id for step in plan.steps).items():
         if times > 1:
-            came = f"{times} called {id}"
-            yield Fault("double", id, "one step of each id", came, "give the others ids of their own")
+            came = f"{times} steps with the id {id}"
+            yield Fault("double", id, "a different id for each step", came, "rename the other steps")
 
 
 def _find_near(name: str, known: Iterable[str]) -> list[str]:
@@ -120,7 +140,7 @@ def _find_near(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _find_malformed(value: JsonValue) -> Iterator[JsonValue]:
-    """Yield objects that look like a reference or a text with references, and are neither."""
+    """Yield the objects with a key of a reference or of a text with references that are not valid as either."""
     if not isinstance(value, dict | list) or parse_part(value) is not None:
         return
     if isinstance(value, dict) and value.keys() & {REF, TEXT}:
@@ -136,7 +156,11 @@ def _check_needs(
     for need in step.needs:
         if need == step.id:
             yield Fault(
-                "self", step.id, "what other steps found", f"#{need}, its own", f"refer to a step before {need}"
+                "self",
+                step.id,
+                "a reference to another step",
+                f"#{need}, a reference to itself",
+                f"refer to a step before {need}",
             )
         elif need not in ids:
             there = ", ".join(id for id in ids if id != step.id) or "none"
@@ -146,7 +170,7 @@ def _check_needs(
 
 
 def _find_circle(plan: Plan) -> tuple[str, ...]:
-    """Return steps that wait for each other in a circle; () if there are none."""
+    """Return the ids of steps that wait for each other in a circle; () if there are none."""
     try:
         TopologicalSorter({step.id: {*step.needs} - {step.id} for step in plan.steps}).prepare()
     except CycleError as error:

@@ -1,7 +1,7 @@
-"""Cost estimate of a run, shown in advance: model calls, tokens, US dollars where the price is known.
+"""Cost estimate of a run, shown in advance: model calls, tokens, and US dollars if the price is known.
 
-The prompts' words are counted; the number of steps and the length of evidence are typical values. An estimate is no
-limit: a `Budget` is one.
+The tokens of the prompts are estimated from their text; the number of steps and the length of evidence are assumed
+typical values. An estimate does not limit a run; use a `Budget` for that.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEviden
 from mindstream.text.words import count_of
 
 STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100
-"""Assumed number of a plan's steps; tokens of evidence, of a planned step with its reason, of an answer."""
+"""Assumed number of a plan's steps, and assumed numbers of tokens: of a step's evidence, of a planned step with its
+reason, and of an answer."""
 ASKING = "LLM"
-"""The tool that is a model call itself."""
+"""Name of the tool that asks a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleEstimate:
-    """Calls of one role: their number, and the tokens of all together."""
+    """Estimated calls of one role: their number, and the total number of their tokens."""
 
     role: str
     calls: int
@@ -35,7 +36,13 @@ class RoleEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Cost estimate of a run; `cost_usd`: None if the price of a model is unknown."""
+    """Cost estimate of a run.
+
+    Attributes:
+        asked: the calls by role; roles that rules play are left out.
+        cost_usd: the price; None: the price of a model is unknown.
+        models: model name by role.
+    """
 
     asked: tuple[RoleEstimate, ...] = ()
     cost_usd: float | None = None
@@ -51,7 +58,7 @@ class Estimate:
 
     def __str__(self) -> str:
         dollars = "price not known" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-        return f"about {count_of(self.calls, 'call')} of models, {self.tokens:,} tokens, {dollars}"
+        return f"about {count_of(self.calls, 'model call')}, {self.tokens:,} tokens, {dollars}"
 
 
 def estimate(
@@ -62,7 +69,14 @@ def estimate(
     exemplars: Sequence[str] = (),
     plan: Plan | None = None,
 ) -> Estimate:
-    """Estimate a run without revisions of the plan. `models`: model name by role; rules cost nothing."""
+    """Estimate the cost of a run whose plan is not revised.
+
+    Args:
+        how: the strategy, such as `rewoo`.
+        models: model name by role; the name `rules` costs nothing.
+        exemplars: texts of the exemplars in the prompt.
+        plan: a given plan; None: the planner writes one.
+    """
     given = _words(MakePlan, task, [describe(spec) for spec in tools], exemplars)
     steps = len(plan.steps) if plan else STEPS
     thinking = sum(step.tool == ASKING for step in plan.steps) if plan else steps // 3
@@ -88,7 +102,7 @@ def estimate(
 
 
 def priced(asked: Sequence[RoleEstimate], models: Mapping[str, str]) -> Estimate:
-    """Return the estimate of these calls, with the price if it is known. `models`: model name by role."""
+    """Return the estimate of these calls, with the price if it is known; `models`: model name by role."""
     real = tuple(each for each in asked if models[each.role] != "rules")
     prices = [cost_of(models[each.role], each.tokens_in, each.tokens_out) for each in real]
     cost = None if None in prices else sum(each or 0.0 for each in prices)
@@ -109,6 +123,6 @@ def cost_of(name: str, tokens_in: int, tokens_out: int) -> float | None:
     """Return the price of these tokens in US dollars; None if it is unknown."""
     try:
         at = address(name)
-    except SettingsError:  # a recording
+    except SettingsError:  # the name of a recording, not of a model
         return None
     return price(at.model, at, tokens_in, tokens_out)

@@ -1,4 +1,4 @@
-"""Events of runs; in a mind's log, a run is resumed from these rows."""
+"""Events of planning runs; an interrupted run is resumed from these rows of a mind's log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Spent:
     """What a run used: model calls, tool calls, tokens, US dollars (where the price is known), seconds.
 
     Attributes:
-        unpriced: number of calls without a known price; None: not counted (logs of older versions).
+        unpriced: number of model calls whose price is unknown; None: not counted (logs of older versions).
     """
 
     model_calls: int = 0
@@ -42,7 +42,7 @@ class SpendingEvent(RunEvent):
 
 
 class Solving(RunEvent):
-    """A run began or was resumed."""
+    """A run began or was resumed; `how`: its strategy."""
 
     kind = "solving"
     task: Quotes[str]
@@ -58,20 +58,20 @@ class RunPlanned(SpendingEvent):
 
 
 class AnswerMissing(SpendingEvent):
-    """These steps did not hold the answer: the plan is about to be revised, which is counted."""
+    """The evidence of these steps lacks the answer, so the plan is about to be revised; this counts as a revision."""
 
     kind = "answer_missing"
     steps: NoWords[tuple[str, ...]]
 
 
 class PlanKept(SpendingEvent):
-    """The revision changed nothing."""
+    """The revision left the plan unchanged: it had no change, or a faulty one."""
 
     kind = "plan_kept"
 
 
 class StepBegan(SpendingEvent):
-    """A tool is about to be called; without a later `step_found`, it may have had its effect."""
+    """A tool is about to be called. Without a later `step_found`, it is unknown whether the call had its effect."""
 
     kind = "step_began"
     step: NoWords[str]

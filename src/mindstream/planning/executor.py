@@ -1,7 +1,8 @@
-"""Runs planned steps: each as soon as its needs are met, in parallel (spec: Kim 2024, 3.2).
+"""Run planned steps in parallel, each as soon as the steps that it needs have evidence (Kim 2024, 3.2).
 
-A step may begin while the planner still writes the next one. A failure is evidence that says so; a step that needs it
-is not called, unless the evidence is only a piece of a text: then the text says that it is missing.
+A step may begin while the planner still writes the next one. A failed step has evidence that is marked as failed. A
+step that needs this evidence is not called, unless it only inserts it into a longer text; then a remark in the text
+says that it is missing.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ MAX_BATCH = 32
 
 @dataclass
 class Batches:
-    """Collects calls of one tool that are ready at the same moment."""
+    """Collect the calls of a tool that are ready at the same moment, and make them as one batch."""
 
     _gathered: dict[str, list[tuple[Call, asyncio.Future[Observation]]]] = field(default_factory=dict)
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def call(self, call: Call, batch: Batch, timeout_s: float) -> Observation:
-        """Return the result of one call, made together with others; a failure is an Observation, too."""
+        """Make one call together with others of its tool, and return its result; a failure is an `Observation` too."""
         came: asyncio.Future[Observation] = asyncio.get_running_loop().create_future()
         gathered = self._gathered.setdefault(call.tool, [])
         gathered.append((call, came))
@@ -77,7 +78,9 @@ async def _run_batch(
         results = [Observation(f"{calls[0].tool} failed: {error}", failed=True)] * len(calls)
     if not isinstance(results, list | tuple) or len(results) != len(calls):
         came_back = f"{len(results)} results" if isinstance(results, list | tuple) else type(results).__name__
-        words = f"{calls[0].tool} failed: it gave {came_back} for {len(calls)} calls"
+        words = (
+            f"{calls[0].tool} failed: expected a list of {len(calls)} results, one per call; it returned {came_back}"
+        )
         results = [Observation(words, failed=True)] * len(calls)
     for (call, came), result in zip(gathered, results, strict=True):
         if not came.done():
@@ -89,30 +92,33 @@ def _batch_result(call: Call, result: object) -> Observation:
         return result
     if isinstance(result, str):
         return observe_text(result)
-    return Observation(f"{call.tool} failed: it returned {type(result).__name__} where text is due", failed=True)
+    return Observation(f"{call.tool} failed: expected text as its result, found {type(result).__name__}", failed=True)
 
 
 class RunWatcher(Protocol):
-    """Notified of a run's progress. If it raises, the run ends: a log that cannot be written must end it."""
+    """Receives notifications of a run's progress.
+
+    An exception of a method ends the run, because a run must not continue if its log cannot be written.
+    """
 
     async def planned(self, plan: Plan, because: str) -> None:
-        """A plan was made or changed, for a reason."""
+        """Note that a plan was made or changed; `because`: the reason."""
 
     async def missed(self, steps: Collection[str]) -> None:
-        """These steps did not hold the answer: the plan is about to be revised."""
+        """Note that the evidence of these steps lacks the answer, so the plan is about to be revised."""
 
     async def kept(self) -> None:
-        """The revision changed nothing."""
+        """Note that a revision left the plan unchanged."""
 
     async def began(self, step: PlannedStep, arguments: str) -> None:
-        """A tool is about to be called with these arguments (JSON); from here on it may have had its effect."""
+        """Note that a tool is about to be called with these arguments (JSON); the call may have its effect from now."""
 
     async def found(self, evidence: Evidence) -> None:
-        """A step has its evidence, or failed."""
+        """Note the evidence of a step, which is marked if the step failed."""
 
 
 class Unwatched:
-    """A watcher that does nothing; subclasses override some methods."""
+    """A watcher that does nothing; subclasses override the methods that they need."""
 
     async def planned(self, plan: Plan, because: str) -> None:
         pass
@@ -132,34 +138,40 @@ class Unwatched:
 
 @dataclass(frozen=True, kw_only=True)
 class Wish(ToolRequest):
-    """A call of a plan that needs approval; evidence is filled into the arguments."""
+    """A planned call that needs approval; its arguments contain the evidence of other steps."""
 
     step: PlannedStep
 
 
 def refusal(wish: Wish) -> str:
-    """Return why a call was not made, and what would allow it."""
+    """Return the message for a call that was not approved; it says what would allow the call."""
     if wish.address:
         return refusal_of(wish.address)
     if wish.foreign:
-        return "not called: it changes the world, its arguments have third-party content, and it was not approved"
-    return f"not called: it changes the world and was not approved (--allow {wish.tool} does)"
+        return (
+            "not called: the tool changes the world, its arguments contain third-party content, and the call was not"
+            " approved"
+        )
+    return f"not called: the tool changes the world, and the call was not approved; allow it with --allow {wish.tool}"
 
 
 CLOCK = SystemClock()
 _encode = json.JSONEncoder(ensure_ascii=False).encode
-EMPTY = "the tool gave nothing"
+EMPTY = "the tool returned an empty result"
 MOST_WRITTEN = 5_000_000
-"""Maximum total length of the arguments of a plan's calls, in characters: a short plan can insert long evidence many
-times."""
+"""Maximum total length of the arguments of a plan's calls, in characters. Without it, a short plan could insert long
+evidence many times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Concurrency and timeouts of a run, where a tool does not set its own.
+    """Limits of a run.
 
     Attributes:
-        lease_s: how long the run stays with this process when it dies; then another process may resume it.
+        at_once: maximum number of concurrent calls, except batches.
+        timeout_s: timeout of a call in seconds, for tools that do not set their own.
+        lease_s: duration of the lease on the run in seconds; if this process dies, another one may resume the run
+            after that time.
     """
 
     at_once: int = 16
@@ -169,18 +181,23 @@ class Limits:
 
 LIMITS = Limits()
 Knows = Callable[[PlannedStep, Evidence], Awaitable[str]]
-"""Returns the model's own knowledge about a failed step; "": none."""
+"""Asks a model for its own knowledge in place of a failed step's evidence; returns "" if it has none."""
 
 
 class Executor:
-    """Runs steps that are given to `begin`, then `finish`.
+    """Run the steps that are passed to `begin`; `finish` waits for them and returns their evidence.
 
     Args:
         run: the run's name, part of the idempotency keys of calls (see `key_of`).
-        found: earlier evidence; its steps are not run again.
-        foreign: the plan is untrusted (`Plan.foreign`): each call that changes the world needs approval.
-        instead: returns own knowledge about a failed step; None: it stays failed.
-        take_call: counts one tool call and its cost; raises BudgetSpent when no more is allowed.
+        approve: decides about calls that need approval.
+        found: evidence by step id of earlier runs; these steps are not run again.
+        foreign: whether the plan is untrusted (`Plan.foreign`), so that every call that changes the world needs
+            approval.
+        take_call: counts one tool call and its cost; raises BudgetSpent if the limits allow no further call.
+        instead: asks a model for its own knowledge about a failed step; None: the step stays failed.
+
+    Attributes:
+        evidence: the evidence by step id.
     """
 
     def __init__(
@@ -212,18 +229,18 @@ class Executor:
         self._ended: list[asyncio.Task[None]] = []
 
     def begin(self, step: PlannedStep) -> None:
-        """Run a step as soon as its needs are met; a step that was begun or has evidence is skipped."""
+        """Run a step as soon as its needs have evidence; ignore it if its id was begun or has evidence already."""
         if step.id not in self._steps and step.id not in self._settled:
             self._steps[step.id] = self._waiting[step.id] = step
             self._needs[step.id] = step.needs
             self._start(step)
 
     def has_begun(self, step: PlannedStep) -> bool:
-        """Return whether this very step was begun; another step may have the same id."""
+        """Return whether this step object was begun (not another step with the same id)."""
         return self._steps.get(step.id) is step
 
     def fail(self, step: PlannedStep, why: str) -> Evidence:
-        """Give a step that cannot be called as planned the reason as its evidence; if it runs, it is cancelled."""
+        """Mark a step that cannot be called as planned as failed, with the reason; cancel it if it runs."""
         if running := self._running.pop(step.id, None):
             running.cancel()
             self._ended.append(running)
@@ -234,10 +251,10 @@ class Executor:
         return self.evidence[step.id]
 
     async def finish(self) -> dict[str, Evidence]:
-        """Wait for all steps; no more will come, so a step that needs an unplanned one fails.
+        """Wait for all steps, and return their evidence. A step that needs a step that was never begun fails.
 
         Raises:
-            Whatever a watcher raised; the other steps are cancelled.
+            Exception: an exception of a watcher; the other steps are cancelled.
         """
         wanted = {need for needs in self._needs.values() for need in needs}
         for id in wanted - self._steps.keys() - self._settled.keys():
@@ -247,15 +264,15 @@ class Executor:
                 done, _ = await asyncio.wait(self._running.values(), return_when=asyncio.FIRST_EXCEPTION)
                 for task in done:
                     task.result()
-            knotted, self._waiting = self._waiting, {}
-            for id in knotted:
-                await self._keep(Evidence(id, "it waits for itself, by way of others", failed=True))
+            circular, self._waiting = self._waiting, {}
+            for id in circular:
+                await self._keep(Evidence(id, "not called: it waits for a step that waits for it", failed=True))
         finally:
             await self.stop()
         return self.evidence
 
     async def stop(self, why: str = "") -> None:
-        """Cancel running steps; `why` becomes the evidence of all steps without any."""
+        """Cancel running steps; a `why` that is not empty becomes the failed evidence of the steps without evidence."""
         self._waiting.clear()
         tasks = [*self._running.values(), *self._ended]
         for task in tasks:
@@ -302,8 +319,8 @@ class Executor:
             return Evidence(step.id, why, True, foreign, step.tool, arguments or {}, tries)
 
         if tool is None:
-            return failed(f"there is no tool {step.tool!r}; there are: {', '.join(self._tools) or 'none'}")
-        if broken := _cannot_do_without(step, needed):
+            return failed(f"there is no tool {step.tool!r}; the tools are: {', '.join(self._tools) or 'none'}")
+        if broken := _failed_essentials(step, needed):
             return failed(f"not called: it needs {', '.join(f'#{each.step}' for each in broken)}, which failed")
         texts = {id: f"(nothing: {each.text})" if each.failed else each.text for id, each in needed.items()}
         try:
@@ -316,7 +333,7 @@ class Executor:
         self._written += len(written)
         if self._written > MOST_WRITTEN:
             return failed(
-                f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
+                f"not called: together, the arguments of this plan's calls exceed {MOST_WRITTEN:,} characters"
             )
         untrusted = foreign or self._is_untrusted
         address = self._ungiven(step, tool, written, needed) if untrusted else ""
@@ -331,13 +348,13 @@ class Executor:
         return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
 
     def _ungiven(self, step: PlannedStep, tool: Tool, written: str, needed: Mapping[str, Evidence]) -> str:
-        """Return an address of a call that neither the plan nor a search gave; "": there is none."""
+        """Return an address in a call that comes neither from the plan nor from a search; "": there is none."""
         found = links(each.text for each in needed.values() if traits_of(self._tools.get(each.tool)).finds)
         planned = frozenset[str]() if self._is_untrusted else addresses_of(dict(step.arguments))
         return ungiven(tool, written, found | planned)
 
     async def _observe(self, step: PlannedStep, tool: Tool, traits: Traits, written: str) -> tuple[Observation, int]:
-        """Call a tool, with retries if allowed; return the result and the number of calls."""
+        """Call a tool, with retries if the tool allows them; return the result and the number of calls."""
         wanted = 1 + (traits.retries if traits.key or not traits.changes else 0)
         observed = Observation("", failed=True)
         for attempt in range(1, wanted + 1):
@@ -364,20 +381,23 @@ class Executor:
         return observed if observed.failed or observed.text.strip() else replace(observed, text=EMPTY, failed=True)
 
     def _free_for(self, tool: str, traits: Traits = PLAIN) -> asyncio.Semaphore:
-        """Return the semaphore of a tool's calls."""
+        """Return the semaphore that limits the concurrent calls of a tool."""
         if tool not in self._free_of:
             self._free_of[tool] = asyncio.Semaphore(traits.at_once if not traits.batch else 10_000)
         return self._free_of[tool]
 
 
 def key_of(run: str, step: str, arguments: Mapping[str, JsonValue]) -> str:
-    """Return the idempotency key of a call; other arguments give another key."""
+    """Return the idempotency key of a call; it depends on the run, the step and the arguments."""
     written = json.dumps(arguments, sort_keys=True, ensure_ascii=False).encode(errors="replace")
     return f"{run}/{step}/{blake2b(written, digest_size=6).hexdigest()}"
 
 
-def _cannot_do_without(step: PlannedStep, needed: Mapping[str, Evidence]) -> list[Evidence]:
-    """Return the failed evidence without which a step cannot be called: all but pieces of texts."""
+def _failed_essentials(step: PlannedStep, needed: Mapping[str, Evidence]) -> list[Evidence]:
+    """Return the failed evidence without which a step cannot be called.
+
+    That is evidence that is an argument by itself, and evidence of steps in `after`; pieces of texts can be missing.
+    """
     failed = [each for each in needed.values() if each.failed]
     whole = {part.step for _, part in find_parts(step.arguments) if isinstance(part, Reference)} if failed else ()
     return [each for each in failed if each.step in whole or each.step in step.after]

@@ -1,4 +1,5 @@
-"""Exemplars: solved tasks for the planner's prompt. Some ship, others are read from a file or found in a pool."""
+"""Exemplars: solved tasks for the planner's prompt. They are shipped with the package, read from a file, or found in a
+pool."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ from mindstream.planning.formats.read import read, read_named
 from mindstream.tools.call import UntrustedText
 
 MOST = 64
+"""Maximum number of exemplars in a file."""
+
 SHIPPED, NONE = "shipped", "none"
 SHIPPED_FILE = Path(__file__).with_name("exemplars.txt")
 SEARCH = "search"
@@ -21,7 +24,7 @@ SEARCH = "search"
 
 
 class LessonText(str):
-    """Lessons of a pool as one text, which the planner and the solver read.
+    """Lessons of a pool as one text in the prompts of planner and solver.
 
     Attributes:
         ids: the ids of the lessons; foreign: third-party content was part of the work that one was learned from.
@@ -31,16 +34,16 @@ class LessonText(str):
     foreign: bool
 
     def __new__(cls, example: Example) -> LessonText:
-        """Make it of an example that holds lessons."""
+        """Create the text from an example that contains lessons."""
         made = super().__new__(cls, example.text)
         made.ids, made.foreign = example.lessons, example.foreign
         return made
 
 
 async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[str, ...]:
-    """Return the exemplars for a task: the given ones, or the best that a source finds.
+    """Return the exemplars for a task: the given texts, or the best ones that a source finds.
 
-    Third-party ones are `UntrustedText`: a plan based on them is untrusted (`Plan.foreign`).
+    Third-party exemplars are returned as `UntrustedText`; a plan based on them is untrusted (`Plan.foreign`).
     """
     found = given if isinstance(given, Sequence) else await given.examples(task, SHOTS)
     return tuple(each if isinstance(each, str) else _as_text(each) for each in found)
@@ -56,7 +59,7 @@ def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
     """Return exemplars by name: `shipped`, `none` (or ""), or a file.
 
     Raises:
-        InputError: the file cannot be read, or has none.
+        InputError: the file cannot be read, or contains no exemplar.
     """
     if named in ("", NONE):
         return ()
@@ -64,7 +67,7 @@ def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
 
 
 def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Return the shipped exemplars whose tools are all available, with the tools' names here."""
+    """Return the shipped exemplars whose tools are all in `tools`; SEARCH is replaced by the search tool's name."""
     search = next((each.name for each in tools if "query" in each.parameters.get("properties", {})), "")
     names = {each.name for each in tools} | ({SEARCH} if search else set())
     return tuple(
@@ -81,7 +84,7 @@ def read_exemplars(text: str) -> tuple[str, ...]:
     """Read exemplars: texts separated by lines of `---`, or JSON Lines as `planning.export` writes them.
 
     Raises:
-        InputError: there are none or too many, or a JSON line is no exemplar; the message names the line.
+        InputError: there are none or more than MOST, or a JSON line is not an exemplar; the message names the line.
     """
     if text.lstrip().startswith("{"):
         numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -89,7 +92,7 @@ def read_exemplars(text: str) -> tuple[str, ...]:
     else:
         found = [part.strip() for part in BETWEEN.split(text) if part.strip()]
     if not 0 < len(found) <= MOST:
-        raise InputError(f"1 to {MOST} exemplars are shown, and there are {len(found)}; a line of --- parts them")
+        raise InputError(f"expected 1 to {MOST} exemplars, separated by lines of ---; found {len(found)}")
     return tuple(found)
 
 
@@ -103,10 +106,10 @@ def _parse(line: str, number: int) -> str:
             task, plan = str(given["input"]), str(given["output"])
     except (ValueError, LookupError, TypeError, RecursionError):
         wanted = '{"messages": […]} or {"input": …, "output": …}'
-        raise InputError(f"line {number} is no exemplar: wanted {wanted}, as `plan export` writes it") from None
+        raise InputError(f"line {number} is not an exemplar; expected {wanted}, as `plan export` writes it") from None
     return f"Question: {task}\n{plan}"
 
 
 def _untagged(task: str) -> str:
-    """Return a task without the tags that the prompt puts around it."""
+    """Return a task without the <task> tags that the prompt puts around it."""
     return task.strip().removeprefix("<task>").removesuffix("</task>").strip()

@@ -1,4 +1,4 @@
-"""Plans as training data for planners: task to plan, no tool called (Xu 2023, section 3.3)."""
+"""Export plans as training data for planners: each example maps a task to a plan (Xu 2023, section 3.3)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from mindstream.planning.prompts import MakePlan, describe
 
 
 class ChatMessage(TypedDict):
-    """A message of a chat for training."""
+    """A message of a training example in chat form."""
 
     role: str
     content: str
 
 
 class ChatExample(TypedDict):
-    """One line of a file for chat fine-tuning."""
+    """A training example in chat form: one line of a file for fine-tuning."""
 
     messages: list[ChatMessage]
 
 
 class InstructionExample(TypedDict):
-    """One item in the form of the paper authors' planner data."""
+    """A training example in the form of the planner data published with Xu 2023."""
 
     instruction: str
     input: str
@@ -34,7 +34,7 @@ class InstructionExample(TypedDict):
 
 
 def to_example(plan: Plan, tools: Sequence[ToolSpec] = ()) -> ChatExample:
-    """Return a plan as the chat in which the planner is asked for it."""
+    """Return a plan as a training example in chat form: the planner's prompt, and the plan as the reply."""
     asked = MakePlan(task=plan.task, tools=tuple(map(describe, tools))).messages()
     written = write_plan(plan, tools, with_task=False).rstrip("\n")
     return {
@@ -46,15 +46,16 @@ def to_example(plan: Plan, tools: Sequence[ToolSpec] = ()) -> ChatExample:
 
 
 def to_instruction(plan: Plan, tools: Sequence[ToolSpec] = ()) -> InstructionExample:
-    """Return a plan in the form of the paper authors' data: instruction, input, output."""
+    """Return a plan as a training example in the form of Xu 2023: instruction, input, output."""
     told, _, written = (message["content"] for message in to_example(plan, tools)["messages"])
     return {"instruction": told, "input": plan.task, "output": written}
 
 
 def solved_plans(runs: Iterable[RunCheckpoint]) -> list[Plan]:
-    """Return the plans of runs that answered the whole task with the planner's original plan, each once.
+    """Return the plans of runs that answered their whole task with the original plan of the planner, each plan once.
 
-    Revised, given and remembered plans are left out, and those of stopped or partly answered runs.
+    Runs are left out if they were stopped, gave only a part of the answer, used ReAct, or had a plan that was revised,
+    given by the caller or remembered.
     """
     plans = {
         run.plan.save(): run.plan.model_copy(update={"task": run.task})

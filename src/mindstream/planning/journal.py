@@ -1,10 +1,9 @@
-"""A run in a mind's log: each step before and after its call, so that a run resumes after `kill -9`.
+"""The log of a run: a row before and after each call, so that the run resumes even after `kill -9`.
 
-A step with a `step_found` row is not run again. A call that began without a result is made again, with the same
-idempotency key if its tool takes one: at most the calls in flight are made twice. A revised plan stays revised, and
-each
-row holds what the run had spent. One process runs a run at a time (memory/lease); another process gets an error, or
-resumes it when the first has died.
+A step with a `step_found` row is not run again. A call that began but has no result is made again, with the same
+idempotency key if its tool takes one; so only calls in flight can be made twice. A revised plan stays revised, and each
+row holds what the run had spent. Only one process holds a run at a time (memory/lease). Another process gets an error,
+or resumes the run when the first one has died.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ PLANNER = "planner"
 """Author of a run's rows."""
 KINDS = ("solving", "run_planned", "answer_missing", "plan_kept", "step_began", "step_found", "solved")
 REMEMBERED = "remembered"
-"""Reason of a plan that was remembered from another task."""
+"""The `because` of a plan that was remembered from another task."""
 GIVEN = "it was given"
-"""Reason of a plan that the caller gave."""
+"""The `because` of a plan that the caller gave."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,15 @@ class RunCheckpoint:
     """The state of a run according to its log.
 
     Attributes:
-        plan: the newest plan; None if it was not finished. `given`: the caller's plan.
-        remembered: the plan was remembered from another task.
-        evidence: of the plan's steps; `failed`: the failures, used if the run resumes during a revision.
-        replans: number of revisions begun.
-        missing: the steps of an unfinished revision; () if there is none.
-        kept: the last revision changed nothing, and nothing was done since.
+        plan: the newest plan; None: no complete plan was written. given: the caller's plan.
+        remembered: whether the plan was remembered from another task.
+        evidence: evidence of the plan's steps; failed: evidence of failed steps, used if the run resumes during a
+            revision.
+        replans: number of revisions that were begun.
+        missing: the steps that an unfinished revision is about; () if no revision is unfinished.
+        kept: whether the last revision left the plan unchanged and no step was run since.
         spent: what the run had spent at its last row.
-        answer: None if the run has not ended; lessons: ids of the pool's lessons that were in its prompts.
+        answer: the answer; None: the run has not ended. lessons: ids of the pool's lessons that were in its prompts.
         at: time of the last row.
     """
 
@@ -79,9 +79,9 @@ class RunCheckpoint:
     at: Moment = 0.0
 
     def with_plan(self, plan: Plan) -> RunCheckpoint:
-        """Return the checkpoint for a run with the caller's plan; unchanged if the run had this plan already.
+        """Return the checkpoint for continuing with the caller's plan; unchanged if the run had this plan already.
 
-        With another plan, only evidence of unchanged steps stays.
+        With a different plan, only the evidence of unchanged steps stays.
         """
         if self.plan is not None and plan in (self.plan, self.given):
             return self
@@ -89,18 +89,20 @@ class RunCheckpoint:
         return replace(self, plan=None, evidence=evidence, missing=(), kept=False)
 
     def settled(self) -> dict[str, Evidence]:
-        """Return the evidence of steps that are not run again. Failed steps are, except during a revision and after a
-        vain one."""
+        """Return the evidence of the steps that are not run again when the run resumes.
+
+        Failed steps are run again, except during a revision and after one that left the plan unchanged.
+        """
         return {**self.failed, **self.evidence} if self.missing or self.kept else dict(self.evidence)
 
 
 def slot_of(run: str) -> str:
-    """Return the slot of the work that the holder of a run claims."""
+    """Return the slot (name) of the work item that a process claims to hold a run."""
     return f"run:{run}"
 
 
 async def outlast(stream: Memory, run: str) -> None:
-    """Return when no process holds the run.
+    """Wait until the lease of a dead process on the run has expired; return at once if no process holds the run.
 
     Raises:
         HeldElsewhere: a live process holds it.
@@ -130,12 +132,12 @@ def _running(run: str) -> str:
 
 
 class Journal:
-    """A watcher that writes a run to the log; each row is on disk before the run continues.
+    """A watcher that writes the events of a run to the log; each row is on disk before the run continues.
 
     Every write raises LeaseLost if another process has taken over the run.
 
     Attributes:
-        seq: the row in which the run began or was resumed.
+        seq: number of the log row with which the run began or was resumed.
     """
 
     def __init__(self, memory: Memory, run: str, spent: Callable[[], Spent], fence: Fence, seq: int) -> None:
@@ -161,7 +163,7 @@ class Journal:
         await self._write(StepFound(run=self.run, spent=self._spent(), **asdict(evidence)))
 
     async def end(self, answer: str, stopped: str, unanswered: str, lessons: tuple[str, ...] = ()) -> None:
-        """Log how the run ended."""
+        """Log the end of the run: its answer, why it stopped, and the missing part of the answer."""
         spent = self._spent()
         solved = Solved(
             run=self.run, spent=spent, answer=answer, stopped=stopped, unanswered=unanswered, lessons=lessons
@@ -172,16 +174,16 @@ class Journal:
         try:
             await self._memory.commit(Entry(event, PLANNER), fence=self._fence, finish=finish)
         except LeaseLost:
-            raise LeaseLost(f"the run {self.run!r} was taken over by another process, and goes on there") from None
+            raise LeaseLost(f"the run {self.run!r} was taken over by another process and continues there") from None
 
 
 async def read_run(stream: Memory, run: str) -> RunCheckpoint | None:
-    """Return the state of a run; None if the log has none."""
+    """Return the state of a run; None if the log has no run of this name."""
     return (await read_runs(stream, run)).get(run)
 
 
 async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
-    """Return the runs in the log by name, the oldest first; `only`: one name."""
+    """Return the states of the runs in the log by name, the oldest first; `only`: the name of a single run."""
     found: dict[str, RunCheckpoint] = {}
     for row in await read_rows(stream, only):
         name = str(getattr(row.event, "run", ""))
@@ -190,7 +192,7 @@ async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
 
 
 async def read_rows(stream: Memory, only: str = "") -> list[Logged]:
-    """Return the rows of runs, oldest first; `only`: one name."""
+    """Return the log rows of runs, the oldest first; `only`: the name of a single run."""
     rows = read_log(stream.store, stream.key, kinds=KINDS)
     return [row async for row in rows if (name := getattr(row.event, "run", "")) and name == (only or name)]
 
@@ -201,7 +203,7 @@ def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
     held = {**begun.__dict__, "spent": spent}
     match event:
         case Solving():
-            if begun.plan is None and begun.how != "react":  # it is planned again, and the steps may differ
+            if begun.plan is None and begun.how != "react":  # a new plan will be written, and its steps may differ
                 held["evidence"] = {}
             held |= {"task": event.task, "how": event.how, "answer": None, "stopped": "", "unanswered": ""}
         case RunPlanned():
@@ -226,7 +228,7 @@ def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
 
 
 def _read_plan(written: dict[str, JsonValue]) -> Plan | None:
-    """Return a plan from the log; None if it has no step, or if required words were erased."""
+    """Return a plan from the log; None if it has no step or is invalid because parts of it were erased."""
     try:
         plan = Plan.model_validate(written)
     except ValidationError:

@@ -1,7 +1,7 @@
-"""A plan as data: steps with a tool, its arguments, a reason, and their needs (Xu 2023); and their evidence.
+"""Plans as data (Xu 2023): steps with a tool, its arguments, a reason and the steps they need; and their evidence.
 
-A reference is structure: `{"$ref": "E1", "path": ["price", 0]}`, or a piece of a text,
-`{"$text": ["What is the capital of ", {"$ref": "E1"}, "?"]}`. Inserted evidence is never searched for references.
+A reference to the evidence of a step is a JSON object, `{"$ref": "E1", "path": ["price", 0]}`. It can be part of a
+text, `{"$text": ["What is the capital of ", {"$ref": "E1"}, "?"]}`. Inserted evidence is never searched for references.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Keys: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference to a step's evidence; the keys and indexes of `path` lead to a part of its JSON."""
+    """A reference to a step's evidence; if the evidence is JSON, `path` has the keys and indexes of a part of it."""
 
     step: str
     path: Keys = ()
@@ -43,7 +43,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text with references; adjacent text pieces are joined, and none is empty."""
+    """A text with references; adjacent text pieces are joined, and empty ones removed."""
 
     pieces: tuple[str | Reference, ...]
 
@@ -59,7 +59,7 @@ class Text:
         object.__setattr__(self, "pieces", tuple(joined))
 
     def as_json(self) -> JsonValue:
-        """Return the pieces as JSON; a plain text if there is no reference."""
+        """Return the text as JSON: a plain string if it has no reference, otherwise an object with its pieces."""
         if not any(isinstance(piece, Reference) for piece in self.pieces):
             return "".join(str(piece) for piece in self.pieces)
         return {TEXT: [piece if isinstance(piece, str) else piece.as_json() for piece in self.pieces]}
@@ -69,7 +69,7 @@ class Text:
 
 
 def parse_part(value: JsonValue) -> Reference | Text | None:
-    """Return the reference or text that a JSON value represents; None if it is neither."""
+    """Return the reference, or the text with references, that a JSON value represents; None if it is neither."""
     if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
     if len(value) == 1 and isinstance(given := value.get(TEXT), list):
@@ -95,7 +95,10 @@ def _parse_reference(value: JsonValue) -> Reference | None:
 
 
 def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> JsonValue:
-    """Return a copy with `part` applied to each reference and text; its results are not searched again."""
+    """Return a copy in which each reference and each text with references is replaced by the result of `part`.
+
+    The results are not searched for references.
+    """
     if isinstance(value, dict):
         found = parse_part(value)
         if found is not None:
@@ -105,7 +108,7 @@ def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> Jso
 
 
 def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text]]:
-    """Yield each reference and text with the keys and indexes that lead to it."""
+    """Yield each reference and each text with references, with the keys and indexes that lead to it."""
     if not isinstance(value, dict | list):
         return
     if (found := parse_part(value)) is not None:
@@ -117,7 +120,7 @@ def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Referenc
 
 
 def has_parts(arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether arguments may contain references: False if all of them are plain values."""
+    """Return whether arguments may contain references; False if all values are plain (quick check, not exact)."""
     return any(isinstance(each, dict | list) for each in arguments.values()) or REF in arguments or TEXT in arguments
 
 
@@ -130,11 +133,11 @@ def find_references(value: JsonValue) -> Iterator[Reference]:
 def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return arguments with evidence in place of references.
 
-    A reference by itself becomes the evidence unchanged; in a text it becomes text, on separate lines if it has
-    several.
+    A reference that is a whole value is replaced by the evidence itself. A reference inside a text is replaced by the
+    evidence as text; if that has several lines, it is placed on lines of its own.
 
     Raises:
-        InputError: a step has no evidence, or a path leads nowhere.
+        InputError: a step has no evidence, or its evidence has no part at a path.
     """
 
     def found(part: Reference | Text) -> JsonValue:
@@ -148,7 +151,7 @@ def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) 
 
 
 def _as_piece(value: JsonValue) -> str:
-    """Return evidence as a piece of a text; if it has several lines, it gets lines of its own."""
+    """Return evidence as a piece of a text; if it has several lines, it begins and ends with a line break."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"\n{text.strip()}\n" if "\n" in text.strip() else text
 
@@ -156,7 +159,9 @@ def _as_piece(value: JsonValue) -> str:
 def _look_up(reference: Reference, evidence: Mapping[str, JsonValue]) -> JsonValue:
     if reference.step not in evidence:
         there = ", ".join(evidence) or "none"
-        raise InputError(f"#{reference.step} has found nothing yet, there is evidence of: {there}; run it first")
+        raise InputError(
+            f"there is no evidence of #{reference.step} yet, only of: {there}; run #{reference.step} first"
+        )
     value = evidence[reference.step]
     if reference.path and isinstance(value, str):
         value = _read_json(value, reference)
@@ -166,7 +171,7 @@ def _look_up(reference: Reference, evidence: Mapping[str, JsonValue]) -> JsonVal
         except LookupError:
             here = Reference(reference.step, reference.path[:depth])
             raise InputError(
-                f"{reference} is not there: {here} is {_describe_value(value)}; correct the path"
+                f"{reference} does not exist: {here} is {_describe_value(value)}; correct the path"
             ) from None
     return value
 
@@ -184,8 +189,8 @@ def _read_json(text: str, reference: Reference) -> JsonValue:
         return DECODER.decode(text.strip())  # type: ignore[no-any-return]
     except (ValueError, RecursionError):
         raise InputError(
-            f"{reference} leads into JSON, and #{reference.step} found the text {text[:SHOWN]!r}; "
-            f"take the path away, or let a step before it give JSON"
+            f"{reference} has a path, but the evidence of #{reference.step} is not JSON: {text[:SHOWN]!r}; "
+            f"remove the path, or let #{reference.step} return JSON"
         ) from None
 
 
@@ -200,7 +205,7 @@ MARKS = {"added": "+", "removed": "-", "changed": "~", "kept": " "}
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The change of a step between two plans; `before` is None if it is added, `after` if it is removed."""
+    """The change of a step between two plans; `before` is None if the step was added, `after` if it was removed."""
 
     kind: Literal["added", "removed", "changed", "kept"]
     before: PlannedStep | None
@@ -212,7 +217,7 @@ class Change:
         return (self.after or self.before).id  # type: ignore[union-attr]  # one of the two is there
 
     def __str__(self) -> str:
-        """Return the change as a line; for a changed step, the old and the new value."""
+        """Return the change as a line; for a changed step, the line has the old and the new values."""
         if self.kind != "changed" or not self.before or not self.after:
             return f"{MARKS[self.kind]} {_describe(self.after or self.before)}"
         before, after = dict(self.before), dict(self.after)
@@ -222,7 +227,7 @@ class Change:
 
 
 def compare(old: Sequence[PlannedStep], new: Sequence[PlannedStep]) -> tuple[Change, ...]:
-    """Return the change of each step: removed ones first, then the steps of the new plan in order."""
+    """Return the change of each step: removed steps first, then the steps of the new plan in order."""
     before, after = {step.id: step for step in old}, {step.id for step in new}
     gone = (Change("removed", step, None) for step in old if step.id not in after)
     return (*gone, *(_change(before.get(step.id), step) for step in new))
@@ -245,25 +250,25 @@ TOOL_NAME = re.compile(r"\w[\w./:-]{0,127}")
 
 def _checked_id(text: str) -> str:
     if not STEP_ID.fullmatch(text):
-        raise ValueError(f"a step is called E1, E2 … E9999, not {text[:40]!r}")
+        raise ValueError(f"expected a step id from E1 to E9999, found {text[:40]!r}")
     return text
 
 
 def _checked_tool(name: str) -> str:
     if not TOOL_NAME.fullmatch(name):
-        raise ValueError(f"a tool's name is of letters, digits and ._:/-, not {name[:40]!r}")
+        raise ValueError(f"expected a tool's name of letters, digits and _./:-, found {name[:40]!r}")
     return name
 
 
 def _checked_arguments(value: Any, depth: int = 0) -> Any:
-    """Return valid JSON with legible texts, in which each text with references has its normal form."""
+    """Check that a value is JSON; return it without control characters, and with texts with references normalised."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, dict | list | tuple) and depth >= MAX_DEPTH:
         raise ValueError(DEEP)
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
-            raise ValueError("the names in an object are texts")
+            raise ValueError("the keys of an object must be strings")
         kept = {without_controls(key): _checked_arguments(each, depth + 1) for key, each in value.items()}
         part = parse_part(kept)
         return kept if part is None else part.as_json()
@@ -280,7 +285,7 @@ Words = Annotated[str, AfterValidator(without_controls)]
 
 
 class PlannedStep(BaseModel):
-    """A planned tool call: `arguments` may refer to other steps' evidence (see `arguments.py`)."""
+    """A planned tool call; `arguments` may refer to other steps' evidence (see the top of this module)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -292,12 +297,12 @@ class PlannedStep(BaseModel):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The steps that it waits for: those it refers to, and those in `after`."""
+        """The ids of the steps that this step waits for: those that it refers to, and those in `after`."""
         found = (reference.step for reference in find_references(self.arguments)) if has_parts(self.arguments) else ()
         return tuple(dict.fromkeys((*found, *self.after)))
 
     def is_same_call(self, other: PlannedStep | None) -> bool:
-        """Return whether another step makes the same call after the same steps, whatever its reason."""
+        """Return whether another step makes the same call after the same steps; its reason may differ."""
         return other is not None and self.model_copy(update={"why": other.why}) == other
 
 
@@ -305,9 +310,8 @@ class Plan(BaseModel):
     """The steps for a task, written before they are run.
 
     Attributes:
-        foreign: the planner's prompt had third-party content (an exemplar), so that each call that changes the world
-            needs
-            approval. A person who edits the plan may remove the mark.
+        foreign: whether the planner's prompt had third-party content (an exemplar); then every call that changes the
+            world needs approval. A person who has checked the plan may set it to False.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -327,12 +331,12 @@ class Plan(BaseModel):
         """Read a saved plan.
 
         Raises:
-            InputError: the text is no plan.
+            InputError: the text is not a saved plan.
         """
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            raise InputError(f"this is no saved plan: {complaints(error)}") from None
+            raise InputError(f"this is not a saved plan: {complaints(error)}") from None
 
     def mermaid(self) -> str:
         """Return the plan as a Mermaid flowchart."""
@@ -346,49 +350,50 @@ class Plan(BaseModel):
     # Order.
 
     def layers(self) -> tuple[tuple[str, ...], ...]:
-        """Return the ids in layers: each step is in the first layer in which all its needs are met.
+        """Return the step ids in layers; the steps of a layer need only steps of earlier layers.
 
-        A needed step that the plan lacks is ignored (`check` reports it).
+        A needed step that is missing in the plan is ignored (`check` reports it).
 
         Raises:
-            InputError: two steps have one id, or steps wait for each other.
+            InputError: two steps have the same id, or steps wait for each other.
         """
         ids = [step.id for step in self.steps]
         if double := next((id for id in ids if ids.count(id) > 1), ""):
-            raise InputError(f"two steps are called {double}; rename one of them")
+            raise InputError(f"two steps have the id {double}; rename one of them")
         layers, waiting = list[tuple[str, ...]](), {step.id: {*step.needs} for step in self.steps}
         while waiting:
             layers.append(tuple(id for id, needs in waiting.items() if not needs & waiting.keys()))
             if not layers[-1]:
-                raise InputError(f"{', '.join(waiting)} wait for each other; take one of the references away")
+                raise InputError(f"{', '.join(waiting)} wait for each other; remove one of their references")
             waiting = {id: needs for id, needs in waiting.items() if id not in layers[-1]}
         return tuple(layers)
 
     def order(self) -> tuple[str, ...]:
-        """Return the ids in an order that meets all needs; raises as `layers` does."""
+        """Return the step ids in an order in which every step follows its needs; raises as `layers` does."""
         return tuple(id for layer in self.layers() for id in layer)
 
-    # Looking things up, and a person's edits.
+    # Lookup and editing.
 
     def step(self, id: str) -> PlannedStep:
         """Return a step by its id.
 
         Raises:
-            InputError: there is none.
+            InputError: the plan has no step of this id.
         """
         for step in self.steps:
             if step.id == id:
                 return step
-        raise InputError(f"there is no step {id[:40]!r} in the plan; there are: {', '.join(s.id for s in self.steps)}")
+        there = ", ".join(step.id for step in self.steps) or "none"
+        raise InputError(f"there is no step {id[:40]!r} in the plan; its steps are: {there}")
 
     def with_step(self, step: PlannedStep, before: str = "") -> Plan:
         """Return the plan with one more step, at the end or before another one.
 
         Raises:
-            InputError: its id is taken, or there is no step `before`.
+            InputError: the plan has a step of this id already, or no step `before`.
         """
         if any(each.id == step.id for each in self.steps):
-            raise InputError(f"there is a step {step.id} already; edit that one, or give this one another id")
+            raise InputError(f"the plan has a step {step.id} already; edit that step, or give the new one another id")
         at = self.steps.index(self.step(before)) if before else len(self.steps)
         return self.model_copy(update={"steps": (*self.steps[:at], step, *self.steps[at:])})
 
@@ -398,35 +403,37 @@ class Plan(BaseModel):
         return self.model_copy(update={"steps": tuple(step for step in self.steps if step is not gone)})
 
     def edited(self, id: str, **changes: Any) -> Plan:
-        """Return the plan with another `tool`, `arguments`, `why` or `after` in a step.
+        """Return the plan with changed fields of a step: `tool`, `arguments`, `why` or `after`.
 
         Raises:
-            InputError: there is no such step, or the changes are invalid.
+            InputError: the plan has no such step, or the changes are invalid.
         """
         old = self.step(id)
         try:
             new = PlannedStep.model_validate({**dict(old), **changes})
         except ValidationError as error:
-            raise InputError(f"{id} cannot be changed so: {complaints(error)}") from None
+            raise InputError(f"this change of {id} is invalid: {complaints(error)}") from None
         return self.model_copy(update={"steps": tuple(new if step is old else step for step in self.steps)})
 
     def sorted(self) -> Plan:
-        """Return the plan with its steps in an order in which they can run; raises as `layers` does."""
+        """Return the plan with its steps sorted so that every step follows its needs; raises as `layers` does."""
         return self.model_copy(update={"steps": tuple(self.step(id) for id in self.order())})
 
     def diff(self, other: Plan) -> tuple[Change, ...]:
-        """Return the change of each step, by id, from this plan to another."""
+        """Return the changes from this plan to another one, step by step."""
         return compare(self.steps, other.steps)
 
 
 MAX_LABEL_CHARACTERS = 80
+"""Maximum length of a text in a flowchart."""
+
 MERMAID_ESCAPES = str.maketrans(
     {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\n": " "}
 )
 
 
 def draw(plan: Plan) -> str:
-    """Return a flowchart: a solid arrow for a reference, a dotted one for a step that only waits."""
+    """Return a Mermaid flowchart of a plan: solid arrows for references, dotted ones for `after`."""
     lines = ["flowchart TD"]
     for step in plan.steps:
         why = f"<br/>{_escape(step.why)}" if step.why.strip() else ""
@@ -443,7 +450,7 @@ def _escape(text: str) -> str:
 
 
 def outline(plan: Plan) -> str:
-    """Return a plan as lines; each step is indented by the length of the chain of steps that it waits for."""
+    """Return a plan as lines; a step is indented by the length of the longest chain of steps that it waits for."""
     depth: dict[str, int] = {}
     lines = []
     for step in plan.steps:
@@ -464,7 +471,7 @@ def table_rows(plan: Plan) -> list[tuple[str, str, str, str, str]]:
 
 
 def describe_arguments(arguments: Mapping[str, JsonValue]) -> str:
-    """Return arguments as one line for people, references as `#E1`; names only if there are several."""
+    """Return arguments as one line for display, references as `#E1`; a single argument is shown without its name."""
     shown = {name: fill(value, str) for name, value in arguments.items()}
     if len(shown) == 1:
         return " ".join(str(next(iter(shown.values()))).split())
@@ -477,12 +484,13 @@ class Evidence:
 
     Attributes:
         step: the step's id.
-        text: the tool's result; if it `failed`, the reason.
-        foreign: third-party content, or based on it: no planner reads it.
-        tool, arguments: the call, with other steps' evidence filled in.
-        tries: number of calls; 0: none.
-        seconds: from the first call to the last result.
-        own: the tool failed, and this is the model's own knowledge.
+        text: the tool's result; if the step failed, the reason.
+        failed: whether the step failed.
+        foreign: whether the text is third-party content or based on it; no planner's prompt shows such a text.
+        tool, arguments: the call, with other steps' evidence inserted.
+        tries: number of calls that were made.
+        seconds: duration from the first call to the last result.
+        own: whether the tool failed and the text is the model's own knowledge.
     """
 
     step: str
@@ -497,9 +505,10 @@ class Evidence:
 
 
 def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
-    """Return the evidence that stays valid when a plan changes: that of unchanged steps whose needs are unchanged.
+    """Return the evidence that stays valid when a plan changes.
 
-    Failures are dropped. A step with only another reason is unchanged.
+    That is the evidence of steps that make the same call as before and, at any depth, need only such steps. Failed
+    evidence is dropped.
     """
     before = {step.id: step for step in old.steps}
     changed = {step.id for step in new.steps if not step.is_same_call(before.get(step.id))}

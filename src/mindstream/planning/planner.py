@@ -1,4 +1,4 @@
-"""Plans tasks and solves them: as ReWOO (Xu 2023), ReAct (Yao 2023), Plan-and-Execute (Wang 2023), or without tools."""
+"""`Planner` solves tasks by ReWOO (Xu 2023), ReAct (Yao 2023), Plan-and-Execute (Wang 2023), or without tools."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ STRATEGIES = {
     "cot": chain_of_thought,
 }
 UNPLANNED = ("react", "direct", "cot")
-"""Strategies without a plan, in which one role answers."""
+"""Strategies without a plan, in which one role, the worker, answers."""
 WITHOUT_TOOLS = ("direct", "cot")
 
 
@@ -63,26 +63,27 @@ IN_FORM = "What is the answer to this task, in the form of the schema? Take all 
 @renamed_arguments(leave="approve")
 @dataclass(frozen=True, kw_only=True)
 class Planner:
-    """Plans tasks and solves them with tools: as ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023).
+    """Solve tasks with tools, by ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023), or without tools.
 
     Attributes:
-        models: a model or its name for all roles, or a table by role: planner, solver, replanner (default: planner),
-            for `react` worker. With an empty table rules answer, as without configuration.
-        how: `rewoo`, `react` or `plan-execute`; without tools `direct`, or `cot` (chain of thought).
-        memory: its log holds the runs; an interrupted run that has a name is resumed.
+        models: a model or its name for all roles, or a table by role: planner, solver, replanner (default: planner);
+            worker for `react`, `direct` and `cot`. With an empty table, rules answer instead of a model.
+        how: the strategy: `rewoo`, `react`, `plan-execute`; or without tools `direct`, `cot` (chain of thought).
+        memory: the memory whose log stores the runs; an interrupted run that has a name is resumed from it.
         exemplars: solved tasks for the planner's prompt, in the form of the strategy; or a source that finds them,
             asked once per call: a `Member` of a pool.
-        budget: shared by everything that this planner does; None: no limit.
-        tool_calls: maximum number of tool calls in a run. Both limits include what a resumed run had spent before; when
-            one is reached, the run ends early and says so. At most one call more is made.
-        seconds: timeout of a run; a resumed run has it again.
+        budget: limit of model calls, tokens and money for all runs of this planner; None: no limit.
+        tool_calls: maximum number of tool calls in a run. Both limits include what a resumed run had spent before. When
+            one is reached, the run ends early and `Solution.stopped` says so; at most one more model call is made.
+        seconds: timeout of a run; it starts again when a run is resumed.
         replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
-        own_knowledge: ask the model for its own knowledge if a step fails; such evidence is marked (`Solution.own`).
+        own_knowledge: whether the model is asked for its own knowledge if a step fails; such evidence is marked
+            (`Solution.own`).
         approve: the names of tools that may change the world, or a function that decides about each such call
             (tools/approval); by default such calls are refused.
         watchers: notified of a run's progress.
-        remembered: plans of earlier tasks. A plan for a task of the same form is run without the planner, and a new
-            plan that ends well is kept (not for strategies without a plan).
+        remembered: plans of earlier tasks. A plan for a task of the same form is run without calling the planner, and a
+            new plan that solves its task is stored (not with strategies without a plan).
     """
 
     models: AnyModels
@@ -101,7 +102,7 @@ class Planner:
     remembered: RememberedPlans | None = None
 
     async def plan(self, task: str, on_step: Callable[[PlannedStep], None] = lambda _: None) -> Plan:
-        """Write a plan without running it; `on_step` gets each step as it comes.
+        """Write a plan without running it; `on_step` is called with each step as soon as it is written.
 
         Raises:
             InputError: the planner wrote no step; the message quotes it.
@@ -113,7 +114,7 @@ class Planner:
                 return await plan_task(task, self.tools, named["planner"], shown, on_step)
 
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
-        """Run a plan, and answer its task; raises as `solve` does."""
+        """Run a plan and answer its task; raises as `solve` does."""
         return await self.solve(plan.task, plan, run=run)
 
     @overload
@@ -124,16 +125,19 @@ class Planner:
         """Solve a task with a given plan, or one that the planner writes.
 
         Args:
-            output: the type of the answer, a Pydantic model for example: `solution.output` has it. The solver's model
-                is asked once more to put its answer into that form, unless it is in it.
-            run: the name of the run in the memory's log. An interrupted run of that name is resumed. "": a new name.
+            plan: the plan to run; None: the planner writes one.
+            output: the type of `solution.output`, such as a Pydantic model. Unless the answer has this form already,
+                the model is asked once more to convert it.
+            run: the name of the run in the memory's log; an interrupted run of that name is resumed. "": a new name is
+                chosen.
 
         Raises:
             InputError: the strategy is unknown, two tools have one name, or the run was about another task or used
                 another strategy.
             SettingsError: a role has no model.
-            HeldElsewhere: another process runs it; the lease of a dead process is waited for.
-            LeaseLost: another process has taken over the run, because this one stood still for longer than its lease.
+            HeldElsewhere: another live process holds the run. If a dead process holds it, the call waits until the
+                lease expires.
+            LeaseLost: another process has taken over the run, because this process did not renew its lease in time.
             ModelError: the planner or the solver failed. (A spent budget is no error: see `Solution.stopped`.)
             StorageError: the log cannot be written.
         """
@@ -152,8 +156,8 @@ class Planner:
         task = (await redaction.cleaned(task)).text
         how, memory = self.how, self.memory
         if how not in STRATEGIES:
-            raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(Strategy))}")
-        resumable = memory if run else None  # a run that gets its name here has no rows yet
+            raise InputError(f"unknown strategy {how!r}; the strategies are: {', '.join(get_args(Strategy))}")
+        resumable = memory if run else None  # a run whose name is chosen here has no rows yet
         run = checked_name(run or chance.token(), "run")
         allowance = Allowance(self.budget or Budget(), self.tool_calls)
         roles = ("worker",) if how in UNPLANNED else ("planner", "solver")
@@ -206,7 +210,7 @@ class Planner:
         return solution
 
     async def _go_through(self, going: PlanningRun, because: str) -> None:
-        """Run until the end, or until a limit is reached; `because`: why there is a plan already, "": there is none."""
+        """Run until the end or until a limit is reached; `because`: the origin of the plan, "": no plan exists yet."""
         try:
             async with asyncio.timeout(self.seconds) as limit:
                 if because:
@@ -217,22 +221,27 @@ class Planner:
         except TimeoutError:
             if not limit.expired():  # a watcher's or an approver's own timeout
                 raise
-            going.stopped = f"the {self.seconds:g} seconds that were allowed are over"
+            going.stopped = f"the time limit of {self.seconds:g} seconds was reached"
         finally:
             await going.close()
 
 
 def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
-    """Return the solution of a run that ended with an answer; None: it is resumed.
+    """Return the solution of a run that ended with an answer of a model; None: the run has to be resumed.
 
     Raises:
-        InputError: it is about another task, or uses another strategy.
+        InputError: the run is about another task, or uses another strategy.
     """
     run = begun.run
     if begun.task not in ("", task):
-        raise InputError(f"the run {run!r} is about another task: {begun.task[:80]!r}; give this one another name")
+        raise InputError(
+            f"the run {run!r} is about another task: {begun.task[:80]!r}; choose another name for this run"
+        )
     if begun.how not in ("", how):
-        raise InputError(f"the run {run!r} was begun by {begun.how}: go on so, or give this one another name")
+        raise InputError(
+            f"the run {run!r} was begun with the strategy {begun.how}, not {how}; continue with {begun.how}, or choose"
+            " another name for this run"
+        )
     if begun.answer is None or begun.stopped or begun.answer.startswith(QUOTED):
         return None
     plan = begun.plan or Plan(task=task)
@@ -251,7 +260,7 @@ def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
 
 @asynccontextmanager
 async def _choose_models(models: AnyModels, roles: Sequence[str], budget: Budget) -> AsyncIterator[dict[str, Model]]:
-    """Yield the model of each role, within the budget; the first role's model also revises plans.
+    """Yield the model of each role, with calls limited by the budget; the replanner defaults to the first role's model.
 
     Raises:
         SettingsError: a role has no model.
@@ -262,14 +271,17 @@ async def _choose_models(models: AnyModels, roles: Sequence[str], budget: Budget
 
 
 TOOL_SECONDS = 25.0
-"""Timeout of `solve_task`: below the usual timeout of a tool (30 s)."""
+"""Timeout of a run by the tool `solve_task`, in seconds; it is shorter than the default timeout of a tool (30 s)."""
 TOOL_CALLS, MAX_TASK, SHOWN_EVIDENCE = 32, 4_000, 500
+"""Maximum number of tool calls in `solve_task`; maximum length of its task, and shown length of each evidence, in
+characters."""
 
 
 def planner_tool(tools: Sequence[Tool], models: AnyModels, how: Strategy = "rewoo") -> FunctionTool:
     """Return the tool `solve_task`, which plans and solves a task with these tools.
 
-    It changes nothing, and its results are third-party content if one of its tools' results are.
+    The tool does not change the world: calls that would are refused. Its results count as third-party content if the
+    results of one of these tools do.
     """
     able = ", ".join(each.spec.name for each in tools)
     planner = Planner(models=models, tools=tools, how=how, seconds=TOOL_SECONDS, tool_calls=TOOL_CALLS)
@@ -277,7 +289,7 @@ def planner_tool(tools: Sequence[Tool], models: AnyModels, how: Strategy = "rewo
     async def solve_task(task: str) -> str:
         """Have a task solved that takes several steps; returns the answer, and what was found on the way."""
         if not task.strip() or len(task) > MAX_TASK:
-            raise ToolError(f"a task has 1 to {MAX_TASK:,} characters")
+            raise ToolError(f"a task needs 1 to {MAX_TASK:,} characters; this one has {len(task):,}")
         solution = await planner.solve(task.strip())
         if not solution.answer.strip():
             raise ToolError(f"the task was not solved: {solution.stopped or 'there is no answer'}")

@@ -1,7 +1,8 @@
 """Prompts of planners and solvers.
 
-The planner reads no third-party content: only which steps failed or lacked the answer, and which kind of value is
-missing (see `states_of`). So no evidence can add a call to a plan (Debenedetti 2025, CaMeL).
+When a plan is revised, the prompt contains no third-party content: only which steps failed or lack the answer, and
+which kind of value is missing (see `states_of`). So third-party evidence cannot add a call to a plan (Debenedetti 2025,
+CaMeL).
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ from mindstream.tools.calculator import read_formulas, words_in
 
 
 class ActOnTask(Prompt[str]):
-    """Call tools or answer; there is no rule. `exemplars`: tasks with their thoughts, actions and observations."""
+    """Call tools, or answer (ReAct). No rule replaces the model.
+
+    Attributes:
+        exemplars: solved tasks with their thoughts, actions and observations.
+    """
 
     role: ClassVar[str] = "worker"
 
@@ -32,7 +37,12 @@ class ActOnTask(Prompt[str]):
 
 
 class AnswerAlone(Prompt[str]):
-    """Answer without tools; there is no rule. `exemplars`: solved tasks. `reasons`: think first (Wei 2022)."""
+    """Answer without tools. No rule replaces the model.
+
+    Attributes:
+        exemplars: solved tasks.
+        reasons: whether to think step by step first (Wei 2022).
+    """
 
     role: ClassVar[str] = "worker"
     reply_tokens: ClassVar[int] = 1_000
@@ -47,28 +57,30 @@ MISSING = re.compile(
     re.MULTILINE,
 )
 Kind: TypeAlias = Literal["person", "place", "date", "amount", "text"]
-"""What may be missing: a value of a schema, so that it cannot contain an instruction (Debenedetti 2025, CaMeL)."""
+"""The kind of a missing value. It is one of a fixed list, so that it cannot contain an instruction (Debenedetti 2025,
+CaMeL)."""
 NOT_RUN = "Not run yet."
 OWN = "(Not found; known without looking:) "
 MAX_INLINE_EVIDENCE = 200
 MAX_INLINE_LINE = 60
-"""Evidence up to MAX_INLINE_EVIDENCE characters is shown in the calls that it fills; lines up to MAX_INLINE_LINE are
-repeated if two steps found them. Longer ones are shown once."""
+"""Maximum length of a call, as the solver sees it, and of evidence that is shown even if a concluding tool has read it;
+maximum length of evidence that is inserted into a shown call, and of a line that is repeated if two steps found it."""
 AROUND = " *_`.:：—–-"
 NAMING = ("", *":：—–-(")
-"""Characters after MISSING where it is no word of the answer."""
+"""Characters after MISSING by which it is recognised as a mark, and not as a word of the answer."""
 QUOTED = "No model was there to answer; what was found is quoted:"
-"""The first line of an answer without a model, which only quotes evidence."""
+"""The first line of an answer that was given without a model and only quotes evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolverAnswer:
-    """The solver's answer; `text` answers the task or a part of it.
+    """The solver's answer.
 
     Attributes:
-        missing: a description of the missing part; "": there is none.
-        steps: the steps that lack it.
-        kinds: the kind of value that each step lacks; the planner learns no more than that.
+        text: the answer to the task or to a part of it.
+        missing: a description of the missing part; "": nothing is missing.
+        steps: ids of the steps whose evidence lacks the missing part.
+        kinds: the kind of value that each of these steps lacks; only this is passed on to the planner.
     """
 
     text: str = ""
@@ -78,7 +90,7 @@ class SolverAnswer:
 
 
 class Shown(BaseModel):
-    """A step as the solver sees it: the call with evidence filled in, and its result."""
+    """A step as the solver's prompt shows it: its reason, its call with short evidence inserted, and its result."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -93,9 +105,9 @@ class Shown(BaseModel):
 
 
 def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collection[str] = ()) -> tuple[Shown, ...]:
-    """Return the steps for the solver; a line that several steps found is only in the first of them.
+    """Return the steps for the solver's prompt; a line that several steps found is shown only in the first of them.
 
-    `concluding`: tools whose results are shown in place of the evidence that they read.
+    `concluding`: names of tools whose results are shown in place of the evidence that they read.
     """
     shown, holders = list[Shown](), dict[str, str]()
     drawn = {
@@ -119,7 +131,7 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
 
 
 def _new_lines(text: str, holders: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the lines of a text that no earlier step has, with their headings, and the steps that have the others."""
+    """Return the lines of a text, with headings, that no earlier step has shown, and the steps that show the others."""
     parts, again = list[str](), set[str]()
     for part in text.split("\n\n"):
         head, *below = part.splitlines() or [""]
@@ -131,7 +143,10 @@ def _new_lines(text: str, holders: Mapping[str, str]) -> tuple[str, list[str]]:
 
 
 def _keys(text: str) -> Iterator[str]:
-    """Yield the lines of a text that are not repeated: long ones anywhere, short ones below the same heading."""
+    """Yield the keys by which lines of a text are recognised when a later step has the same lines.
+
+    A long line is its own key; a line below a heading has a key with that heading.
+    """
     for part in text.split("\n\n"):
         head, *below = part.splitlines() or [""]
         yield from (line for line in below or [head] if len(line) > MAX_INLINE_LINE)
@@ -174,7 +189,7 @@ def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
 
 
 class AnswerFromEvidence(Prompt[str]):
-    """Answer the task, or the part that the evidence covers; `read_answer` reads the missing parts."""
+    """Answer the task, or the part that the evidence covers; `read_answer` parses the reply."""
 
     role: ClassVar[str] = "solver"
     reply_tokens: ClassVar[int] = 1_000
@@ -182,11 +197,11 @@ class AnswerFromEvidence(Prompt[str]):
     task: str
     steps: tuple[Shown, ...]
     lessons: str = ""
-    """Lessons of a pool, as one text."""
+    """Lessons of a pool (sharing), as one text."""
 
 
 def read_answer(words: str, plan: Plan) -> SolverAnswer:
-    """Read an answer and its MISSING marks; a mark without steps means all of them."""
+    """Parse an answer and its MISSING marks; a mark without step ids means all steps."""
     if words.startswith(QUOTED):
         return SolverAnswer(words, "an answer: no model was there", tuple(step.id for step in plan.steps))
     found = [mark for mark in MISSING.finditer(words) if _names_a_part(mark)]
@@ -217,7 +232,7 @@ def _read_what(words: str) -> tuple[Kind | None, str]:
 
 @rule(AnswerFromEvidence)
 def quote_what_was_found(ask: AnswerFromEvidence) -> str:
-    """Rule: the last calculator result is the answer; other evidence is quoted as such."""
+    """Answer without a model: the result of a last calculator step is the answer; otherwise all evidence is quoted."""
     last = ask.steps[-1] if ask.steps else None
     if last and not last.failed and last.call.startswith("calculator["):
         return last.text.strip().splitlines()[-1]
@@ -234,7 +249,7 @@ class OwnKnowledge(BaseModel):
 
 
 class KnowInstead(Prompt[OwnKnowledge]):
-    """State your own knowledge; there is no rule."""
+    """State your own knowledge in place of a failed step's evidence. No rule replaces the model."""
 
     role: ClassVar[str] = "solver"
     reply_tokens: ClassVar[int] = 500
@@ -244,20 +259,20 @@ class KnowInstead(Prompt[OwnKnowledge]):
 
 
 MAX_TOOL_DESCRIPTION = 600
-"""Characters of a tool's description that are shown."""
+"""Maximum number of characters of a tool's description that are shown."""
 NO_LIMIT = 100_000
-"""Maxima above this are not shown."""
+"""A maximum of an argument above this value is not shown."""
 SIGNS = str.maketrans(dict.fromkeys("[]［］【】#＃", " "))
-"""Characters with a meaning in the plan format."""
+"""Characters that have a meaning in the plan format; they are replaced by spaces."""
 
 
 class MakePlan(Prompt[str]):
     """Write the plan, in the form `Plan: …` and `#E1 = Tool[input]`.
 
     Attributes:
-        tools: a line each, by `describe`.
-        exemplars: tasks with their plans, in the same form.
-        known: knowledge that the plan can build on.
+        tools: one line per tool, written by `describe`.
+        exemplars: tasks with their plans, in the same format.
+        known: knowledge that the plan can use.
     """
 
     role: ClassVar[str] = "planner"
@@ -265,7 +280,7 @@ class MakePlan(Prompt[str]):
 
     task: str
     tools: tuple[str, ...]
-    """A line each, by `describe`."""
+    """One line per tool, written by `describe`."""
     exemplars: tuple[str, ...] = ()
     known: str = ""
 
@@ -283,7 +298,7 @@ def describe(spec: ToolSpec) -> str:
 
 
 def _bounds(schema: object) -> str:
-    """Return an argument's numeric default and maximum, as text."""
+    """Return the numeric default and maximum of an argument as text; "" if it has neither."""
     schemas = [schema, *(schema.get("anyOf") or ())] if isinstance(schema, dict) else []
     default, most = (
         next((each[key] for each in schemas if isinstance(each, dict) and type(each.get(key)) in (int, float)), None)
@@ -295,23 +310,23 @@ def _bounds(schema: object) -> str:
 
 @rule(MakePlan)
 def calculate_or_look_up(ask: MakePlan) -> str:
-    """Rule: calculate a formula; look up anything else unchanged, with the first tool that takes a `query`."""
+    """Plan without a model: calculate a formula; look up any other task with the first tool that takes a `query`."""
     takes = dict(line.split("[", 1) for line in ask.tools if "[" in line)
     if _is_formula(ask.task):
-        lacks = "" if "calculator" in takes else "That is a formula, and the tool calculator is not there."
+        lacks = "" if "calculator" in takes else "The task is a formula, but the tool `calculator` is not available."
         return lacks or f"#E1 = calculator[{'; '.join(ask.task.splitlines())}]"
     search = next((name for name, arguments in takes.items() if arguments.startswith("query")), "")
     if not search:
         return (
-            "Without a model a formula is calculated, as 17.5% of 2480 + 12, and the best passages are quoted where a"
-            " tool searches (documents:DIR, recall, wikipedia or web)."
+            "No model is configured. Without one, only formulas such as 17.5% of 2480 + 12 can be calculated, and"
+            " passages can be quoted if there is a search tool (documents:DIR, recall, wikipedia or web)."
         )
     query = json.dumps({"query": " ".join(ask.task.translate(SIGNS).split())}, ensure_ascii=False)
     return f"Plan: Look it up.\n#E1 = {search}[{query}]"
 
 
 def _is_formula(task: str) -> bool:
-    """Return whether a task can be calculated and contains no word but an equation's unknowns."""
+    """Return whether a task is a formula: an equation, or expressions without words and not numbers only."""
     try:
         formulas = read_formulas(task)
     except ToolError:
@@ -322,10 +337,11 @@ def _is_formula(task: str) -> bool:
 
 
 SHOWN = 300
+"""Maximum number of characters of a step's evidence that the replanner is shown."""
 
 
 class MendPlan(Prompt[str]):
-    """Write the new and changed steps."""
+    """Revise a plan: write the new and changed steps."""
 
     role: ClassVar[str] = "replanner"
     reply_tokens: ClassVar[int] = 2_000
@@ -339,8 +355,10 @@ class MendPlan(Prompt[str]):
 def states_of(
     plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str], kinds: Mapping[str, Kind]
 ) -> str:
-    """Return a line per step with its state, in our own words; for third-party evidence only the kind of value it
-    lacks."""
+    """Return a line per step with its state, for the replanner.
+
+    Evidence that is third-party content is not quoted; its line has only its length and the kind of value it lacks.
+    """
     return "\n".join(
         f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient, kinds.get(step.id))}"
         for step in plan.steps
@@ -360,5 +378,5 @@ def _state(evidence: Evidence | None, insufficient: bool, kind: Kind | None) -> 
 
 @rule(MendPlan)
 def give_up(ask: MendPlan) -> str:  # noqa: ARG001
-    """Rule: change nothing, since rules only plan one look-up."""
+    """Revise without a model: change nothing, since the plans of rules have only one step."""
     return "NOTHING"

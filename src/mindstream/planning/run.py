@@ -1,6 +1,7 @@
-"""A run: what the strategies of solving a task have in common. It plans, revises the plan, runs steps, answers, and
+"""The common parts of all strategies: writing and revising the plan, running its steps, answering, counting costs.
 
-counts.
+`PlanningRun` is one task that is being solved. The strategies at the end of this module, and those in `strategies/`,
+call it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import genai, span
 
 SHOWN_REPLY = 300
-"""Characters of a planner's reply without a plan that an error message quotes."""
+"""Maximum number of characters of a planner's reply without a plan that the error message quotes."""
 
 
 async def plan_task(
@@ -55,7 +56,7 @@ async def plan_task(
     exemplars: Sequence[str] = (),
     on_step: Callable[[PlannedStep], None] = lambda _: None,
 ) -> Plan:
-    """Write a plan; `on_step` gets each step as it comes.
+    """Let the planner write a plan; `on_step` is called with each step as soon as it is written.
 
     Raises:
         InputError: the reply has no step; the message quotes it.
@@ -77,9 +78,9 @@ def is_untrusted(exemplars: Sequence[str]) -> bool:
 async def write_steps(
     task: str, specs: Sequence[ToolSpec], model: Model, exemplars: Sequence[str] = ()
 ) -> AsyncGenerator[PlannedStep]:
-    """Ask for a plan, and yield its steps as they come; thoughts before the plan are skipped.
+    """Ask the planner for a plan, and yield its steps as soon as they are written; thoughts before it are skipped.
 
-    The reply is cut off when its plan is too long to run. Raises as `plan_task` does.
+    The reply is stopped when its plan is too long to run. Raises as `plan_task` does.
     """
     prompt = MakePlan(task=task, tools=tuple(map(describe, specs)), exemplars=tuple(exemplars))
     reader, thinking = StepReader(Rewoo(specs)), Thinking()
@@ -101,7 +102,9 @@ async def write_steps(
         for step in found.steps:
             yield step
     elif not count:
-        raise InputError(f"there is no plan: {' '.join((words + rest).split())[:SHOWN_REPLY]}")
+        raise InputError(
+            f"the reply of the planner has no step of a plan: {' '.join((words + rest).split())[:SHOWN_REPLY]}"
+        )
 
 
 class Allowance:
@@ -113,14 +116,14 @@ class Allowance:
         self._began, self._seconds_before = CLOCK.elapsed(), 0.0
 
     def take_up(self, run: str, before: Spent) -> None:
-        """Count what an interrupted run had spent."""
+        """Add what an interrupted run had spent, when it is resumed."""
         self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
         self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
 
     def take_call(self, cost_usd: float) -> None:
-        """Count one tool call and its cost; raises BudgetSpent when no more is allowed."""
+        """Count one tool call and its cost; raise BudgetSpent if the limits allow no further call."""
         if self._most is not None and self._tool_calls >= self._most:
-            raise BudgetSpent(f"the {self._most} calls of tools that were allowed are made")
+            raise BudgetSpent(f"the limit of {self._most} tool calls was reached")
         self.budget.check()
         self._tool_calls += 1
         self.budget.spent_usd += cost_usd
@@ -146,13 +149,15 @@ class Solution(Generic[Output]):
     """The result of a run.
 
     Attributes:
-        answer: to the task or a part of it; "": there is none.
-        stopped: why the run ended without an answer or before its end; "" otherwise.
-        unanswered: the missing part of the answer, in the solver's words; "": nothing.
-        missing: the steps that failed.
-        changes: the changes of each revision of the plan.
+        how: the strategy.
+        answer: the answer to the task or to a part of it; "": there is none.
+        plan: the final plan; evidence: the results of its steps by id.
+        stopped: why the run ended early or without an answer; "" otherwise.
+        unanswered: the missing part of the answer, in the solver's words; "": nothing is missing.
+        missing: the ids of the steps that failed.
+        changes: for each revision of the plan, its changes.
         lessons: the ids of the pool's lessons that were in the prompts.
-        output: the answer in the form that `solve(output=…)` names; None: no form was named, or there is no answer.
+        output: the answer as the type of `solve(output=…)`; None: no type was given, or there is no answer.
     """
 
     task: str
@@ -170,17 +175,17 @@ class Solution(Generic[Output]):
 
     @property
     def is_quotation(self) -> bool:
-        """Whether the answer only quotes evidence, because there was no model."""
+        """Whether the answer only quotes evidence, because no model was configured."""
         return self.answer.startswith(QUOTED)
 
     @property
     def foreign(self) -> bool:
-        """Whether the answer is based on third-party content: a record of it must be marked as tainted."""
+        """Whether the answer is based on third-party content, so that a record of it must be marked as tainted."""
         return any(each.foreign for each in self.evidence.values())
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The steps whose tool failed and for which the model gave its own knowledge."""
+        """The ids of the steps whose tool failed and whose evidence is the model's own knowledge."""
         return tuple(id for id, each in self.evidence.items() if each.own)
 
     def _repr_html_(self) -> str:
@@ -200,6 +205,8 @@ class Solution(Generic[Output]):
 
 
 CALL = 2_000
+"""Maximum length of a failed call's arguments in the prompt that asks for the model's own knowledge."""
+
 PLANNER = "planner"
 """The agent's name in spans."""
 NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
@@ -207,21 +214,21 @@ NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
 
 @dataclass(eq=False)
 class PlanningRun:
-    """A task that is being solved.
+    """The state and the operations of a task that is being solved; strategies call these.
 
     Args:
-        given: the caller's plan, or that of the interrupted run; None: the planner writes one.
-        begun: the interrupted run that is resumed.
-        knows: ask the model for its own knowledge if a step fails.
+        begun: the checkpoint of the interrupted run that is resumed; an empty one for a new run.
+        given: the caller's plan, or the plan of the interrupted run; None: the planner writes one.
+        knows: whether the model is asked for its own knowledge if a step fails.
 
     Attributes:
-        replans: how often the plan may still be revised.
-        plan: the present plan; `evidence`: the results of its steps.
-        stopped: why the run ended before it had an answer.
-        answered: the last answer, to the whole task or a part of it.
-        missing: steps for which an interrupted run was about to revise the plan.
-        is_untrusted: whether a third party's exemplar is in the planner's prompt.
-        lessons: lessons of a pool among the exemplars; the solver reads them too.
+        replans: number of revisions of the plan that are still allowed.
+        plan: the current plan; evidence: the results of its steps by id.
+        stopped: why the run ended before it had an answer; "": it was not stopped.
+        answered: the last answer, to the whole task or to a part of it.
+        missing: ids of the steps for which an interrupted run was about to revise the plan.
+        is_untrusted: whether the planner's prompt has an exemplar that is third-party content.
+        lessons: lessons of a pool among the exemplars; the solver's prompt has them too.
     """
 
     task: str
@@ -257,13 +264,15 @@ class PlanningRun:
 
     @property
     def may_mend(self) -> bool:
-        """Whether the plan may be revised: not again before anything was done since the last attempt."""
+        """Whether the plan may be revised: the limit is not reached, and a step was run since a revision without
+        effect."""
         return self.replans > 0 and not self._is_kept
 
     # Planning.
 
     async def make_plan(self, executor: Executor | None = None) -> None:
-        """Write the plan; steps are passed to the executor, if there is one, as they come."""
+        """Let the planner write the plan; each step that can begin is passed to the executor as soon as it is
+        written."""
         steps, outside = list[PlannedStep](), contextvars.copy_context()
         try:
             written = write_steps(self.task, self._specs, self.models["planner"], self.exemplars)
@@ -271,7 +280,7 @@ class PlanningRun:
                 async with aclosing(written):
                     async for step in written:
                         if executor and self._is_ready(step, steps):
-                            outside.run(executor.begin, step)  # its spans are no part of the planning
+                            outside.run(executor.begin, step)  # keeps its trace spans out of the planning span
                         steps.append(step)
         except InputError as error:
             self.stopped = str(error)
@@ -280,17 +289,18 @@ class PlanningRun:
         await self.tell("made")
 
     def _is_ready(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
-        """Return whether a step may begin at once; steps that change the world wait until the plan is written."""
+        """Return whether a step may begin before the plan is complete; a step that changes the world may not."""
         waits = step.tool in self._changing or len(before) >= MOST_STEPS
         return not waits and self._checker.can_begin(step, before)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
-        """Revise the plan, which uses up a replanning; return whether it changed.
+        """Let the replanner revise the plan, which counts as one of the allowed revisions; return whether it changed.
 
-        Steps that were not run yet are not insufficient.
+        Args:
+            insufficient: ids of the steps whose evidence lacks the answer; steps that were not run are ignored.
         """
         insufficient = tuple(id for id in insufficient if id in self.evidence) or (NOTHING,)
-        if not self.missing:  # otherwise an interrupted run began it
+        if not self.missing:  # otherwise the interrupted run has already counted this revision
             self.replans -= 1
             for watcher in self.watchers:
                 await watcher.missed(insufficient)
@@ -316,14 +326,14 @@ class PlanningRun:
         return True
 
     async def tell(self, because: str) -> None:
-        """Notify the watchers of the present plan."""
+        """Notify the watchers of the current plan; `because`: why it was made or changed."""
         for watcher in self.watchers:
             await watcher.planned(self.plan, because)
 
     # Running.
 
     def executor(self) -> Executor:
-        """Return a new executor; it does not run steps again that have evidence."""
+        """Return a new executor for the current plan; it does not run steps that have evidence."""
         self._executor = Executor(
             self.tools,
             run=self.name,
@@ -344,9 +354,9 @@ class PlanningRun:
         return (await ask(self.models["solver"], prompt, "solver")).text.strip()
 
     async def carry_out(self, steps: Sequence[PlannedStep], executor: Executor | None = None) -> None:
-        """Run steps and keep their evidence; a step that cannot be called as planned fails with the reason.
+        """Run steps and store their evidence; a step with a fault is not called and fails with this fault as reason.
 
-        `executor`: one that runs some of them already.
+        `executor`: an executor that already runs some of these steps; None: a new one.
         """
         executor = executor or self.executor()
         is_checked = all(executor.has_begun(step) for step in steps)
@@ -366,7 +376,8 @@ class PlanningRun:
     async def answer(self) -> SolverAnswer:
         """Answer the task from the evidence, as far as possible.
 
-        Results of concluding tools are shown in place of what these read; if the answer lacks anything, all is shown.
+        The solver is first shown the results of concluding tools in place of the evidence that these have read. If a
+        part of the answer is missing then, the solver is asked again and shown all evidence.
         """
         whole = brief = show_steps(self.plan, self.evidence)
         if any(step.tool in self._concluding for step in self.plan.steps):
@@ -379,12 +390,12 @@ class PlanningRun:
         return self.read(await ask(self.models["solver"], prompt, "solver"))
 
     async def ensure_answer(self) -> None:
-        """Answer the task, unless it was answered in this process."""
+        """Answer the task, unless this process has an answer already."""
         if self.answered == SolverAnswer():
             await self.answer()
 
     def read(self, words: str) -> SolverAnswer:
-        """Read and keep an answer; it counts if the run ends early."""
+        """Parse an answer and store it as the last one, which is returned if the run ends early."""
         self.answered = read_answer(words, self.plan)
         return self.answered
 
@@ -414,12 +425,12 @@ class PlanningRun:
 
 
 async def direct(run: PlanningRun) -> None:
-    """Answer without thinking first."""
+    """Let the worker answer without tools and without thinking first."""
     await _answer_alone(run, reasons=False)
 
 
 async def chain_of_thought(run: PlanningRun) -> None:
-    """Think first; the thoughts precede the answer, which is the last line."""
+    """Let the worker answer without tools; its thoughts precede the answer, which is the last line."""
     await _answer_alone(run, reasons=True)
 
 
@@ -429,7 +440,10 @@ async def _answer_alone(run: PlanningRun, reasons: bool) -> None:
 
 
 async def plan_and_execute(run: PlanningRun) -> None:
-    """Run the plan in rounds until the task is answered; revise the plan when a round found too little."""
+    """Run the plan in rounds of steps that are ready, and try to answer after each round.
+
+    The plan is revised when all its steps were run without an answer, or a step of the round failed.
+    """
     if run.given is None:
         await run.make_plan()
         if run.stopped:
@@ -452,7 +466,8 @@ async def plan_and_execute(run: PlanningRun) -> None:
 
 
 async def rewoo(run: PlanningRun) -> None:
-    """Run all steps in parallel, beginning while the planner still writes, and then answer."""
+    """Run all steps in parallel, starting while the planner still writes, and then answer; revise if parts are
+    missing."""
     executor = None
     if run.given is None:
         executor = run.executor()

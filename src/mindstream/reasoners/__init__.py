@@ -1,1 +1,1 @@
-"""Reasoners wake on a trigger, read the stream, think as long as they need, and write back."""
+"""Reasoners: background components that wake on a trigger, read a mind's log and memory, and write their results."""

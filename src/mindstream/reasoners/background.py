@@ -1,8 +1,9 @@
-"""The background runner: runs reasoners next to a conversation, with leases so that no work is lost or done twice.
+"""`Background` runs reasoners during a conversation, with leases so that no work is lost or done twice.
 
-Each slot has one loop: claim open work, think, and commit the conclusion together with the end of the work. The lease
-is renewed during the run; if the process dies, the lease expires and another process claims the work. A failing run is
-logged, retried a bounded number of times, and then dead-lettered.
+Each reasoner has one slot, and each slot one loop: claim open work, run the reasoner, and commit its result (the
+conclusion) together with the end of the work. The lease is renewed during the run; if the process dies, the lease
+expires and another process claims the work. A failing run is logged, retried at most TRIES times, and then
+dead-lettered.
 """
 
 from __future__ import annotations
@@ -64,22 +65,26 @@ from mindstream.tools.tool import Tool
 from mindstream.tracing import genai, span
 
 WRITES = 100
-"""Maximum number of attempts when other writers come first."""
+"""Maximum number of attempts to commit a result when other writers commit first."""
 WRITING_S = 30.0
-"""Timeout for building the entries, in seconds."""
+"""Timeout for building the entries of a result, in seconds."""
 
 SpeakUp: TypeAlias = Callable[[RunContext, RunResult, Sequence[Entry]], Awaitable[Sequence[Entry]]]
-"""Adds entries to a conclusion: a follow-up, or the judgement of a gate's decision."""
+"""Returns entries to add to a reasoner's result, such as a follow-up or the judgement of a gate's decision."""
 
 
 async def conclude(
     context: RunContext, run_result: RunResult, speak_up: SpeakUp, about: tuple[int, ...], finish: WorkDone | None
 ) -> list[Logged]:
-    """Commit a reasoner's result about these log rows; return the rows written.
+    """Commit a reasoner's result; return the rows that were written.
+
+    Args:
+        speak_up: returns entries to add.
+        about: the log rows that the run was about; finish: the end of its work, for the same commit.
 
     Raises:
         LeaseLost: another process has taken over the work.
-        StorageError, ForeignFailure, Overdue: it could not be built or written.
+        StorageError, ForeignFailure, Overdue: the result could not be built or written.
     """
 
     async def writing() -> Writing:
@@ -97,7 +102,7 @@ async def conclude(
         except Conflict as conflict:
             if isinstance(conflict, LeaseLost) or attempt == WRITES:
                 raise
-            await asyncio.sleep(0)  # another writer was first: merge with its version
+            await asyncio.sleep(0)  # another writer was first: build the entries again from its version
     raise AssertionError("unreachable")
 
 
@@ -117,13 +122,13 @@ async def make_writing(context: RunContext, result: RunResult) -> Writing:
 
 
 def _tainted(entry: Entry) -> Entry:
-    """Return an entry whose records are marked as based on third-party content."""
+    """Return the entry with its records marked as based on third-party content."""
     marked = (replace(record, data={**record.data, TAINTED: True}) for record in entry.records)
     return replace(entry, records=tuple(marked))
 
 
 async def silent(*_: object) -> Sequence[Entry]:
-    """Add nothing to a conclusion."""
+    """Return no entries; the default of `speak_up`."""
     return ()
 
 
@@ -137,11 +142,12 @@ async def stop_elsewhere(
     slot: str | None = None,
     answers: bool = True,
 ) -> int:
-    """Stop runs and answers held by other owners than ours; return their number. Their work counts as done.
+    """Stop runs and answers that other owners (not in `ours`) hold; return their number. Their work counts as done.
 
     Args:
-        session: only work about that conversation; slot: only that reasoner's work.
-        answers: stop answers as well.
+        session: stop only work about this conversation; None: about any.
+        slot: stop only work of this slot; None: of any.
+        answers: whether to stop answers as well.
     """
     now, stopped, holder = clock.now(), 0, attrgetter("slot", "owner")
     held = [
@@ -153,7 +159,7 @@ async def stop_elsewhere(
     ]
     for (name, owner), found in groupby(sorted(held, key=holder), holder):
         works = list(found)
-        with contextlib.suppress(LeaseLost):  # it has ended
+        with contextlib.suppress(LeaseLost):  # the work has ended in the meantime
             stopped += await _stop(store, Commit(mind=mind, at=now), name, owner, works)
     return stopped
 
@@ -173,7 +179,10 @@ async def _stop(store: Store, commit: Commit, slot: str, owner: str, works: Sequ
 
 
 async def _is_of_talk(store: Store, mind: StreamKey, work: Work, session: str | None) -> bool:
-    """Return whether work is about an utterance or a correction; other work (a life's) has its own commands."""
+    """Return whether work is about an utterance (of this session, if one is given) or a correction.
+
+    Other work, such as that of a life, has its own commands.
+    """
     if work.cause < 0:
         return session is None
     found = await store.events(mind, work.cause - 1, limit=1)
@@ -189,24 +198,25 @@ QUIET = 4
 """Maximum number of times that the poll interval of an idle slot is doubled."""
 
 
-FORGOTTEN = "words that it had read were erased in the meantime"
+FORGOTTEN = "texts that the run had read were erased in the meantime"
 
 
 class Background:
-    """Runs reasoners next to a conversation, each in its slot.
+    """Run reasoners during a conversation, each in its slot.
 
     Args:
-        speak_up: adds entries to conclusions.
+        speak_up: returns entries to add to a reasoner's result.
         tools: tools for the runs, in addition to the reasoners' own.
-        lease_s: how long work stays with a process that does not renew it.
-        retry_s: pause after the first failed run; each further pause is four times as long.
-        session: the conversation.
-        thinks: run the reasoners here; otherwise their work is released for another process (`mindstream work`).
-        owner: the name of the holder of its work; "": a new one.
+        lease_s: duration of a lease on work in seconds; a lease that is not renewed expires.
+        retry_s: pause after the first failed run in seconds; each further pause is four times as long.
+        session: the name of the conversation.
+        thinks: whether the reasoners run in this process; otherwise their work is released for another process
+            (`mindstream work`).
+        owner: the name under which work is claimed; "": a new random one.
 
     Attributes:
-        floor: held during an answer. Conclusions are written when it is free: a belief never changes during an answer,
-            and no follow-up interrupts one.
+        floor: a lock that is held during an answer. Results are written when it is free, so a belief never changes
+            during an answer, and no follow-up interrupts one.
 
     Raises:
         InputError: a slot is used twice, a reasoner is invalid, or the lease is too long.
@@ -226,14 +236,14 @@ class Background:
         owner: str = "",
     ) -> None:
         if not 0 < lease_s <= LONGEST_LEASE_S:
-            raise InputError(f"lease_s is a time in seconds, above 0 and at most {LONGEST_LEASE_S:.0f}, not {lease_s}")
+            raise InputError(f"lease_s must be above 0 and at most {LONGEST_LEASE_S:.0f} seconds, not {lease_s}")
         self.memory, self.owner, self.floor = memory, owner or chance.token(), asyncio.Lock()
         self._slots: dict[str, Slot] = {}
         self.add(*reasoners)
         self._speak_up, self._tools, self._thinks = speak_up, tools, thinks
         self._lease_s, self._retry_s = lease_s, retry_s
         self._waiting = set[Signal]()
-        """Callers of `settled`, to be notified of changes."""
+        """Signals of the callers that wait in `settled`."""
         self._held: set[int] = set()
         self._hearing = 0
         self._over = False
@@ -241,14 +251,14 @@ class Background:
         self._releasing: set[asyncio.Task[None]] = set()
 
     def add(self, *reasoners: Reasoner) -> None:
-        """Add reasoners; before `run`.
+        """Add reasoners; call it before `run`.
 
         Raises:
             InputError: a slot is used twice, or a reasoner is invalid.
         """
         for reasoner in map(checked_reasoner, reasoners):
             if reasoner.slot in self._slots:
-                raise InputError(f"two reasoners write the slot {reasoner.slot!r}: give one of them another")
+                raise InputError(f"two reasoners use the slot {reasoner.slot!r}; give one of them another slot")
             self._slots[reasoner.slot] = Slot(reasoner)
 
     @property
@@ -261,13 +271,16 @@ class Background:
         return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
 
     def cancel(self, slot: str | None = None) -> int:
-        """Stop the runs of a slot, or all; return their number. Their work counts as done."""
+        """Stop the runs of a slot, or of all slots, in this process; return their number.
+
+        The work of a stopped run counts as done.
+        """
         runs = [each.run for name, each in self._slots.items() if slot in (None, name)]
         return sum(run.thinking.stop() for run in runs if run and run.thinking)
 
     @contextlib.contextmanager
     def hearing(self) -> Iterator[None]:
-        """Claim nothing while the block runs: the utterance being committed must be held first."""
+        """Prevent claims while the block commits an utterance, so that `hold` can be called before it is claimed."""
         self._hearing += 1
         try:
             yield
@@ -275,12 +288,15 @@ class Background:
             self._hearing -= 1
 
     def hold(self, heard: int) -> None:
-        """Do not think about an utterance until it is released, because the Talker answers it first."""
+        """Keep reasoners from processing an utterance until it is released, because it is answered first."""
         self._held.add(heard)
         self.turns.claimed.add(heard)
 
     def claims(self, turn: Occurrence, besides: Sequence[str] = (), *, answered: bool = False) -> NewWork:
-        """Return the work that an utterance causes; `answered`: its answer is work, too."""
+        """Return the work that an event causes: one item for each slot whose trigger fires, except those in `besides`.
+
+        `answered`: whether the answer to an utterance is a work item as well.
+        """
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
         if answered:
@@ -288,7 +304,7 @@ class Background:
         return NewWork(slots, self.owner, self._lease() if self._thinks else 0.0)
 
     def release(self, heard: int) -> None:
-        """Think about an utterance now, and about its answer if the Talker has spoken already."""
+        """Let reasoners process an utterance that was held; unfinished work on its answer is released as well."""
         was_held = heard in self._held
         self._held.discard(heard)
         self.wake()
@@ -299,16 +315,18 @@ class Background:
             task.add_done_callback(self._releasing.discard)
 
     async def _release_work(self, heard: int) -> None:
-        """Release the work on an utterance for other processes; its answer ends unless it is waiting for its turn
-        here."""
+        """Release the work on an utterance for other processes.
+
+        The work of answering it ends, unless the answer is in progress or waits for its turn in this process.
+        """
         ended = () if self.turns.is_on(heard) else (self.turns.slot,)
         if ended:
             self.turns.claimed.discard(heard)
-        with contextlib.suppress(StorageError):  # else the lease runs out by itself
+        with contextlib.suppress(StorageError):  # if this fails, the lease expires by itself
             await self.memory.store.release_work(self.memory.key, heard, self.owner, ended)
 
     def wake(self) -> None:
-        """Look for work now, even if a model was unavailable a moment ago."""
+        """Let all slots look for work now, even those that pause because their model was unavailable."""
         for slot in self._slots.values():
             if slot.outages:
                 slot.due = None
@@ -317,7 +335,7 @@ class Background:
             slot.woken.set()
 
     async def run(self) -> None:
-        """Work until cancelled, then release unfinished work."""
+        """Run the reasoners until cancelled, then release unfinished work."""
         try:
             async with asyncio.TaskGroup() as group:
                 for slot in self._slots.values():
@@ -334,16 +352,19 @@ class Background:
     async def settled(
         self, upto: int | None = None, slots: Sequence[str] | None = None, ids: Sequence[int] | None = None
     ) -> None:
-        """Return when no work is open (up to an utterance, of some slots, or of these ids), or when waiting is
-        pointless.
+        """Wait until no work is open, or until waiting is pointless.
 
-        Waiting is pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. It always
-        returns: runs have a timeout, and work that keeps failing is dead-lettered. Work that silence or an hour causes
-        is only waited for if named by id.
+        Waiting is pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. The method
+        always returns, because runs have a timeout, and work that keeps failing is dead-lettered.
+
+        Args:
+            upto: consider only work about utterances up to this log row; None: about all.
+            slots: consider only work of these slots; None: of all.
+            ids: consider only the work with these ids. Without ids, work that silence or a set time causes is ignored.
         """
 
         async def is_open() -> bool:
-            with contextlib.suppress(StorageError):  # a slot's loop reports a lasting failure
+            with contextlib.suppress(StorageError):  # if the failure lasts, the loop of a slot reports it
                 work = [each for each in await self.work() if slots is None or each.slot in slots]
                 work = [each for each in work if not self._slots[each.slot].is_waiting_out]
                 if ids is not None:
@@ -393,7 +414,7 @@ class Background:
         await asyncio.sleep(min(self._retry_s * slot.stuck, self._lease_s / 3))
 
     async def _call_others(self, slot: Slot) -> None:
-        """Open the work that silence or an hour causes, for other processes."""
+        """Create the work that silence or a set time causes; other processes do it."""
         trigger = slot.reasoner.trigger
         while trigger.idle_s is not None or (trigger.at is not None and not trigger.each):
             slot.woken.clear()
@@ -404,7 +425,7 @@ class Background:
             trigger = slot.reasoner.trigger
 
     async def _rest(self, slot: Slot) -> None:
-        """Wait until woken or until the poll interval is over; then open the work that silence or an hour causes."""
+        """Wait until woken or the poll interval is over, then create the work that silence or a set time causes."""
         trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
         at = None if slot.hour == trigger.at and not trigger.each else trigger.at
         rest_s = self._lease_s / 3 * 2**slot.quiet
@@ -421,7 +442,10 @@ class Background:
                 await self._use_silence(slot, trigger.on, trigger.idle_s)
 
     async def _use_silence(self, slot: Slot, on: Sequence[str], idle_s: float) -> None:
-        """Open the work that silence causes if no process heard anything for that long; otherwise check again later."""
+        """Create the work that silence causes if no process has logged an event of these kinds for `idle_s` seconds.
+
+        Otherwise, set the time of the next check.
+        """
         now_s, was_silent_at = asyncio.get_running_loop().time(), slot.silent_at
         if was_silent_at is None or now_s < was_silent_at:
             return
@@ -430,7 +454,7 @@ class Background:
         left_s = newest.at + idle_s - self.memory.clock.now() if newest else 0.0
         if newest and left_s <= 0:
             await self._open(slot, silence_after(newest.seq))
-        if slot.silent_at == was_silent_at:  # else an utterance was heard in between
+        if slot.silent_at == was_silent_at:  # otherwise an utterance was heard in the meantime
             slot.silent_at = now_s + left_s if left_s > 0 else None
 
     async def _open(self, slot: Slot, occasion: int) -> None:
@@ -438,7 +462,7 @@ class Background:
         await self.memory.commit(wake=NewWork((slot.name,), self.owner, lease, occasion))
 
     async def _claim(self, slot: Slot) -> list[Work]:
-        """Claim open work; after a failure one item at a time, so that it blocks no other."""
+        """Claim open work; if an item has failed before, claim only one, so that a failing item blocks no other."""
         slot.quiet = 0 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
         slot.woken.clear()  # a wake from here on causes another look
         if self._hearing or slot.is_resting:
@@ -448,7 +472,7 @@ class Background:
         left, now = await self._unheld(slot), self.memory.clock.now()
         slot.quiet = 0 if left else slot.quiet  # another process may release the work that it holds
         ours = [work for work in left if work.is_open_to(self.owner, now)]
-        if self._hearing or before != min(self._held, default=None):  # an utterance came during the look
+        if self._hearing or before != min(self._held, default=None):  # an utterance came in the meantime
             return []
         if len(ours) > 1 and any(work.failures or work.attempts > TRIES for work in ours):
             before = sorted(work.cause for work in ours)[1]  # a failing item does not block the others
@@ -463,7 +487,7 @@ class Background:
 
     def _newer(self, slot: Slot, run: Run) -> Newer:
         async def newer() -> Sequence[Utterance]:
-            """Steer the run: claim the utterances heard since, except those held for their answers."""
+            """Claim the newer utterances for this run, except those held for their answers, and return them."""
             known, now = set(run.ids), self.memory.clock.now
             if self._hearing or not any(
                 w.is_open_to(self.owner, now()) and w.id not in known for w in await self._unheld(slot)
@@ -476,13 +500,13 @@ class Background:
         return newer
 
     async def _think(self, slot: Slot, run: Run) -> None:
-        """Think, and commit the conclusion, the failure or the end of retries."""
+        """Run the reasoner, and commit its result, its failure, or the dead-lettering of its work."""
         slot.run = run
         outer = erasures.READING.set(None)
         try:
             erasures.READING.set(erasures.Reading(await self.memory.store.last_erasure()))  # before anything is read
             if any(work.attempts > CRASHES for work in run.work):
-                await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
+                await self._set_aside(slot, run.work, f"claimed {CRASHES} times, but the process died each time")
                 return
             with renewing(self.memory.store, self.memory.clock, lambda: run.ids, self.owner, self._lease_s):
                 context = await self._context(slot, run)
@@ -491,7 +515,7 @@ class Background:
         except Stopped:
             await self._finish_cancelled(slot, run)
         except Overdue:
-            await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.timeout_s:.0f} seconds")
+            await self._fail(slot, run, f"{slot.name}: no result within {slot.reasoner.timeout_s:.0f} seconds")
         except Exception as error:  # noqa: BLE001 (any error is a failure of this run only)
             cause = error.cause if isinstance(error, ForeignFailure) else error
             if isinstance(cause, ErasedMeanwhile):
@@ -506,13 +530,13 @@ class Background:
             slot.run = None
 
     async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
-        """Release work whose words were erased in part, so that it is done again without them."""
+        """Release work after some of the texts that it had read were erased, so that it is done again without them."""
         if run.work and not erased.whole:
-            with contextlib.suppress(LeaseLost, ErasedMeanwhile):  # it was erased with the words
+            with contextlib.suppress(LeaseLost, ErasedMeanwhile):  # the work was erased together with the texts
                 await self.memory.commit(put_back=WorkReleased(run.ids, self.owner, FORGOTTEN, counts=False))
 
     async def _tell(self, entries: Sequence[Entry], run: Run, put_back: WorkReleased | None) -> None:
-        """Log a failure and release the work; if words were erased, only release the work."""
+        """Log a failure and release the work; if texts were erased meanwhile, only release the work."""
         try:
             await self.memory.commit(*entries, put_back=put_back)
         except ErasedMeanwhile as erased:
@@ -527,7 +551,7 @@ class Background:
             thinking = run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
 
             def look(work: Sequence[Work]) -> None:
-                """Stop if another process ended or took over the work: the result could not be committed."""
+                """Stop the run if another process ended or took over its work; its result could not be committed."""
                 if not set(run.ids) <= {each.id for each in work if each.owner == self.owner}:
                     thinking.stop()
 
@@ -536,7 +560,7 @@ class Background:
 
     async def _conclude(self, run: Run, context: RunContext, run_result: RunResult) -> None:
         finish = WorkDone(run.ids, self.owner) if run.work else None
-        if not run.about and not run_result.thought:  # it woke by itself and found nothing
+        if not run.about and not run_result.thought:  # the run was not caused by an event and found nothing
             if finish:
                 await self.memory.commit(finish=finish)
             return
@@ -544,7 +568,10 @@ class Background:
             await conclude(context, run_result, self._speak_up, run.about, finish)
 
     async def _wait_out(self, slot: Slot, run: Run, outage: ModelError) -> None:
-        """Release the work unchanged, to rest until the model is available; log that once per outage."""
+        """Release the work and pause the slot because its model is unavailable; log this once per outage.
+
+        The run does not count as failed.
+        """
         is_known = slot.outages > 0 or isinstance(outage, ModelResting)  # already logged
         reason = f"{slot.name}: {describe(outage)}"
         slot.outages += 1

@@ -1,4 +1,4 @@
-"""The facts reasoner: what the user says of themselves becomes notes (memory/facts)."""
+"""The facts reasoner: it extracts notes from what users say about themselves (memory/facts)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def _leaves_out_nothing(_: str) -> bool:
 
 @dataclass(frozen=True)
 class FactsReasoner:
-    """Writes notes about the user (Christakopoulou 2024, 3.2.2).
+    """Extract facts about the user from utterances, and write them as notes (Christakopoulou 2024, 3.2.2).
 
     Attributes:
-        leaves_out: returns whether no note is made of an utterance.
+        leaves_out: returns True for an utterance that no note is made of.
     """
 
     model: Model

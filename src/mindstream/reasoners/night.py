@@ -1,4 +1,4 @@
-"""Sleep in silence: when the user has been idle for a while, the mind tidies its memory (the M0, M1, M2 system)."""
+"""The sleep reasoner: when the user has been idle for a while, the mind tidies its memory (the M0, M1, M2 system)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 
 @dataclass(frozen=True)
 class SleepReasoner:
-    """Sleeps once when the mind has been idle; utterances are answered as usual during that time.
+    """Run one sleep when the mind has been idle; utterances are answered as usual in the meantime.
 
-    Each step commits by itself (memory/lifecycle/sleep), so the conclusion writes nothing.
+    Each step of the sleep commits its own changes (memory/lifecycle/sleep), so the result has nothing to write.
     """
 
     model: Model

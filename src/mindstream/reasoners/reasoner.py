@@ -1,4 +1,4 @@
-"""The protocol `Reasoner`: a slot, a trigger, and `think(context) -> result`."""
+"""`Reasoner`, the protocol of background components: a slot, a trigger, and `think(context) -> result`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from mindstream.tools.tool import Tool, traits_of
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """An event as triggers see it; usually an utterance.
+    """The properties of an event (usually an utterance) that triggers check.
 
     Attributes:
-        number: how often this kind of event has happened to the mind, including this time.
-        phase, before: the phase of the conversation now, and at the previous utterance.
+        number: number of events of this kind in the mind's log, including this one.
+        phase, before: the phase of the conversation now, and the phase at the previous utterance.
         kind: the kind of the event.
     """
 
@@ -47,17 +47,18 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Wakes a reasoner on events that meet all of its conditions, on silence, or at a time.
+    """When a reasoner wakes: on events that meet all conditions (`every`, `phases`, `entering`, `on`), after silence
+    (`idle_s`), or at a time (`at`).
 
     Attributes:
-        every: on every n-th event; 0: on none.
-        phases: only in these phases; empty: in any.
-        entering: only at the first event after the phase has changed.
-        on: the kinds of events (`heard`: an utterance).
-        idle_s: after this many seconds without an utterance, once until the next utterance.
-        at: at that moment; the reasoner returns another trigger afterwards.
-        each: at that moment in each process that has the mind open, because the work has a lease of its own (a life).
-            Otherwise one of all processes does the work of silence or a moment.
+        every: wake on every n-th event; 0: on no event.
+        phases: wake only in these phases; (): in any phase.
+        entering: wake only at the first event after the phase has changed.
+        on: kinds of the events; `heard` is an utterance.
+        idle_s: wake once after this many seconds without such an event.
+        at: wake at this time; afterwards `Reasoner.trigger` should return another time.
+        each: whether every process that has the mind open wakes its reasoner at the time `at`, because the work has
+            its own lease (a life). Otherwise only one process does the work of a silence or a time.
     """
 
     every: int = 1
@@ -81,15 +82,15 @@ EVERY_TURN = Trigger()
 
 
 FRESH_S = 600.0
-"""Maximum age of a recorded tool result that is used again, in seconds."""
+"""Maximum age of a recorded tool result that is reused, in seconds."""
 MAX_SEARCHED = 1_000
 """Maximum number of log rows that are searched for recorded calls."""
 
 
 async def recorded_results(memory: Memory, slot: str, since: int) -> dict[tuple[str, str], deque[str]]:
-    """Return the results of the calls that interrupted runs of a slot made since a log row, by tool and arguments.
+    """Return the tool results of interrupted runs of a slot since a log row, by tool and arguments.
 
-    Results of failed calls, and of runs that were concluded, are not included.
+    Results of failed calls, results older than FRESH_S, and results of runs that ended are not included.
     """
     made: dict[str, ToolCalled] = {}
     given: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
@@ -135,17 +136,18 @@ class RunContext:
     """The events that caused a run, and its resources.
 
     Attributes:
-        utterances: what to think about, oldest first; several if they came faster than the reasoner thinks.
-        conversation: the last records of the conversation before these utterances, oldest first, with the Talker's
-            words.
-        reply: the Talker's answer to the newest utterance; "" if there is none yet.
-        waits: whether the Talker waits for this run.
-        newer: claims newer utterances, so that this run thinks about them as well.
+        slot: the slot of the reasoner.
+        utterances: the utterances to think about, oldest first; several if they came during an earlier run.
+        conversation: the last records of the conversation before these utterances, oldest first, with the answers.
+        reply: the answer to the newest utterance; "" if there is none yet.
+        waits: whether the talker waits for the result of this run.
+        newer: claims newer utterances for this run.
         tools: tools of the mind.
-        events: the log rows that woke it, oldest first.
-        found: tool results of this run; `strangers`: those with third-party content, which taint everything that the
-            run writes; `searched`: those that name pages that may be fetched.
-        recorded: results of interrupted runs about the same events, once they are read.
+        events: the log rows that woke the reasoner, oldest first.
+        found: tool results of this run.
+        strangers: tool results with third-party content; if there are any, all records of the run are tainted.
+        searched: results of search tools; the pages that they name may be fetched.
+        recorded: tool results of interrupted runs about the same events; empty until they are read.
     """
 
     slot: str
@@ -169,7 +171,7 @@ class RunContext:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """Ids of the utterances' records."""
+        """The ids of the memory records of the utterances."""
         return tuple(utterance.record for utterance in self.utterances)
 
     def note_draft(self, text: str, predicate: str, object: str, by: str) -> RecordDraft:
@@ -180,10 +182,10 @@ class RunContext:
     async def call(self, tool: str, /, **arguments: JsonValue) -> str:
         """Call one of `tools`, log the call, and return its result.
 
-        A run that resumes an interrupted one gets the results of that one's calls.
+        If an interrupted run about the same events made the same call, its result is returned without a new call.
 
         Raises:
-            ToolError: the tool is unknown, the arguments do not fit, or it failed.
+            ToolError: the tool is unknown, the arguments do not fit, or the call failed.
         """
         found = await watched_call(Call(tool, json.dumps(arguments), chance.token()), self.tools, self)
         if found.failed:
@@ -195,7 +197,10 @@ class RunContext:
         return "\n".join(utterance.text for utterance in await self.newer())
 
     async def recorded_result(self, call: Call) -> str | None:
-        """Return the result of the call in an interrupted run, or why it is refused; None: make the call."""
+        """Return the result of the same call in an interrupted run, or the reason for refusing the call.
+
+        Return None if the call has to be made.
+        """
         if why := self._refusal(call):
             return why
         if self.events and not self.recorded:
@@ -228,7 +233,8 @@ class RunContext:
         await self.memory.commit(Entry(event, self.slot))
 
     def _refusal(self, call: Call) -> str:
-        """Refuse an address that neither the user nor a search gave, once third-party content was read."""
+        """Return why a call is refused: after third-party content was read, its address must come from the user or a
+        search; "" if it is allowed."""
         tool = next((each for each in self.tools if each.spec.name == call.tool), None)
         if tool is None or not self.strangers:
             return ""
@@ -258,13 +264,13 @@ class BeliefPatch:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What a reasoner tells the Talker, which uses its own words.
+    """A reasoner's advice for the talker, which uses its own words in the answer.
 
     Attributes:
-        stands: the present state of things.
-        ask: the one question worth asking next.
-        offer: the next thing to say, in words that fit.
-        care: a caution, or something not to say.
+        stands: the current state.
+        ask: the one question that should be asked next.
+        offer: the next thing to say, in suitable words.
+        care: a caution, or something that should not be said.
     """
 
     stands: str = ""
@@ -282,16 +288,16 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A reasoner's result; committed together with the end of its work, or not at all.
+    """A reasoner's result; it is committed in one commit with the end of its work.
 
     Attributes:
-        thought: a summary for people; "" if the run woke by itself and found nothing: no row is written.
-        model: the model's name.
-        records: records to remember; `by` defaults to the slot.
+        thought: a summary for display. If it is "" and no event caused the run, nothing is written.
+        model: the name of the model.
+        records: records to remember; their author (`by`) defaults to the slot.
         beliefs: changes of beliefs, merged into the latest versions when they are written.
         write: returns further entries, based on the latest beliefs; called again after a conflict.
-        briefing: advice for the Talker.
-        follow_up: what the mind says unsolicited, if the Talker has already spoken.
+        briefing: advice for the talker.
+        follow_up: an unsolicited follow-up, sent if the utterance was already answered.
     """
 
     thought: str
@@ -304,15 +310,15 @@ class RunResult:
 
 
 class Reasoner(Protocol):
-    """Thinks in the background of a conversation (Christakopoulou 2024): `Mind.open(reasoners=[…])`."""
+    """A component that thinks in the background of a conversation (Christakopoulou 2024); see `Mind.open`."""
 
     @property
     def slot(self) -> str:
-        """The part of memory that it writes; one run per slot at a time."""
+        """The name of the part of memory that the reasoner writes; only one run per slot is in progress at a time."""
 
     @property
     def trigger(self) -> Trigger:
-        """When it wakes."""
+        """When the reasoner wakes."""
 
     @property
     def timeout_s(self) -> float:
@@ -321,14 +327,13 @@ class Reasoner(Protocol):
     async def think(self, context: RunContext) -> RunResult:
         """Think about the events of a context.
 
-        If it raises, beliefs stay as they are, and the work is retried a bounded number of times, then dead-lettered.
-        If it
-        raises because its model is unavailable, the work rests until the model is back.
+        If the method raises, nothing is written, and the work is retried at most TRIES times, then dead-lettered. If it
+        raises because its model is unavailable, the work waits until the model is available again.
         """
 
 
 def checked_reasoner(reasoner: Reasoner) -> Reasoner:
-    """Return a reasoner that fulfils the protocol.
+    """Check that a reasoner fulfils the protocol, and return it.
 
     Raises:
         InputError: a member is missing or wrong; the message says which.
@@ -338,8 +343,10 @@ def checked_reasoner(reasoner: Reasoner) -> Reasoner:
     needs = {
         f"an instance: {name}()": not isinstance(reasoner, type),
         "a slot, the name of the part of memory that it writes": isinstance(slot, str) and slot,
-        "a trigger that says when it wakes, as Trigger(every=1)": isinstance(getattr(reasoner, "trigger", 0), Trigger),
-        "timeout_s, the seconds that a run may think, above 0": isinstance(timeout_s, int | float) and timeout_s > 0,
+        "a trigger that says when it wakes, such as Trigger(every=1)": isinstance(
+            getattr(reasoner, "trigger", 0), Trigger
+        ),
+        "timeout_s, the timeout of a run in seconds, above 0": isinstance(timeout_s, int | float) and timeout_s > 0,
         "async def think(self, context: RunContext) -> RunResult": callable(getattr(reasoner, "think", None)),
     }
     if lack := next((need for need, is_met in needs.items() if not is_met), ""):
@@ -350,7 +357,8 @@ def checked_reasoner(reasoner: Reasoner) -> Reasoner:
 TRIES = 3
 """Number of failed runs after which work is dead-lettered."""
 CRASHES = 20
-"""Number of times that work may be claimed and neither finished nor released, as when the process dies of it."""
+"""Number of times that work may be claimed without being finished or released (because the process died), after which
+it is dead-lettered."""
 MAX_REST_S = 60.0
 """Maximum pause until an unavailable model is tried again, in seconds."""
 STUCK = 3
@@ -359,7 +367,7 @@ STUCK = 3
 
 @dataclass(eq=False)
 class Run:
-    """A run in progress; its work grows when it is steered."""
+    """A run in progress. Its list of work grows when the run claims newer utterances."""
 
     work: list[Work]
     thinking: ForeignTask[RunResult] | None = None
@@ -370,7 +378,7 @@ class Run:
 
     @property
     def about(self) -> tuple[int, ...]:
-        """The log rows of its utterances; work caused by silence or an hour has none."""
+        """The log rows that caused the work; work that silence or a set time caused has none."""
         return tuple(each.cause for each in self.work if each.cause > 0)
 
 
@@ -379,12 +387,13 @@ class Slot:
     """A reasoner and its state.
 
     Attributes:
-        silent_at: when silence may be used, in seconds of the loop's clock; None: it was used since the last utterance.
-        hour: the last moment of its trigger at which it was woken here.
-        due: when it tries again after a failure, in seconds of the loop's clock.
-        stuck: store failures in a row.
-        outages: number of times in a row that its model was unavailable.
-        quiet: number of polls in a row that found nothing; the poll interval grows with it.
+        silent_at: next check for silence, in seconds of the loop's clock; None: not before the next utterance.
+        hour: the last time `Trigger.at` at which the reasoner was woken in this process.
+        run: the run in progress.
+        due: time of the next attempt after a failure, in seconds of the loop's clock; None: no failure.
+        stuck: number of store failures in a row.
+        outages: number of times in a row that the model was unavailable.
+        quiet: number of polls in a row that found nothing, at most QUIET; each doubles the poll interval.
     """
 
     reasoner: Reasoner
@@ -403,16 +412,16 @@ class Slot:
 
     @property
     def is_resting(self) -> bool:
-        """Whether it waits before the next attempt."""
+        """Whether the slot pauses before its next attempt."""
         return self.due is not None and asyncio.get_running_loop().time() < self.due
 
     @property
     def is_waiting_out(self) -> bool:
-        """Whether its model is unavailable and not due for another attempt: waiting is pointless."""
+        """Whether the slot pauses because its model is unavailable; callers of `settled` do not wait for it."""
         return self.outages > 0 and self.is_resting
 
     def rest(self, seconds: float) -> None:
-        """Wait this long before the next attempt."""
+        """Pause the slot for this many seconds."""
         self.due = asyncio.get_running_loop().time() + seconds
 
 
@@ -423,12 +432,14 @@ REMEMBERED = 40
 async def build_context(
     stream: Memory, slot: str, rows: Sequence[Logged], newer: Newer, tools: Sequence[Tool] = ()
 ) -> RunContext:
-    """Gather the context of a run: utterances, the conversation before them, the reply to the newest, and whether it
-    waits."""
+    """Gather the context of a run from the log rows that woke the reasoner.
+
+    It includes the utterances, the conversation before them, the reply to the newest one, and whether the talker waits.
+    """
     utterances = utterances_in(rows)
 
     async def taking() -> Sequence[Utterance]:
-        """Claim newer utterances, and add them to the run's."""
+        """Claim newer utterances, and add them to those of the run."""
         fresh = await newer()
         utterances.extend(fresh)
         return fresh

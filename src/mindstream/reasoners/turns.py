@@ -1,7 +1,7 @@
-"""Turns to answer, among all processes that talk with one user: each utterance is answered by one of them.
+"""Turns to answer: of all processes that talk with a user, only one answers an utterance, and in order.
 
-An answer is work (log/work): leased when the utterance is committed, renewed during the answer, and ended by the commit
-of the answer. If the process dies, another one can claim it.
+Answering is a work item (log/work). Its lease begins when the utterance is committed and is renewed during the answer;
+the commit of the answer ends it. If the process dies, another one can claim the work.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Store, read_log
 
 HOLDER: ContextVar[str] = ContextVar("holder", default="")
-"""The owner under which an answer was claimed that another process left unanswered."""
+"""The owner under which this task has claimed the answer to an utterance that another process left unanswered."""
 POLL_S = 0.2
-"""Poll interval for answers that other processes give first, in seconds."""
+"""Poll interval while waiting for earlier answers of other processes, in seconds."""
 
 
 class Turns:
     """The turns of one conversation in this process.
 
     Attributes:
-        claimed: utterances to be answered here that are not answered yet.
+        claimed: log rows of the utterances that this process has to answer and has not answered yet.
     """
 
     def __init__(self, memory: Memory, owner: str, slot: str, lease_s: float) -> None:
@@ -47,15 +47,15 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def of(self, heard: int, stop: Callable[[], object]) -> AsyncIterator[int | None]:
-        """Wait until earlier utterances are answered, by any process; yield the id of the work that this answer is.
+        """Wait until earlier utterances are answered, by any process; yield the id of the work item of this answer.
 
-        Yields None if the answer is no work, for example because the utterance was answered before.
+        Yield None if there is no such work item, for example because the utterance was answered before.
 
         Args:
-            stop: cancels the answer; called when another process asks for that.
+            stop: cancels the answer; called when another process requests that.
 
         Raises:
-            LeaseLost: another process answers it.
+            LeaseLost: another process answers the utterance.
         """
         own: int | None = None
 
@@ -85,12 +85,12 @@ class Turns:
         return [work for work in found if work.slot == self.slot]
 
     async def find(self, heard: int) -> tuple[int, list[Work]] | None:
-        """Return the id of an utterance's answer and all open answers; None: the answer is no open work.
+        """Return the id of the work item of an utterance's answer, and all open answers; None: there is no such item.
 
-        If the utterance is to be answered again, an answer that another process has in progress is discarded.
+        If this process answers the utterance again, an answer that another process has in progress is discarded.
 
         Raises:
-            LeaseLost: it was to be answered here, and another process answers or answered it.
+            LeaseLost: this process should answer the utterance, but another process answers or has answered it.
         """
         try:
             answers = await self._answers()
@@ -98,17 +98,17 @@ class Turns:
             if found is not None and found.owner == self.owner(heard):
                 return found.id, answers
             if heard in self.claimed or HOLDER.get():
-                raise LeaseLost(f"what was heard at {heard} is answered by another process, or was")
+                raise LeaseLost(f"another process answers, or has answered, the utterance at log row {heard}")
             if found is not None:
                 await self._memory.store.release_work(self._memory.key, heard, found.owner, (self.slot,))
         except LeaseLost:
             raise
-        except StorageError:  # no fault is a reason to be silent
+        except StorageError:  # a fault of the store must not prevent the answer
             pass
         return None
 
     async def _wait(self, heard: int) -> None:
-        """Wait for the answers to earlier utterances; those of dead processes are not waited for."""
+        """Wait for the answers to earlier utterances, except those of dead processes."""
         changed = Signal()
         with self._memory.store.subscribe(self._memory.key, changed.set), contextlib.suppress(StorageError):
             while any(self._is_before(work, heard) for work in await self._answers()):

@@ -14,8 +14,8 @@ def _events() -> Iterable[type]:
 PLUGIN = Plugin(
     "sharing",
     roles=(
-        Role("scorer", "grades what is offered to a pool", ("reasoner",)),
-        Role("labeller", "says which exemplars make a right answer likely", ("scorer", "reasoner")),
+        Role("scorer", "grades the question-answer pairs that agents offer to a pool", ("reasoner",)),
+        Role("labeller", "estimates which exemplars of a pool make a right answer more likely", ("scorer", "reasoner")),
     ),
     events=_events,
 )

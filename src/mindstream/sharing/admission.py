@@ -1,7 +1,7 @@
 """Admission to a pool: a pair is offered, judged exactly once, and admitted or rejected with reasons (Gao 2024, 3.1.2).
 
-The offer is written first, together with the work of judging it. If the process dies in between, `judge_open` judges
-the pair later.
+One commit writes the offer and a work item for judging it. If the process dies before the verdict is written,
+`judge_open` judges the pair later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 LEASE_S, JUDGING_S, POLL_S = 110.0, 90.0, 0.05
+"""Duration of the lease on a judging work item, timeout of one judgement, and poll interval, in seconds."""
+
 SLOT = "judge "
+"""Prefix of the slot of a judging work item; the id of the pair follows."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ class Pair:
 
     Attributes:
         model: the model that answered; asked_by: the author of the query, if not the writer.
-        examples: ids of the exemplars in the prompt.
-        private: only the writer can read it until the writer shares it.
+        examples: ids of the exemplars that were in the prompt of the answer.
+        private: only the writer can read the pair until the writer shares it.
     """
 
     query: str
@@ -55,7 +58,7 @@ class Pair:
 
 
 async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
-    """Admit pairs that the pool's owner vouches for; return those that are new.
+    """Add pairs that the pool's owner vouches for (seed exemplars), without grading; return those that are new.
 
     Raises:
         InputError: a text cannot be stored, or `by` is not the owner.
@@ -63,7 +66,9 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
     by = normal_name(by)
     state = await pool.state()
     if by != state.owner:
-        raise InputError(f"only the owner {state.owner!r} may add exemplars directly; {by!r} may offer them")
+        raise InputError(
+            f"only the owner {state.owner!r} may add exemplars without grading; {by!r} can offer them instead"
+        )
     fresh: dict[str, Exemplar] = {}
     for pair in pairs:
         exemplar = _exemplar(pool, pair, by)
@@ -86,10 +91,10 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
 
 
 async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> str:
-    """Admit work whose result was accepted, without grading; return its id, or "" if the pool has it already.
+    """Admit a pair whose result a person or a check has accepted, without grading; return its id.
 
-    It is private if somebody who is not a member by name accepted it. A person or a check has judged the result, so the
-    form is checked and nothing else.
+    Only the form is checked. Returns "" if the pool has the pair already or its form has a fault. The pair is private
+    if it was accepted by a person who is not listed as a member.
 
     Raises:
         InputError: the writer is not a member, or the text cannot be stored.
@@ -114,21 +119,26 @@ async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> s
 
 
 async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJudged:
-    """Offer a pair and have it judged. A pair that was judged before keeps its verdict.
+    """Offer a pair, and return its verdict. A pair that was judged before keeps its verdict.
 
     Raises:
-        InputError: it cannot be stored, the writer is not a member or has not been served the examples, or no rubric
-            is frozen.
-        ModelError: the scorer did not answer: the pair waits for `judge_open`.
+        InputError: the pair cannot be stored, the writer is not a member, the pool does not serve one of the pair's
+            examples to the writer, or the pool has no frozen rubric.
+        ModelError: the scorer did not answer; `judge_open` judges the pair later.
     """
     writer = normal_name(writer)
     state = await pool.member_state(writer)
     if not state.rubrics:
-        raise InputError(f"the pool {pool.name!r} has no frozen rubric: `mindstream pool rubric {pool.name}`")
+        raise InputError(
+            f"the pool {pool.name!r} has no frozen rubric to grade by;"
+            f" draft and freeze one: `mindstream pool rubric {pool.name}`"
+        )
     exemplar = _exemplar(pool, pair, writer)
     unseen = [id_ for id_ in exemplar.examples if id_ not in pool.served(state, writer)]
     if unseen:
-        raise InputError(f"{writer!r} cannot have been shown {unseen[0]!r}: it is not served that exemplar")
+        raise InputError(
+            f"the answer cannot be based on exemplar {unseen[0]!r}: the pool does not serve it to {writer!r}"
+        )
     known = state.standings.get(exemplar.id)
     if known and known.verdict:
         return known.verdict
@@ -139,7 +149,10 @@ async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJ
 
 
 async def judge_open(pool: Pool, scorer: Model) -> list[ExemplarJudged]:
-    """Judge offered pairs that no process is judging, because it died or got no answer."""
+    """Judge the offered pairs without a verdict that no process is judging, and return the verdicts.
+
+    Such pairs remain when the judging process died or the scorer did not answer.
+    """
     state = await pool.state()
     judged = list[ExemplarJudged]()
     for id_ in [id_ for id_, each in state.standings.items() if each.verdict is None]:
@@ -149,7 +162,7 @@ async def judge_open(pool: Pool, scorer: Model) -> list[ExemplarJudged]:
 
 
 async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
-    """Judge an offered pair, or wait for the process that does."""
+    """Judge an offered pair; if another process is judging it, wait for that verdict."""
     while not (work := await _claim(pool, exemplar.id)):
         standing = (await pool.state()).standings[exemplar.id]
         if standing.verdict:
@@ -176,20 +189,23 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
 
 
 async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
+    """Claim the work of judging a pair; return the ids of the claimed work items, () if another process holds it."""
     now = pool.memory.clock.now()
     found = await pool.memory.store.claim(pool.memory.key, SLOT + id_, pool.owner_token, now, now + LEASE_S)
     return tuple(each.id for each in found)
 
 
 async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
-    """Judge a pair: its form, whether it is new, whether it gives orders, and the rubric."""
+    """Judge a pair by its form, novelty and orders to the reader, then grade it by the rubric."""
     query, answer, rubric = exemplar.query, exemplar.answer, state.rubrics[-1]
     judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model=BY_RULES)
     if faults := find_faults(query, answer):
         return judged.model_copy(update={"reasons": faults})
     served = pool.served(state, exemplar.writer)
     if any(pair_id(state.standings[id_].exemplar) == pair_id(exemplar) for id_ in served):
-        return judged.model_copy(update={"reasons": ("another exemplar says the same",)})
+        return judged.model_copy(
+            update={"reasons": ("the pool already has an exemplar with the same query and answer",)}
+        )
     likely = pool.likely(scorer)
     if scorer.name == BY_RULES or likely:
         judged = await _measured(pool, state, exemplar, judged, likely)
@@ -201,14 +217,16 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
             scorer, GradePair(domain=rubric.domain, criteria=rubric.criteria, query=query, answer=answer)
         )
     except ReplyInvalid as error:
-        return judged.model_copy(update={"reasons": (f"the scorer gave no grades: {describe(error)}",)})
+        return judged.model_copy(
+            update={"reasons": (f"the reply of the scorer contained no valid grades: {describe(error)}",)}
+        )
     reasons = tuple(f"{each.criterion}: {each.points:g}, {each.reason}" for each in grades.grades)
     if pool.guarded and grades.gives_orders:
-        reasons = (f"{scorer.name} says that it gives orders to its reader", *reasons)
+        reasons = (f"according to {scorer.name}, the answer gives orders to its reader", *reasons)
         return judged.model_copy(update={"orders": True, "reasons": reasons})
     found = {"score": grades.total, "grades": {each.criterion: each.points for each in grades.grades}}
     if grades.total < rubric.threshold:
-        reasons = (f"{grades.total:g} points, and {rubric.threshold} are wanted", *reasons)
+        reasons = (f"{grades.total:g} points; the rubric requires {rubric.threshold}", *reasons)
         return judged.model_copy(update={**found, "reasons": reasons})
     return judged.model_copy(update={**found, "reasons": reasons, "verdict": "admitted"})
 
@@ -216,12 +234,14 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
 async def _measured(
     pool: Pool, state: PoolState, exemplar: Exemplar, judged: ExemplarJudged, likely: MutualInformation | None
 ) -> ExemplarJudged:
-    """Measure a pair that rules or a model in this process judge: whether its answer gives orders and belongs to
-    its query."""
+    """Measure whether the answer of a pair gives orders to its reader, and how well it fits the query.
+
+    Called only if the scorer is the `rules` model or a model that runs in this process.
+    """
     measures = await pool.measures(state)
     heard = await measures.detector.hear(exemplar.query, exemplar.answer)
     if pool.guarded and heard.order:
-        reason = f"it resembles an order to its reader: {heard.order!r}"
+        reason = f"the answer contains a sentence that resembles an order to its reader: {heard.order!r}"
         return judged.model_copy(update={"orders": True, "reasons": (reason,)})
     fit = await measures.fit(exemplar.query, exemplar.answer, likely)
     weight = 1.0 if exemplar.asked_by else measures.weight
@@ -247,8 +267,10 @@ def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
 
 
 async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
-    """Build the record of an exemplar. Its text is the embedded text; it is tainted if a user outside the members
-    asked."""
+    """Build the memory record of an exemplar; its text is the embedded text.
+
+    The record is marked as tainted if the author of the query is not the writer (`asked_by`).
+    """
     text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), state.form)
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}
     new = RecordDraft(
@@ -262,7 +284,7 @@ async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
 
 
 async def _tell(pool: Pool, exemplar: Exemplar) -> None:
-    """Notify the retriever of an admission. It may be third-party code: an exception is logged."""
+    """Notify the retriever of an admission. The retriever may be third-party code, so its exceptions are logged."""
     try:
         await pool.retriever.admitted(exemplar)
     except Exception as error:  # noqa: BLE001 (third-party code: the pair stays admitted)

@@ -1,4 +1,7 @@
-"""Choose what a full pool keeps: well graded, helpful and diverse exemplars (too many memories can hurt)."""
+"""Choose which exemplars a full pool keeps: well graded, helpful and diverse ones.
+
+A pool that is too large can make answers worse.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,26 @@ from mindstream.sharing.pool import Pool
 from mindstream.sharing.state import PoolState
 
 DIVERSITY = 0.5
-"""Maximum penalty for similarity to an exemplar that is kept."""
+"""Factor of the penalty for similarity to an exemplar that is already chosen to be kept."""
 FIRST = 100.0
-"""Bonus of seed exemplars, higher than any other value."""
+"""Bonus of seed exemplars (those that the owner added); higher than any other value, so that they come first."""
 
 
 async def trim(pool: Pool, size: int, by: str) -> list[str]:
     """Evict the least valuable exemplars until `size` are left; return the evicted ids.
 
-    Seed exemplars are never evicted. Exemplars derived from evicted ones stay, and evicted ones remain in the log.
+    Seed exemplars are never evicted, so more than `size` can be left. Exemplars that were derived from evicted ones
+    are still served. The log keeps the evicted exemplars.
 
     Raises:
         InputError: the size is below 1, or `by` is not the owner.
     """
     state = await pool.state()
     if size < 1 or (by != state.owner):
-        raise InputError(f"a pool's owner trims it, to 1 exemplar or more; this is {by!r} and {size}")
+        raise InputError(
+            f"only the owner {state.owner!r} can trim the pool, and to at least 1 exemplar;"
+            f" it was requested by {by!r} for {size}"
+        )
     held = [id_ for id_, each in state.standings.items() if _is_held(state, id_)]
     if len(held) <= size:
         return []
@@ -40,9 +47,9 @@ async def trim(pool: Pool, size: int, by: str) -> list[str]:
 
 
 async def keeping_order(pool: Pool, state: PoolState, ids: Sequence[str]) -> list[str]:
-    """Return exemplars in the order of their value: a pool of n exemplars keeps the first n.
+    """Return exemplar ids in the order of their value: a pool of n exemplars keeps the first n.
 
-    Seed exemplars come first; then, one after another, the best remaining one, with a penalty for similarity to
+    Seed exemplars come first. Then the best remaining exemplar is chosen repeatedly, with a penalty for similarity to
     those already chosen.
     """
     texts = [f"{state.standings[id_].exemplar.query}\n{state.standings[id_].exemplar.answer}" for id_ in ids]

@@ -1,7 +1,7 @@
-"""The events of a pool. Its state follows from this log alone: permissions, and the exemplars that are served.
+"""The events of a pool. Its state is computed from this log alone: permissions, and the exemplars that are served.
 
-Rows never change, so the record of who wrote, asked and judged a pair, with which model and rubric, cannot change
-either.
+Rows of the log never change. So the record of who wrote, asked and judged a pair, with which model and rubric, is
+permanent.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mindstream.log.declared import NoWords, Person, Quotes, RecordId
 from mindstream.log.events import Event
 
 Form = Literal["composed", "bare", "pair"]
-"""The embedded text of an exemplar: the prompt including its examples, one level deep; the query alone; query and
-answer."""
+"""The embedded text of an exemplar. `composed`: its query, preceded by its examples (but not their examples);
+`bare`: the query alone; `pair`: query and answer."""
 Verdict = Literal["admitted", "rejected"]
 Agent: TypeAlias = Annotated[str, AfterValidator(normal_name)]
 """The name of an agent in its normal form; rows of earlier versions are normalised when they are read."""
 BY_RULES = "rules"
-"""The judge of pairs that no model has read."""
+"""Name of the judge, in a verdict, of pairs that no model has read."""
 EVERYONE = "*"
 """All agents, in a list of readers or members."""
 
@@ -33,17 +33,17 @@ class PoolCreated(Event):
     domain: NoWords[str]
     owner: Person[Agent]
     members: Person[tuple[Agent, ...]] = (EVERYONE,)
-    """The agents who may write and recall, besides the owner. Rows without it are from versions in which every agent
-    could."""
+    """The agents who may write and recall, in addition to the owner. The default applies to rows of earlier versions,
+    in which every agent could."""
     shared: bool = True
-    """Whether all members may read what a writer has not granted otherwise; False: no other agent may."""
+    """Whether all members may read the pairs of a writer who has not set its own readers; False: no other agent may."""
     form: Form = "composed"
     embedder: NoWords[str] = ""
-    """The embedder of its vectors; "": not recorded, so that of the process that opens it."""
+    """Name of the embedder of the pool's vectors; "": not recorded, so the default embedder is used."""
 
 
 class RubricFrozen(Event):
-    """A person froze a rubric; pairs are graded by the last one. The first is version 1."""
+    """A person froze a rubric; pairs are graded by the rubric frozen last. The first rubric is version 1."""
 
     kind = "rubric_frozen"
     rubric: NoWords[str]
@@ -56,7 +56,7 @@ class ExemplarOffered(Event):
 
     kind = "exemplar_offered"
     id: RecordId[str]
-    """Computed from the pool, the writer, the query and the answer: other words are another exemplar."""
+    """Computed from the pool, the writer, the query and the answer, so a pair with other words has another id."""
     query: Quotes[str]
     answer: Quotes[str]
     writer: Person[Agent]
@@ -65,9 +65,9 @@ class ExemplarOffered(Event):
     asked_by: Person[Agent] = ""
     """The author of the query, if not the writer: a user or another agent."""
     examples: NoWords[tuple[str, ...]] = ()
-    """The ids of the exemplars in the prompt; an id is computed from the words of its exemplar."""
+    """The ids of the exemplars that were in the prompt of the answer."""
     private: bool = False
-    """Until the writer shares it, only the writer is served it, and exemplars derived from it."""
+    """Whether only the writer is served this pair, and exemplars derived from it, until the writer shares it."""
 
 
 class ExemplarJudged(Event):
@@ -81,26 +81,26 @@ class ExemplarJudged(Event):
     grades: NoWords[dict[str, float]] = Field(default_factory=dict)
     reasons: Quotes[tuple[str, ...]] = ()
     model: NoWords[str] = ""
-    """The judge: a model, `rules`, or "" for a seed pair."""
+    """The judge: a model, `rules`, or "" if the pair was admitted without grading."""
     rubric: int = 0
     """The version of the rubric; 0: none."""
     by_hand: bool = False
-    """The owner added it: it is trusted, and other pairs are measured by it."""
+    """The owner added the pair: it is a trusted seed pair, and other pairs are measured by comparison with it."""
     fit: float | None = None
     """How well the answer belongs to its query, in log odds (see measuring.py); None: not measured."""
     fit_by: NoWords[str] = ""
-    """The measurement: `rules`, or rules and the log-probabilities of a model."""
+    """How `fit` was measured: by `rules`, or by rules and the log-probabilities of a model."""
     fit_weight: float = 1.0
-    """The weight of `fit`: 1 if a user outside the members asked; for a member's pair it grows with the seed
-    exemplars."""
+    """The weight of `fit`, 0 to 1: 1 if the author of the query is not the writer; otherwise it grows with the number
+    of seed exemplars."""
     orders: bool = False
-    """It gives orders to its reader."""
+    """Whether the answer gives orders to its reader (the agent that is shown it as an example)."""
     louder: float = 1.0
-    """Share of the seed exemplars that are at least as similar to an order."""
+    """Share of the seed exemplars that are at least as similar to an order as this pair; 1 if not measured."""
 
 
 class ExemplarShared(Event):
-    """A writer set who may read its exemplars, earlier pairs included; the last row counts."""
+    """A writer set which agents may read its exemplars, earlier ones included; the last such row applies."""
 
     kind = "exemplar_shared"
     writer: Person[Agent]
@@ -108,21 +108,22 @@ class ExemplarShared(Event):
 
 
 class PairsShared(Event):
-    """A writer shared pairs that it had offered as private, with everyone who may read this writer."""
+    """A writer shared private pairs with all agents that may read this writer's exemplars."""
 
     kind = "pairs_shared"
     ids: NoWords[tuple[str, ...]]
 
 
 class MembersChanged(Event):
-    """The owner set who may write and recall."""
+    """The owner replaced the list of members: the agents that may write and recall."""
 
     kind = "members_changed"
     members: Person[tuple[Agent, ...]]
 
 
 class ExemplarWithdrawn(Event):
-    """Exemplars are no longer served, nor those derived from these: all of a writer, or single ones."""
+    """Exemplars were withdrawn, all of a writer or single ones: neither they nor exemplars derived from them are
+    served."""
 
     kind = "exemplar_withdrawn"
     writer: Person[Agent] = ""
@@ -131,7 +132,7 @@ class ExemplarWithdrawn(Event):
 
 
 class SourceTrusted(Event):
-    """The owner decided whether to trust a source."""
+    """The owner decided whether to trust a source: an agent, or a user who asked."""
 
     kind = "source_trusted"
     source: Person[Agent]
@@ -146,18 +147,18 @@ class ExemplarsHelped(Event):
     value: float
     """0 to 1."""
     asked: NoWords[str] = ""
-    """Digest of the question, without its words; "": not known."""
+    """Digest of the question, from which its text cannot be read; "": not known."""
 
 
 class ExemplarEvicted(Event):
-    """The pool was full: these are no longer served, but exemplars derived from these are."""
+    """These exemplars were evicted from a full pool: they are no longer served, but exemplars derived from them are."""
 
     kind = "exemplar_evicted"
     ids: NoWords[tuple[str, ...]]
 
 
 class LessonWritten(Event):
-    """A lesson was added or amended: the last row of an id counts, and the sources of all rows are kept."""
+    """A lesson was added or amended: the last row of an id gives its text, and the sources of all its rows are kept."""
 
     kind = "lesson_written"
     id: NoWords[str]
@@ -165,28 +166,28 @@ class LessonWritten(Event):
     applies: Quotes[str] = ""
     """When it applies; "": always."""
     state: Literal["confirmed", "assumed"] = "assumed"
-    """Confirmed by a person's or a check's verdict, or an assumption of the model that wrote it."""
+    """`confirmed`: by the verdict of a person or a check; `assumed`: an inference of the model that wrote it."""
     sources: Quotes[tuple[str, ...]] = ()
-    """What it rests on: tasks, corrections, documents."""
+    """The evidence for the lesson: tasks, corrections, documents."""
     writer: Person[Agent]
     asked_by: Person[Agent] = ""
-    """The user whose words it rests on, if not a member by name."""
+    """The user whose statements the lesson is based on, if this user is not a member by name."""
     said_by: Person[Agent] = ""
-    """The person whose verdict it rests on; erasing that person's data removes the words of this row."""
+    """The person whose verdict the lesson is based on; erasing that person's data removes the words of this row."""
     task: NoWords[str] = ""
-    """Digest of the task from which it was learned."""
+    """Digest of the task whose verdict confirms the lesson; "": none does."""
     replaces: NoWords[tuple[str, ...]] = ()
-    """Ids of lessons that were merged into it."""
+    """Ids of lessons that were merged into this one."""
     disputes: NoWords[tuple[str, ...]] = ()
-    """Ids of lessons that say otherwise."""
+    """Ids of lessons that contradict this one."""
     private: bool = False
-    """Until a member shares it, only the user whose words it rests on is shown it; without such a user, its writer."""
+    """Until a member shares the lesson, it is shown only to `asked_by`, or to its writer if `asked_by` is empty."""
     untrusted: bool = False
-    """Third-party content was part of the work from which it was learned."""
+    """Third-party content was part of the work from which the lesson was learned."""
 
 
 class LessonsShared(Event):
-    """A member shared private lessons with all members, or the owner vouched for lessons."""
+    """A member shared private lessons with all members; `vouched`: the owner did, so they are confirmed and trusted."""
 
     kind = "lessons_shared"
     ids: NoWords[tuple[str, ...]]
@@ -202,7 +203,8 @@ class LessonRetired(Event):
 
 
 class TaskJudged(Event):
-    """The verdict on a task whose prompt had these lessons, and what the verdict says about lessons."""
+    """The verdict on a task, the lessons that its prompt contained, and the lessons that the verdict confirms or
+    contradicts."""
 
     kind = "task_judged"
     task: NoWords[str]
@@ -212,11 +214,14 @@ class TaskJudged(Event):
     confirms: NoWords[tuple[str, ...]] = ()
     contradicts: NoWords[tuple[str, ...]] = ()
     by: Person[Agent] = ""
-    """Who gave the verdict: a person, or "" for a check."""
+    """The person who gave the verdict; "": an automatic check."""
 
 
 class CandidatesLabelled(Event):
-    """A model estimated how unlikely a pair's answer is after each of some candidates; the retriever learns by this."""
+    """A model estimated how unlikely a pair's answer is after each of several candidate exemplars.
+
+    The retriever is trained on these labels.
+    """
 
     kind = "candidates_labelled"
     id: RecordId[str]
@@ -224,18 +229,17 @@ class CandidatesLabelled(Event):
     candidates: NoWords[tuple[str, ...]]
     """The ids of the candidates."""
     p_not: tuple[float, ...]
-    """p(not Y | candidate, X) of each."""
+    """p(not Y | candidate, X) for each candidate, where X is the pair's query and Y its answer."""
     basis: NoWords[str]
-    """`logprobs` or `stated`."""
+    """`logprobs`: computed from log-probabilities; `stated`: numbers that the model wrote."""
     model: NoWords[str]
 
 
 class RetrieverTrained(Event):
-    """A new version of the pool's retriever; versions form a line, and the newest one's weights are stored as a
-    checkpoint.
+    """A new version of the pool's retriever was trained; the weights of the newest version are stored as a checkpoint.
 
-    Each version covers the admissions after the row `after` and up to the row `upto`, so that each pair is
-    covered once.
+    Each version has one parent and at most one successor. It covers the admissions after the row `after` and up to the
+    row `upto`, so each pair is covered once.
     """
 
     kind = "retriever_trained"
@@ -244,20 +248,21 @@ class RetrieverTrained(Event):
     after: int
     upto: int
     held: bool
-    """False: the training brought nothing that is better on held-out exemplars; it ranks as its parent does."""
+    """Whether the training changed the ranking; False: no update passed the check on held-out exemplars."""
     embedder: NoWords[str]
     basis: NoWords[str]
     """The source of the labels: `logprobs`, `stated`, or `stand-in`."""
     labeller: NoWords[str] = ""
-    """The model that labelled; "": the stand-in, no model."""
+    """The model that labelled; "": the stand-in (text similarity, see `StandIn` in retriever.py), without a model."""
     learned_from: int
     """Number of exemplars whose candidates it was trained on."""
     held_out: float
-    """Share of held-out exemplars for which the candidate it ranks first helps; 0 if these are too few."""
+    """Share of held-out exemplars for which the candidate ranked first is helpful; 0 if too few are held out."""
     before: float
-    """The same for its parent."""
+    """The same share for the parent version."""
     anew: bool = False
-    """It did not continue from a version: there was none, it could not be read, or it belonged to another embedder."""
+    """Whether training started from scratch: no version existed, or the newest one was unreadable or belonged to
+    another embedder."""
 
 
 EVENTS: tuple[type[Event], ...] = (

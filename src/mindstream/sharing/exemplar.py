@@ -17,16 +17,16 @@ never cut."""
 
 
 Exemplar: TypeAlias = ExemplarOffered
-"""A pair and its origin: the event that offered it."""
+"""A pair and its origin; an exemplar is the event by which the pair was offered."""
 
 
 def exemplar_id(pool: str, writer: str, query: str, answer: str) -> str:
-    """Return the id of a writer's pair: the same words are one exemplar in every process."""
+    """Return the id of a writer's pair; the same normalised words give the same id in every process."""
     return _digest(pool, writer, normalised(query), normalised(answer))
 
 
 def pair_id(exemplar: Exemplar) -> str:
-    """Return a digest that two pairs share if their normalised words are equal, whatever their writers."""
+    """Return a digest of the normalised words of a pair; it does not depend on the writer."""
     return _digest(normalised(exemplar.query), normalised(exemplar.answer))
 
 
@@ -41,10 +41,10 @@ def _digest(*parts: str) -> str:
 
 
 def embedded_text(query: str, answer: str, examples: Sequence[Exemplar], form: Form) -> str:
-    """Return the embedded text of a pair: its query, preceded in the composed form by the pairs of its examples; or
-    both.
+    """Return the text of a pair that is embedded.
 
-    The examples' own examples are not included, so that texts do not nest (those of the published code do).
+    `bare`: the query. `pair`: query and answer. `composed`: the query, preceded by the pairs of its examples. The
+    examples of these examples are not included (in the code of the paper they are).
     """
     if form == "pair":
         return f"{query}\n{answer[:MAX_EXAMPLE]}"
@@ -59,9 +59,9 @@ TOKENS = 1_500
 
 
 def shots(found: Sequence[Exemplar], tokens: int = TOKENS) -> list[Exemplar]:
-    """Return the exemplars that fit completely, best first; an exemplar is never cut.
+    """Return the exemplars that fit completely into a number of tokens, in the given order; an exemplar is never cut.
 
-    One that is too long is skipped; a shorter one after it may still fit.
+    An exemplar that does not fit is skipped; a shorter one after it may still fit.
     """
     kept = list[Exemplar]()
     for each in found:
@@ -72,10 +72,10 @@ def shots(found: Sequence[Exemplar], tokens: int = TOKENS) -> list[Exemplar]:
 
 
 def render_shot(exemplar: Exemplar) -> str:
-    """Format an exemplar for a prompt. It is untrusted data: the prompt's template delimits it."""
+    """Format an exemplar for a prompt. Exemplars are untrusted data, so the prompt's template delimits them."""
     return f"Question: {exemplar.query}\nAnswer: {exemplar.answer}"
 
 
 def kshot_text(found: Sequence[Exemplar], query: str) -> str:
-    """Join exemplars, the best one last, next to the query that ends the prompt."""
+    """Return a k-shot prompt: the exemplars in reverse order, so that the best is last, then the query."""
     return "\n\n".join([*(render_shot(each) for each in reversed(found)), f"Question: {query}\nAnswer:"])

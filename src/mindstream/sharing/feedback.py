@@ -1,8 +1,8 @@
 """Rank exemplars higher that helped before, by feedback on the answers that had them in their prompts.
 
-There is one value per exemplar, and one per question and exemplar, for a question that comes again. Similarity
-finds, the values re-rank; no model is trained. The weight of the feedback is estimated from the feedback itself
-(empirical Bayes): if exemplars do not differ by more than chance, the values are zero.
+There is one value per exemplar, and one per question and exemplar for repeated questions. Candidates are found by
+similarity and re-ranked by these values; no model is trained. The weight of the feedback is estimated from the
+feedback itself (empirical Bayes): if the exemplars differ no more than by chance, all values are zero.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)
 WEIGHT = 0.1
-"""Cosine bonus of a value of one above the mean: it decides between similar candidates. A higher weight would punish
-exemplars of hard queries, whose answers are worse with any exemplar."""
+"""Cosine bonus for a value of 1; it decides between candidates of similar cosine. A higher weight would rank exemplars
+of hard queries too low, because answers to hard queries are worse with any exemplar."""
 AGAIN = 1.0
-"""The same if this very question was asked before: then only the exemplar explains the value."""
+"""Cosine bonus for a value of 1 if the same question was asked before. The question is then equal, so only the
+exemplar explains the difference."""
 
 MIN_ERRORS = 3.0
-"""Minimum difference between exemplars, in standard errors, for values to count."""
+"""Minimum variance between exemplars, in standard errors of its estimate; below it, all values are zero."""
 
 
 @dataclass
 class Helped:
-    """Feedback on the answers that had an exemplar in their prompts."""
+    """Feedback on the answers that had a given exemplar in their prompts: count, sum and sum of squares."""
 
     count: int = 0
     total: float = 0.0
@@ -40,7 +41,7 @@ class Helped:
 
 
 def values(helped: Mapping[Key, Helped], ids: Sequence[Key]) -> Floats:
-    """Return how much better than average answers were with each exemplar, shrunk by the part that chance explains."""
+    """Return how much better than average the answers with each exemplar were, reduced by the part due to chance."""
     known = [each for each in helped.values() if each.count]
     count = sum(each.count for each in known)
     if len(known) < 2 or count <= len(known):

@@ -1,8 +1,9 @@
 """Measure how well a pool helps at different sizes, and how its retriever learns as it grows.
 
-A pool of a given size consists of the exemplars that the capacity policy keeps, or of those admitted first. Some
-pairs are held out and used as queries, each without itself and similar pairs. A retriever that learned from the
-others ranks, and the stand-in estimates how similar the answers of the first shots are to the pair's own answer.
+A pool of a given size consists of the exemplars that the capacity policy keeps (`size_curve`), or of those admitted
+first (`growth_curve`). Some pairs are held out and used as queries; a query is never shown its own pair or similar
+pairs. A retriever that was trained on the other pairs ranks the exemplars. `StandIn` then measures how similar the
+answers of the first exemplars are to the query's own answer.
 """
 
 from __future__ import annotations
@@ -25,20 +26,26 @@ from mindstream.sharing.state import PoolState
 from mindstream.sharing.training import Newest, Tell, Trainer, TrainingInput, TrainingPair, training_pair
 
 SHOTS = 3
+"""Number of exemplars per query that are measured: those ranked first."""
+
 LEAST, MAX_QUERIES = 20, 100
 """Minimum number of exemplars for a curve; and maximum number of pairs used as queries."""
 HELD_OUT, MIN_HELD_OUT = 0.15, 12
-"""Share of held-out pairs; if fewer than MIN_HELD_OUT are held out, all pairs are used as queries."""
+"""Share of the pairs that are held out. If fewer than MIN_HELD_OUT would be held out, all pairs are used both as
+queries and for training."""
 TENTHS = 10
+"""Number of pool sizes on a curve."""
+
 
 Helps = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SizePoint:
-    """How well pairs are helped by a pool of a size: 0 to 1, the mean of their first shots.
+    """How much a pool of a given size helps.
 
     Attributes:
+        helped: mean similarity (0 to 1) of the answers of the first exemplars to the query's own answer.
         untrained: the same with cosine ranking.
     """
 
@@ -49,12 +56,13 @@ class SizePoint:
 
 @dataclass(frozen=True)
 class SizeCurve:
-    """How well pairs are helped by pools of each size.
+    """How much pools of different sizes help.
 
     Attributes:
-        asked: number of queries; held_out: whether the retriever learned only from the other pairs.
+        form: the form in which exemplars were embedded.
+        asked: number of queries; held_out: whether the queries were excluded from training.
         by_hand: number of seed exemplars, the minimum size of the pool.
-        best: the smallest size that is worse than the best by at most the standard error of the difference.
+        best: the smallest size whose result is below the best one by at most the standard error of the difference.
     """
 
     form: Form
@@ -71,7 +79,10 @@ class Probes:
 
     Attributes:
         rows: the rows of the exemplars that are used as queries.
-        hidden: which exemplars a query must not get: itself and similar ones; helps: how much each exemplar helps.
+        held_out: whether these are excluded from training.
+        questions, memories: vectors of the queries, and of the exemplars.
+        hidden: for each query, the exemplars that it must not be shown: itself and similar ones.
+        helps: for each query, how much each exemplar helps.
     """
 
     rows: list[int]
@@ -82,7 +93,7 @@ class Probes:
     helps: Helps
 
     def others(self, lessons: Sequence[TrainingPair]) -> list[TrainingPair]:
-        """Return what may be learned from: all but the held-out pairs."""
+        """Return the pairs that may be used for training: all but the held-out ones."""
         out = set(self.rows) if self.held_out else set()
         return [each for at, each in enumerate(lessons) if at not in out]
 
@@ -97,10 +108,14 @@ class Probes:
 
 
 async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeCurve:
-    """Measure a pool at tenths of its size; `form`: the embedded form, None: the pool's own.
+    """Measure how much a pool helps at tenths of its size.
+
+    Args:
+        reader: the member who asks.
+        form: the form in which exemplars are embedded; None: the pool's own.
 
     Raises:
-        InputError: it is too small, or the reader is not a member.
+        InputError: the pool is too small, or the reader is not a member.
     """
     state, ids = await _state_of(pool, reader)
     by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
@@ -119,7 +134,7 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
 
 
 async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> list[SizePoint]:
-    """Let a retriever learn from a pool in the order of admission, and measure it at each tenth with the same queries.
+    """Train a retriever on a pool in the order of admission, and measure it at each tenth with the same queries.
 
     Raises:
         InputError: the pool is too small, or the reader is not a member.
@@ -145,7 +160,9 @@ async def _state_of(pool: Pool, reader: str) -> tuple[PoolState, list[str]]:
     state = await pool.member_state(reader)
     ids = state.teaching(pool.guarded)
     if len(ids) < LEAST:
-        raise InputError(f"the pool has {len(ids)} exemplars that all may read, and a curve wants {LEAST}")
+        raise InputError(
+            f"the pool has {len(ids)} exemplars that all members are served; a curve needs at least {LEAST}"
+        )
     return state, ids
 
 
@@ -154,7 +171,7 @@ def _tenths(count: int) -> list[int]:
 
 
 async def _ask(pool: Pool, lessons: list[TrainingPair]) -> Probes:
-    """Choose the queries, and compute how much each exemplar would help."""
+    """Choose the pairs that are used as queries, and compute how much each exemplar helps each of them."""
     held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < HELD_OUT]
     rows = (held_out if len(held_out) >= MIN_HELD_OUT else list(range(len(lessons))))[:MAX_QUERIES]
     embedder = pool.memory.embedder
@@ -172,7 +189,7 @@ async def _ask(pool: Pool, lessons: list[TrainingPair]) -> Probes:
 
 
 def _best(helped: dict[int, Helps]) -> int:
-    """Choose by the one-standard-error rule (Breiman 1984)."""
+    """Return the smallest size that is not clearly worse than the best: the one-standard-error rule (Breiman 1984)."""
     top = max(helped, key=lambda size: float(helped[size].mean()))
     for size in sorted(helped):
         worse = helped[top] - helped[size]

@@ -1,7 +1,7 @@
-"""Label candidates by how likely a model's answer is after each of them (Gao 2024, eq. 1).
+"""Label candidate exemplars by how likely each makes the right answer to a question (Gao 2024, eq. 1).
 
-By log-probabilities if the model returns those of a given text, else by numbers that the model states. Labels are
-written to the pool's log, so that an interrupted labelling continues from there, in any process.
+A label is computed from log-probabilities if the model returns those of a given text; otherwise the model states it as
+a number. Labels are written to the pool's log, so any process can continue an interrupted labelling.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_ANSWER = 400
 
 
 class AnswerAfterExample(Prompt[str]):
-    """Answer a question after an example of how another one was: the words before an answer that is weighed."""
+    """Answer a question after one example pair. The prompt precedes the given answer whose probability is measured."""
 
     role: ClassVar[str] = "labeller"
     reply_tokens: ClassVar[int] = 1
@@ -45,14 +45,15 @@ class AnswerAfterExample(Prompt[str]):
 
 @rule(AnswerAfterExample)
 def same_again(ask: AnswerAfterExample) -> str:
-    """Repeat the example's answer: without a model no answer is likely."""
+    """Return the example's answer unchanged; without a model, no probabilities can be measured."""
     return ask.example_answer
 
 
 class Likelihood:
-    """1 - the geometric mean of the probabilities of Y's tokens after "x, y, X".
+    """Label candidates by log-probabilities.
 
-    The tag before Y is scored as well; it is the same after each candidate.
+    The label is 1 - the geometric mean of the probabilities of the tokens of Y after "x, y, X", where (x, y) is the
+    candidate and (X, Y) the pair. The tag before Y is scored as well; it is the same after each candidate.
     """
 
     basis: Basis = "logprobs"
@@ -60,11 +61,11 @@ class Likelihood:
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    async def is_told(self) -> bool:
-        """Return whether the model returns the log-probabilities of a given text; it is called once to find out.
+    async def is_supported(self) -> bool:
+        """Call the model once; return whether it returns the log-probabilities of a given text.
 
         Raises:
-            ModelError: it is not available.
+            ModelError: the model is not available.
         """
         try:
             await text_logprobs(
@@ -84,12 +85,12 @@ class Likelihood:
 
 
 def after(example_question: str, example_answer: str, question: str) -> AnswerAfterExample:
-    """Return the prompt after which an answer is scored."""
+    """Return the prompt that precedes the answer whose probability is measured."""
     return AnswerAfterExample(example_question=example_question, example_answer=example_answer, question=question)
 
 
 def answer_of(text: str) -> str:
-    """Return an answer in the form in which it follows that prompt."""
+    """Return an answer as the text that follows the prompt of `after`, shortened to MAX_ANSWER characters."""
     return f"\n<answer>\n{text[:MAX_ANSWER]}"
 
 
@@ -105,7 +106,7 @@ class Helps(BaseModel):
 
 
 class DoesItHelp(Prompt[Helps]):
-    """How likely does each of some examples make the wanted answer?"""
+    """Ask how likely each of several examples makes the wanted answer."""
 
     role: ClassVar[str] = "labeller"
 
@@ -119,23 +120,23 @@ class DoesItHelp(Prompt[Helps]):
         return {**schema, "properties": {"likely": wanted}}
 
     def parse(self, text: str) -> Helps:
-        """Read a number for each example."""
+        """Parse the reply; it must have one number for each example."""
         reply = super().parse(text)
         if len(reply.likely) != len(self.examples):
             raise ReplyInvalid(
-                f"There are {len(self.examples)} examples, and {len(reply.likely)} numbers. Give one each."
+                f"There are {len(self.examples)} examples, but {len(reply.likely)} numbers. Give one per example."
             )
         return reply
 
 
 @rule(DoesItHelp)
 def not_known(ask: DoesItHelp) -> Helps:
-    """Return the same number for each: without a model the examples have not been read."""
+    """Return 50 percent for each example; without a model, no example is read."""
     return Helps(likely=(PERCENT // 2,) * len(ask.examples))
 
 
 class Stated:
-    """Labels that a model states as numbers."""
+    """Label candidates by numbers that a model states."""
 
     basis: Basis = "stated"
 
@@ -148,20 +149,21 @@ class Stated:
 
 
 def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
-    """Return the prompt about a pair's candidates."""
+    """Return the prompt that asks how likely each candidate makes the pair's answer."""
     shown = tuple(f"{shortened(each.query)}\n{shortened(each.answer)}" for each in candidates)
     return DoesItHelp(question=shortened(pair.query), wanted=shortened(pair.answer), examples=shown)
 
 
 AMONG, WEIGHED = 60, 16
-"""WEIGHED candidates are labelled, spread over the AMONG most relevant ones by BM25: the nearest alone are too similar
-to show what else makes an answer likely."""
+"""Of the AMONG most relevant candidates by BM25, WEIGHED are labelled, evenly spread over the ranking. The most
+relevant ones alone would be too similar to show what else makes an answer likely."""
 CONCURRENT = 4
+"""Maximum number of concurrent model calls for labelling."""
 
 
 @dataclass(frozen=True)
 class Labeller:
-    """A model that labels, on one basis; `find_labeller` determines which."""
+    """A model that labels, by log-probabilities or by stated numbers; `find_labeller` determines which."""
 
     model: Model
     source: Unlikely
@@ -187,13 +189,15 @@ class LabelCost:
 
 
 async def find_labeller(model: Model) -> Labeller:
-    """Determine whether a model returns log-probabilities of a given text; it is called once.
+    """Return a labeller that uses log-probabilities if the model supports them, else stated numbers.
+
+    The model is called once to find out.
 
     Raises:
-        ModelError: it is not available.
+        ModelError: the model is not available.
     """
     likely = Likelihood(model)
-    return Labeller(model, likely if await likely.is_told() else Stated(model))
+    return Labeller(model, likely if await likely.is_supported() else Stated(model))
 
 
 def known_labeller(model: Model, basis: str) -> Labeller:
@@ -202,7 +206,7 @@ def known_labeller(model: Model, basis: str) -> Labeller:
 
 
 def unlabelled(pool: Pool, state: PoolState, labeller: Labeller) -> dict[str, list[str]]:
-    """Return the exemplars that a labeller has not read, each with the candidates to label."""
+    """Return the exemplars that a labeller has not labelled yet, each with its candidates; all as ids."""
     known = state.labels.get(labeller.key, {})
     ids = state.teaching(pool.guarded)
     if all(id_ in known for id_ in ids):
@@ -221,7 +225,7 @@ def _spread(rows: Sequence[int]) -> list[int]:
 
 
 def label_cost(state: PoolState, labeller: Labeller, wanted: dict[str, list[str]]) -> LabelCost:
-    """Estimate the cost of labelling these."""
+    """Estimate the cost of labelling; `wanted`: the result of `unlabelled`."""
     pairs = {
         id_: state.standings[id_].exemplar for id_ in {*wanted, *(each for some in wanted.values() for each in some)}
     }
@@ -242,13 +246,14 @@ def _tokens(exemplar: Exemplar) -> int:
 async def label(
     pool: Pool, labeller: Labeller, wanted: dict[str, list[str]], tell: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Label exemplars, and write the labels to the pool's log as they come.
+    """Label exemplars, and write the labels of each exemplar to the pool's log as soon as they are known.
 
     Args:
-        tell: called with the number of labelled exemplars.
+        wanted: the result of `unlabelled`.
+        tell: called with the number of exemplars labelled so far.
 
     Raises:
-        ModelError: the model failed; its labels up to then are kept.
+        ModelError: the model failed; labels that were already written are kept.
     """
     state, done, room = pool.last_state, 0, asyncio.Semaphore(CONCURRENT)
     pairs = {id_: each.exemplar for id_, each in state.standings.items()}

@@ -1,10 +1,10 @@
-"""Coordinate the retriever of a pool between processes: each ranks by the newest version, and one at a time trains the
-next.
+"""Coordinate the training of a pool's retriever between processes.
 
-A process that has admitted an exemplar trains in the background, unless the process that made the last version is
-still active and will cover it. A version is stored only as the successor of the newest one: the second process to
-store takes over the stored version and trains again. A process that dies loses nothing: exemplars that are not
-covered yet are learned by the next process that admits one.
+Every process ranks by the newest version; only one at a time trains the next. A process that has admitted an exemplar
+trains in the background, unless the process that made the last version is still active and will cover the exemplar. A
+version is stored only as the successor of the newest one; if another process was first, its version is loaded and
+training is repeated. Nothing is lost if a process dies: the next process that admits an exemplar also trains on those
+that no version covers yet.
 """
 
 from __future__ import annotations
@@ -42,20 +42,26 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 LEAST = 36
-"""Minimum pool size for training: with 24 exemplars training does harm as often as good, with 36 it does none."""
+"""Minimum number of exemplars for training. With 24, training made the ranking worse as often as better; with 36, it
+never made it worse."""
 RELEARNED = 1_000
-"""Number of exemplars, the newest, that a process learns from when it takes over training."""
+"""Number of the newest exemplars that a process trains on when it takes over training."""
 POLL_S = 0.1
+"""Poll interval in seconds."""
 IDLE_POLLS, YIELD_POLLS = 30, 5
-"""Polls without news after which a process stops training; and polls for which another process waits for it."""
+"""Number of polls without new exemplars after which background training ends; and number of polls for which a process
+waits for the one that made the last version."""
 RECENT_S = 5.0
+"""Time in seconds after a version was stored during which the process that made it counts as active."""
+
 STAND_IN = "stand-in"
 MAX_TRIES = 5
+"""Maximum number of trainings in `train`, if another process stores a version first each time."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """The version that the next one succeeds, and the rows of the log that the next one covers."""
+    """The version that the next one succeeds, and the range of log rows (after, upto] that the next one covers."""
 
     newest: Newest
     after: int
@@ -66,12 +72,12 @@ class PoolLearner(Retriever):
     """Rank a pool by its newest version, and learn from the exemplars that this process admits.
 
     Args:
-        labeller: the model that labels candidates; None: the stand-in does. In the background it labels new
-            exemplars only after it has taught a version (`train`), because the first labelling is expensive. A
-            version that another model taught is not changed.
+        labeller: the model that labels candidates; None: `StandIn` does, without a model. In the background the model
+            labels new exemplars only if the newest version was trained on its labels (`train`), because the first
+            labelling is expensive. A version that was trained on another model's labels is not changed.
 
     Attributes:
-        failure: why background training stopped; "" if nothing failed.
+        failure: the error that ended background training; "" if there was none.
     """
 
     def __init__(self, pool: Pool, labeller: Labeller | None = None) -> None:
@@ -144,10 +150,10 @@ class PoolLearner(Retriever):
             pass
 
     async def _is_behind(self) -> bool:
-        """Return whether there is something to learn for this process.
+        """Return whether there are admitted exemplars that no version covers and that this process may train on.
 
-        A version of another embedder is continued only by the process that trains it. The stand-in does not continue
-        a version that a model taught, nor one model another model's.
+        False if the pool is too small, if the newest version belongs to another embedder, or if it was trained on the
+        labels of a model that is not this process's labeller.
         """
         state = await self._pool.state()
         if state.admitted <= state.covered or len(state.standings) < LEAST:
@@ -164,8 +170,10 @@ class PoolLearner(Retriever):
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:
-        """Wait for the process that made the last version, which has labelled the pool already, as long as it is
-        active."""
+        """Wait while the process that made the last version is active; return whether this process should train.
+
+        That process is preferred because it has labelled the pool already.
+        """
         for _ in range(YIELD_POLLS):
             state = await self._pool.state()
             since = self._pool.memory.clock.now() - state.trained
@@ -177,7 +185,7 @@ class PoolLearner(Retriever):
         return not self._closing.is_set()
 
     async def _learn(self) -> None:
-        """Train on what is not covered, by the labels of the model that taught the newest version."""
+        """Train on the exemplars that are not covered, with the same source of labels as the newest version."""
         base, state = await self._base(), self._pool.last_state
         labeller = self.labeller if state.versions and state.versions[-1].labeller else None
         if labeller:
@@ -190,10 +198,11 @@ class PoolLearner(Retriever):
     async def _attempt(
         self, base: Base, labeller: Labeller | None, tell: Tell = lambda _: None, *, whole: bool = False
     ) -> RetrieverTrained | None:
-        """Train and store a version; None: another process was first, and its version is taken over.
+        """Train and store a version; return None if another process was first, after loading its version.
 
         Args:
-            whole: train on all exemplars, else on those not covered. If cancelled, an accepted version is stored.
+            whole: train on all exemplars instead of those not covered. If such a training is cancelled, the last
+                version that passed the check is stored.
         """
         if whole:
             self._check_size(self._pool.last_state)
@@ -211,13 +220,17 @@ class PoolLearner(Retriever):
             raise
 
     async def _base(self) -> Base:
-        """Return the version and the rows that the next version starts from, as they are now."""
+        """Read the current state; return the newest version and the rows that the next version will cover."""
         while (state := await self._pool.state()).version > self._newest.number:
             await self.catch_up(state)  # then check again: it may be newer than that state
         return Base(self._newest, state.covered, max(state.covered, state.admitted))
 
     async def _ready(self, labels: Labels | None) -> Trainer:
-        """Return the trainer; a new one if the version that it continues from is not available to other processes."""
+        """Return the trainer of this process.
+
+        A new one is made if there is none, if the newest version was stored by another process and cannot be read, or
+        if the trainer has labels of a model and now needs none, or the reverse.
+        """
         ours = self._trainer
         lost = ours is not None and ours.number != self._newest.number and self._newest.version is None
         if ours is None or lost or (ours.labels is None) != (labels is None):
@@ -226,8 +239,10 @@ class PoolLearner(Retriever):
         return ours
 
     def _lessons(self, trainer: Trainer, whole: bool = False) -> TrainingInput:
-        """Return the training input from the last state read; `whole`: from all exemplars, else from those not
-        covered."""
+        """Return the training input according to the state that was last read.
+
+        A trainer without pairs gets all exemplars if `whole`, else the newest RELEARNED; others get the new exemplars.
+        """
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)
         pairs = [training_pair(state, id_) for id_ in ids if id_ not in trainer.taken]
@@ -263,10 +278,10 @@ class PoolLearner(Retriever):
     # On request.
 
     async def cost(self, by: str) -> LabelCost | None:
-        """Estimate the cost of the labelling in `train`; None: there is no labeller.
+        """Estimate the cost of the labelling in `train`; None: no model labels.
 
         Raises:
-            InputError: see `train`.
+            InputError: the pool is too small for training, or `by` is not a member.
         """
         state = await self._pool.member_state(by)
         self._check_size(state)
@@ -276,20 +291,25 @@ class PoolLearner(Retriever):
 
     def _check_size(self, state: PoolState) -> None:
         if (found := len(state.teaching(self._pool.guarded))) < LEAST:
-            raise InputError(f"the pool has {found} exemplars to learn from, and {LEAST} are wanted")
+            raise InputError(f"the pool has {found} exemplars to learn from; training needs at least {LEAST}")
 
     async def train(
         self, by: str, tell: Tell = lambda _: None, tell_labelled: Tell = lambda _: None
     ) -> RetrieverTrained:
-        """Train on all exemplars now, for a member, and store the result. A cancelled training stores its last accepted
-        version.
+        """Train on all exemplars now, and store the new version.
 
-        Exemplars that the labeller has not read are labelled first. If it fails, its labels up to then are kept for the
-        next time.
+        Exemplars that the labeller has not labelled yet are labelled first; if it fails, the labels that it has written
+        are kept for the next time. A cancelled training stores its last version that passed the check.
+
+        Args:
+            by: the member who requests it.
+            tell: called with the number of pairs prepared for training; tell_labelled: with the number of exemplars
+                that the model has labelled.
 
         Raises:
-            InputError: there is too little to learn from, or `by` is not a member.
-            ModelError: the labeller failed; nothing is trained in its place.
+            InputError: the pool is too small for training, or `by` is not a member.
+            ModelError: the labeller failed; nothing was trained.
+            Conflict: other processes stored a version first, MAX_TRIES times.
         """
         self._check_size(state := await self._pool.member_state(by))
         if self.labeller:
@@ -298,4 +318,6 @@ class PoolLearner(Retriever):
             for _ in range(MAX_TRIES):
                 if row := await self._attempt(await self._base(), self.labeller, tell, whole=True):
                     return row
-        raise Conflict(f"{MAX_TRIES} times another process has written a version first; try again")
+        raise Conflict(
+            f"other processes stored a version of the retriever first, {MAX_TRIES} times in a row; try again later"
+        )

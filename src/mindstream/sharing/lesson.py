@@ -1,7 +1,8 @@
-"""Lessons: what only experience in a place teaches (conventions, quirks, procedures), in one or two sentences each.
+"""Lessons: local conventions, quirks and procedures that agents learn from experience, in one or two sentences each.
 
-Their state follows from the pool's log: who wrote them, which tasks confirm or contradict them, whether the answers
-given with them were right. A lesson that verdicts contradict is retired here, without another event.
+The state of a lesson is computed from the pool's log: who wrote it, which tasks confirm or contradict it, and whether
+the answers given with it were right. A lesson that verdicts contradict too often is retired by this computation,
+without another event.
 """
 
 from __future__ import annotations
@@ -18,21 +19,22 @@ from mindstream.sharing import events
 VOUCHED = "by hand"
 """Stands for a task among those that confirm a lesson that a member wrote or vouched for."""
 MAX_WRONG = 3
-"""Number of wrong answers given with a lesson from which on it may be flagged."""
+"""Minimum number of wrong answers given with a lesson before it can be flagged."""
 
 
 @dataclass
 class Lesson:
-    """A lesson as it stands.
+    """The current state of a lesson.
 
     Attributes:
-        applies: when it applies; "": always.
-        sources: what it rests on: tasks, corrections, documents.
-        asked_by: the user whose words it rests on, if not a member; private: not shown to others until it is shared.
+        applies: when the lesson applies; "": always.
+        sources: the evidence for the lesson: tasks, corrections, documents.
+        asked_by: the user whose statements it is based on, if not a member; private: not shown to others until shared.
         untrusted: third-party content was part of the work that it was learned from, and the owner has not vouched.
-        confirmed_by, contradicted_by: digests of the tasks whose verdicts did so.
-        right, wrong: number of answers given with it. useful: when an answer given with it was last right.
-        disputes: ids of lessons that say otherwise. retired: why it is no longer shown; "": it is.
+        confirmed_by, contradicted_by: digests of the tasks whose verdicts confirm or contradict it.
+        right, wrong: number of right and of wrong answers whose prompt had the lesson.
+        useful: time of the last right one of these answers.
+        disputes: ids of lessons that contradict it. retired: why it is no longer shown; "": it is not retired.
     """
 
     id: str
@@ -55,15 +57,17 @@ class Lesson:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether it was shown before several wrong answers, more than right ones and confirmations speak for it."""
+        """Whether at least MAX_WRONG wrong answers were given with the lesson, and more than right answers and
+        confirmations together."""
         return self.wrong >= MAX_WRONG and self.wrong > self.right + len(self.confirmed_by)
 
     def is_open(self, reader: str) -> bool:
-        """Return whether it is not another's private lesson; the pool's own permissions are checked besides."""
+        """Return whether the lesson is not private, or private to this reader. Callers also check the pool's
+        permissions."""
         return not self.private or reader == (self.asked_by or self.writer)
 
     def line(self, names: dict[str, str]) -> str:
-        """Return it as a line of a prompt; `names`: the names of the lessons in that prompt by id."""
+        """Return the lesson as a line of a prompt; `names`: short names (L1, L2) of the prompt's lessons by id."""
         marks = [f"confirmed by {len(self.confirmed_by)}" if self.state == "confirmed" else "assumed, not checked"]
         if self.contradicted_by:
             marks.append(f"contradicted by {len(self.contradicted_by)}")

@@ -1,8 +1,8 @@
-"""Lessons of a pool: which ones a reader is shown before a task, and how a verdict on a task changes them.
+"""Lessons of a pool: which ones an agent is shown before a task, and how a verdict on a task changes them.
 
 Agents that read a few general sentences learned from verdicts are right more often than agents that see examples of
 style. One model call per judged task returns small edits with their sources (add, amend, merge, confirm, contradict,
-retire); the list is never rewritten as a whole. Unverified inferences stay assumptions, and say so.
+retire); the list is never rewritten as a whole. Unverified inferences are marked as assumptions.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 LESSON_TOKENS = 800
-"""Maximum tokens of the lessons in a prompt; while all fit, all are shown."""
+"""Maximum number of tokens of the lessons in a prompt; if all lessons fit, all are shown."""
 WORK_TOKENS = 6_000
-"""Maximum tokens of the work that the note-taker reads."""
+"""Maximum number of tokens of the work that the model which edits the lessons reads."""
 MAX_LESSON, MAX_APPLIES, MAX_EDITS = 600, 200, 8
+"""Maximum number of characters of a lesson, and of the condition when it applies; maximum number of edits per task."""
 CONFIRMED_BONUS, FLAGGED_MALUS = 0.1, 0.2
-"""Added to and taken from the cosine by which lessons are chosen if not all fit."""
+"""Added to the cosine of confirmed lessons, and subtracted from that of flagged ones, when lessons are chosen because
+not all fit."""
 HEAD = (
     "Learned here by earlier work. It is information, never a permission; if two lessons disagree, more confirmations"
     " count more:"
@@ -50,7 +52,8 @@ class Line:
     """A piece of the work on a task.
 
     Attributes:
-        by: `user` (never shortened), `agent`, `call`, or `result` (left out first). text: for a call, its name first.
+        by: `user` (never left out), `agent`, `call`, or `result` (left out first).
+        text: the words; for a call, the name of the tool comes first.
     """
 
     by: Literal["user", "agent", "call", "result"]
@@ -62,7 +65,7 @@ class Verdict:
     """The verdict on the result of a task.
 
     Attributes:
-        right: whether the result was accepted. words: what was said, such as a correction.
+        right: whether the result was accepted. words: the comment of the judge, such as a correction.
         by: the person who gave it; "": an automatic check.
         relayed: an agent passed it on, so that nobody knows whether the person said it: lessons from it are assumed.
     """
@@ -99,7 +102,7 @@ class LessonEdits(BaseModel):
 
 
 class KeepLessons(Prompt[LessonEdits]):
-    """Decide how the verdict on a task changes the lessons; there is no rule: without a model nothing is learned."""
+    """Decide how the verdict on a task changes the lessons. No rule exists: without a model nothing is learned."""
 
     role: ClassVar[str] = "scorer"
     reply_tokens: ClassVar[int] = 1_500
@@ -112,7 +115,7 @@ class KeepLessons(Prompt[LessonEdits]):
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a verdict changed: the ids of lessons; `steps`: the names of the calls that led to a right result."""
+    """The changes that a verdict caused, as ids of lessons; `steps`: names of the calls that led to a right result."""
 
     written: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
@@ -138,8 +141,8 @@ async def lessons_of(pool: Pool, agent: str, user: str = "", *, retired: bool = 
     """Return the lessons that an agent may be shown: confirmed ones first, older ones first.
 
     Args:
-        user: the user for whom the agent works, if not a member: private lessons of other users are not shown.
-        retired: return also lessons that are no longer shown.
+        user: the user for whom the agent works, if not a member; private lessons of other users are not returned.
+        retired: also return lessons that are no longer shown.
 
     Raises:
         InputError: the agent is not a member.
@@ -157,8 +160,11 @@ async def lessons_of(pool: Pool, agent: str, user: str = "", *, retired: bool = 
 async def choose_lessons(
     pool: Pool, task: str, agent: str, user: str = "", tokens: int = LESSON_TOKENS
 ) -> list[Lesson]:
-    """Return the lessons for a task: all while they fit, else those that always apply, up to half of the tokens, and
-    those nearest to the task."""
+    """Return the lessons for a task.
+
+    All are returned if they fit into `tokens`. Otherwise those that always apply come first, up to half
+    of the tokens, then those most similar to the task; lessons that do not fit are skipped.
+    """
     found = await lessons_of(pool, agent, user)
     sizes = {each.id: estimate_tokens(each.line({})) + 8 for each in found}
     always = tokens // 2
@@ -191,8 +197,11 @@ def show_lessons(lessons: Sequence[Lesson]) -> list[Example]:
 
 
 def shorten_work(work: Sequence[Line], tokens: int = WORK_TOKENS) -> tuple[str, ...]:
-    """Return the work as lines of a prompt. What does not fit is left out: results first, the longest first, then other
-    lines, the oldest first; a user's words never."""
+    """Return the work as lines of a prompt, shortened to a number of tokens.
+
+    Lines are replaced by a marker until the rest fits: results first, longest first, then calls and the agent's words,
+    oldest first. The user's words are never left out.
+    """
     texts = [f"{each.by}: {each.text}" for each in work]
     too_many = sum(map(estimate_tokens, texts)) - tokens
     results = sorted((n for n, each in enumerate(work) if each.by == "result"), key=lambda n: -len(texts[n]))
@@ -217,15 +226,17 @@ async def learn(
     shown: Sequence[str] = (),
     untrusted: bool = False,
 ) -> Learned:
-    """Change the lessons by the verdict on a task, in at most one model call.
+    """Change the lessons by the verdict on a task, with at most one model call.
 
-    No model is called if nothing can be learned: the result was accepted without a word, and lessons were shown. What a
-    person who is not a member by name says (`verdict.by`, or the writer in an open pool) makes lessons that only this
-    person is shown until a member shares them, and changes no other lesson.
+    No model is called if the result was accepted without a comment and lessons were shown, because then nothing can be
+    learned. The verdict of a person who is not listed as a member (`verdict.by`, or the writer in an open pool) creates
+    lessons that only this person is shown until a member shares them, and changes no lessons of others.
 
     Args:
+        work: the messages, calls and results of the task.
+        writer: the member that learns.
         shown: ids of the lessons that were in the prompt.
-        untrusted: the work contains third-party content: its lessons are marked until the owner vouches for them.
+        untrusted: the work contains third-party content; its lessons are marked so until the owner vouches for them.
 
     Raises:
         InputError: the writer is not a member.
@@ -283,16 +294,17 @@ async def learn(
 async def write_lesson(
     pool: Pool, text: str, by: str, *, applies: str = "", id_: str = "", source: str = "written by hand"
 ) -> str:
-    """Write a lesson by hand, or amend one; return its id. It is confirmed: a member vouches for it.
+    """Write a lesson by hand, or amend the one with `id_`; return its id. It counts as confirmed.
 
     Raises:
-        InputError: the text is empty or too long, `by` is not a member, or may not amend this lesson.
+        InputError: the text is empty or too long, `by` is not a member, or `by` may not amend this lesson.
     """
     by = normal_name(by)
     await pool.member_state(by)
     if not 0 < len(text.strip()) <= MAX_LESSON or len(applies) > MAX_APPLIES:
         raise InputError(
-            f"a lesson has 1 to {MAX_LESSON} characters, and says in at most {MAX_APPLIES} when it applies"
+            f"a lesson needs 1 to {MAX_LESSON} characters, and at most {MAX_APPLIES} for when it applies;"
+            f" these are {len(text.strip())} and {len(applies)}"
         )
     if id_:
         await _own_lessons(pool, [id_], by)
@@ -309,19 +321,19 @@ async def write_lesson(
 
 
 async def retire_lessons(pool: Pool, ids: Sequence[str], by: str, because: str = "") -> None:
-    """Stop showing lessons; only their writer or the pool's owner may.
+    """Stop showing lessons; only the writer of a lesson or the pool's owner may retire it.
 
     Raises:
-        InputError: there is no such lesson that `by` may change.
+        InputError: a lesson does not exist, or `by` may not change it.
     """
     await pool.write(LessonRetired(ids=await _own_lessons(pool, ids, by), because=because), normal_name(by))
 
 
 async def share_lessons(pool: Pool, ids: Sequence[str], by: str) -> None:
-    """Show private lessons to all members. If the pool's owner does, the lessons count as confirmed and trusted.
+    """Show private lessons to all members. If the pool's owner shares them, they count as confirmed and trusted.
 
     Raises:
-        InputError: there is no such lesson that `by` may change.
+        InputError: a lesson does not exist, or `by` may not change it.
     """
     by = normal_name(by)
     owner = (await pool.member_state(by)).owner

@@ -1,6 +1,6 @@
-"""Membership in a pool: the one argument by which a mind, planner or life takes part; and offers of its answers.
+"""Membership in a pool: `Member` is the argument by which a mind, planner or life uses a pool; and offers of answers.
 
-Offered answers are private until the user shares them.
+Answers that are offered by `Offering` are private until the user shares them.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ class Member:
     Attributes:
         agent: the name under which it reads and writes; model: the model that answers for it.
         scorer: the model that grades its offers: a model, its name, or `Models` (role `scorer`); None: it only reads.
-        private: only it can read its offers until they are shared (`Pool.release`).
-        user: the user for whom the agent works, if not a member: what this user's verdicts teach stays private.
-        render: formats an exemplar.
+        private: whether its offers can be read only by itself until they are shared (`Pool.release`).
+        tokens: maximum number of tokens of exemplars in a prompt.
+        user: the user for whom the agent works, if not a member; lessons from this user's verdicts stay private.
+        render: formats an exemplar for a prompt.
     """
 
     pool: Pool
@@ -42,7 +43,7 @@ class Member:
     user: str = ""
 
     async def examples(self, query: str, k: int = 3) -> list[Example]:
-        """Return the lessons for a query as one example, then shots, best first, that fit into the tokens."""
+        """Return the lessons for a query as one example, then the best exemplars that fit into `tokens`."""
         lessons = show_lessons(await choose_lessons(self.pool, query, self.agent, self.user))
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
         return [*lessons, *(Example(self.render(each), each.id, self.pool.is_untrusted(each.id)) for each in kept)]
@@ -56,7 +57,7 @@ class Member:
             shown: ids of the lessons that were in the prompt (`Solution.lessons`, `Example.lessons`).
 
         Raises:
-            InputError: it has no scorer, the model that keeps the lessons.
+            InputError: the member has no scorer; this model also edits the lessons.
             ModelError: the model gave no usable answer; nothing was written.
         """
         async with open_models(self._scorer()) as models:
@@ -67,14 +68,16 @@ class Member:
 
     def _scorer(self) -> AnyModels:
         if self.scorer is None:
-            raise InputError(f"{self.agent!r} only reads: no scorer grades its offers (`Member(…, scorer=…)`)")
+            raise InputError(
+                f"{self.agent!r} can only read from the pool, because it has no scorer; name one: `Member(…, scorer=…)`"
+            )
         return self.scorer
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = "") -> ExemplarJudged:
-        """Offer an answer, as derived from the examples that were shown.
+        """Offer an answer to the pool, and return the verdict; `shown`: the examples that were in its prompt.
 
         Raises:
-            InputError: it has no scorer.
+            InputError: the member has no scorer, or the offer is invalid (see `admission.offer`).
             SettingsError: the scorer is neither a model nor the name of one.
         """
         pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown if each.id), self.private)
@@ -82,10 +85,10 @@ class Member:
             return await offer(self.pool, pair, self.agent, models.of("scorer"))
 
     async def helped(self, shown: Sequence[Example], value: float, query: str = "") -> None:
-        """Record how good the answer was, from 0 to 1, that had these examples in its prompt.
+        """Record the quality, from 0 to 1, of an answer that had these examples in its prompt.
 
         Args:
-            query: the question; if it comes again, what helped with it counts more than what usually helps.
+            query: the question; if it is asked again, exemplars that helped with it rank higher.
         """
         await self.pool.helped([each.id for each in shown if each.id], value, self.agent, query)
 
@@ -96,15 +99,17 @@ def plan_shot(exemplar: Exemplar) -> str:
 
 
 REMEMBERED = 50
-"""Number of questions for which the shown exemplars are remembered."""
+"""Number of the latest questions for which the shown exemplars are remembered."""
 
 
 @dataclass
 class Offering:
-    """A member's offers. As `exemplars=` it returns what the pool finds, and remembers it for the offer.
+    """Offer a member's answers to its pool.
+
+    As the argument `exemplars=` it returns the exemplars of the pool, and remembers them for the later offer.
 
     Attributes:
-        scorer: the model that grades; None: not known yet.
+        scorer: the model that grades the offers; None: not chosen yet.
     """
 
     member: Member
@@ -120,7 +125,7 @@ class Offering:
         return found
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example] = ()) -> str:
-        """Offer an answer as private; return the result in one line."""
+        """Offer an answer as a private pair; return the result as one line for the user."""
         shown = shown or self._shown.get(query, ())
         pool = self.member.pool.name
         if any(each.foreign for each in shown):
@@ -129,19 +134,21 @@ class Offering:
         try:
             judged = await member.offer(query, answer, shown)
         except (MindstreamError, TimeoutError) as error:
-            return f"{pool} has not accepted it yet: {describe(error)}"
+            return f"the answer was not admitted to {pool}: {describe(error)}"
         if judged.verdict == "rejected":
-            return f"{pool} rejected {judged.id}: {judged.reasons[0] if judged.reasons else 'it had too few points'}"
+            return f"{pool} rejected {judged.id}: {judged.reasons[0] if judged.reasons else 'no reason was recorded'}"
         return (
             f"{pool} admitted {judged.id}; it is private: mindstream pool share {pool} {judged.id} lets others read it"
         )
 
 
 def offered_pool(pool: str, offer: str) -> str:
-    """Return the pool to open: answers based on exemplars of one pool are not offered to another.
+    """Return the name of the pool to open for reading (`pool`) or offering (`offer`).
+
+    Answers based on exemplars of one pool cannot be offered to another.
 
     Raises:
-        InputError: two pools are named.
+        InputError: the two names differ.
     """
     if pool and offer and pool != offer:
         raise InputError(f"--offer {offer!r}: answers based on exemplars of {pool!r} can be offered only to {pool!r}")

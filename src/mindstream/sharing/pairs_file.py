@@ -36,7 +36,7 @@ def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
     """Read pairs from lines; the writer that a line names is ignored.
 
     Raises:
-        InputError: a line is not a pair; the message names it.
+        InputError: a line is not a pair, or there are more than MAX_LINES; the message names the line.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():

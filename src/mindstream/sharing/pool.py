@@ -1,4 +1,4 @@
-"""A pool: exemplars that several agents write and recall, in a stream of its own in their shared store.
+"""A pool: exemplars that several agents write and recall. It is a separate stream in the store that they share.
 
 async with Pool.open("data", "verse") as pool:
     found = await pool.recall("a limerick on tea", 3, reader="ann")
@@ -33,9 +33,11 @@ from mindstream.sharing.ranking import Retriever, Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 
 RANKED_PER_SHOT = 4
-"""Number of candidates ranked per wanted exemplar, because two writers may have written the same pair."""
+"""Number of candidates ranked per requested exemplar; more than one, since two writers may have written the same
+pair."""
 MAX_SHOTS = 64
 USUAL = "wordllama"
+"""Name of the default embedder of a pool."""
 
 
 class Pool:
@@ -45,7 +47,7 @@ class Pool:
         retriever: ranks the exemplars; None: the pool's own, which learns from admissions once there are 36 exemplars.
         measure_by: a model in this process that measures whether answers belong to their queries; None: the scorer,
             if it runs in this process.
-        guarded: False: no pair is doubted (a control for experiments).
+        guarded: whether pairs are withheld when there is doubt about them; False is for control experiments.
 
     Raises (from every method): StorageError; InputError for an invalid request or a missing permission.
     """
@@ -62,7 +64,7 @@ class Pool:
         self.retriever: Retriever = retriever or PoolLearner(self)
         self.guarded = guarded
         self.owner_token = chance.token()
-        """Identifies this process as the owner of the judging work that it has claimed."""
+        """Identifies this `Pool` object as the holder of the judging work that it has claimed."""
         self._state = PoolState()
         self._served: dict[str, tuple[int, frozenset[str]]] = {}
         self.measure_by = measure_by
@@ -82,9 +84,9 @@ class Pool:
         guarded: bool = True,
         measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:
-        """Open a pool of a data folder or a store; it need not have been created yet.
+        """Open a pool of a data folder or a store, also before it is created with `create`.
 
-        `embed`: None: the embedder that it was created with; wordllama for a new pool.
+        `embed`: the embedder; None: the one that the pool was created with, or wordllama for a new pool.
         """
         stream = StreamName("pool", name)
         if embed is None:
@@ -99,12 +101,12 @@ class Pool:
                 await pool.close()
 
     async def close(self) -> None:
-        """Stop the training. The memory stays open."""
+        """Stop background training. The memory stays open."""
         await self.retriever.close()
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the pool."""
         return self.memory.name
 
     async def create(
@@ -116,11 +118,17 @@ class Pool:
         shared: bool = True,
         form: Form = "composed",
     ) -> None:
-        """Create it.
+        """Create the pool in the log.
 
         Args:
-            members: agents who may write and recall, besides the owner; `*` means every agent in the data.
-            shared: whether all members may read what a member writes, unless that member decides otherwise.
+            domain: a description of the pool's subject, used for grading.
+            owner: the agent that manages members, rubric and trust.
+            members: agents that may write and recall, in addition to the owner; `*` means every agent.
+            shared: whether all members may read the exemplars of a member that has not set its own readers.
+            form: the text of an exemplar that is embedded.
+
+        Raises:
+            InputError: the pool exists already.
         """
         owner, *members = (_checked_agent(each) for each in (owner, *members))
         created = events.PoolCreated(
@@ -134,42 +142,54 @@ class Pool:
         try:
             await self.memory.commit(Entry(created, owner), unique="created")
         except Conflict:
-            raise InputError(f"there is a pool {self.name!r} already") from None
+            raise InputError(f"the pool {self.name!r} exists already; choose another name") from None
 
     async def exists(self) -> bool:
-        """Return whether it was created."""
+        """Read new rows of the log; return whether the pool was created."""
         await self._state.catch_up(self.memory.store, self.memory.key)
         return self._state.created is not None
 
     async def state(self) -> PoolState:
-        """Return its current state (everything but the vectors), including what other processes have written."""
+        """Return the current state of the pool (without vectors), including the writes of other processes.
+
+        Raises:
+            InputError: the pool was not created.
+        """
         if not await self.exists():
-            raise InputError(f"there is no pool {self.name!r}: `mindstream pool create {self.name}` makes one")
+            raise InputError(f"there is no pool {self.name!r}; create it with `mindstream pool create {self.name}`")
         return self._state
 
     @property
     def last_state(self) -> PoolState:
-        """Return its state as it was last read, without reading the log."""
+        """The state of the pool as it was last read; the log is not read."""
         return self._state
 
     async def member_state(self, agent: str) -> PoolState:
-        """Return its current state, after checking that an agent may write and recall."""
+        """Return the current state of the pool, after checking that an agent may write and recall.
+
+        Raises:
+            InputError: the agent is not a member.
+        """
         agent = normal_name(agent)
         state = await self.state()
         if not state.is_member(agent):
             raise InputError(
-                f"{agent!r} is no member of the pool {self.name!r}: its owner {state.owner!r} lets them in with"
+                f"{agent!r} is not a member of the pool {self.name!r}; its owner {state.owner!r} can add it with"
                 f" `mindstream pool members {shlex.quote(self.name)} --add {shlex.quote(agent)}"
-                f" --user {shlex.quote(state.owner)}`, or everybody with --add '*'"
+                f" --user {shlex.quote(state.owner)}`, or add all agents with --add '*'"
             )
         return state
 
     def known(self, id_: str) -> Standing:
-        """Return the standing of a pair in the state that was last read."""
+        """Return the recorded offer and verdict of a pair, from the state that was last read.
+
+        Raises:
+            KeyError: no pair has this id.
+        """
         return self._state.standings[id_]
 
     def is_untrusted(self, id_: str) -> bool:
-        """Return whether a user outside the members asked for a pair, or for one that it was derived from."""
+        """Return whether a pair, or one that it was derived from, has a query by someone other than its writer."""
         drawn = (id_, *self._state.standings[id_].roots)
         return any(self._state.standings[each].exemplar.asked_by for each in drawn if each in self._state.standings)
 
@@ -180,12 +200,12 @@ class Pool:
     # Recall.
 
     async def recall(self, query: str, k: int = 3, *, reader: str) -> list[Exemplar]:
-        """Return the k best exemplars that a reader may see, best first, or fewer if there are fewer.
+        """Return the k best exemplars that a reader may be served, best first, or fewer if there are fewer.
 
-        k = 0 returns none (zero-shot). Permissions are those at the time of the recall, not of the writing.
+        k = 0 returns none (zero-shot). The permissions that apply are those at the time of the recall.
         """
         if not 0 <= k <= MAX_SHOTS:
-            raise InputError(f"k says how many exemplars are wanted, 0 to {MAX_SHOTS}, not {k}")
+            raise InputError(f"k, the number of exemplars to recall, must be 0 to {MAX_SHOTS}, not {k}")
         reader = normal_name(reader)
         state = await self.member_state(reader)
         served = self.served(state, reader)
@@ -204,7 +224,7 @@ class Pool:
         found = await self.memory.recall(query, RANKED_PER_SHOT * k, kinds=["exemplar"], policy=policy, touch=False)
         served = self.served(
             await self.member_state(reader), reader
-        )  # again: an exemplar may have been withdrawn since
+        )  # checked again: an exemplar may have been withdrawn in the meantime
         by_pair: dict[str, Exemplar] = {}
         for each in found:
             if each.record.id in served:
@@ -221,13 +241,16 @@ class Pool:
         return found
 
     def likely(self, scorer: Model) -> MutualInformation | None:
-        """Return the model in this process that measures pairs: the pool's own, else the scorer, or None."""
+        """Return the measurement by a model in this process: the pool's `measure_by`, else that by the scorer.
+
+        None if there is no `measure_by` and the scorer does not run in this process.
+        """
         if self.measure_by is None and scorer.name not in self._likely:
             self._likely[scorer.name] = mutual_information(scorer.name)
         return self.measure_by or self._likely.get(scorer.name)
 
     async def measures(self, state: PoolState) -> Measures:
-        """Return the instruments that measure pairs; rebuilt when the seed exemplars have changed."""
+        """Return the instruments that measure pairs; they are rebuilt when the seed exemplars have changed."""
         trusted = state.trusted()
         if self._measures is None or self._measures[0] != trusted:
             exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
@@ -249,7 +272,7 @@ class Pool:
         return len((await self.state()).rubrics)
 
     async def share(self, writer: str, readers: Sequence[str]) -> None:
-        """Let only these agents read what a writer wrote, and everything derived from it; (): only the writer."""
+        """Let only these agents read a writer's exemplars and everything derived from them; (): only the writer."""
         writer, *readers = (_checked_agent(each) for each in (writer, *readers))
         await self.member_state(writer)
         await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
@@ -263,23 +286,25 @@ class Pool:
         by = normal_name(by)
         state = await self.member_state(by)
         if wrong := [id_ for id_ in ids if id_ not in state.standings or state.standings[id_].exemplar.writer != by]:
-            raise InputError(f"{by!r} has offered no pair {wrong[0]!r} to the pool {self.name!r}")
+            raise InputError(f"the pool {self.name!r} has no pair {wrong[0]!r} that was offered by {by!r}")
         await self.write(events.PairsShared(ids=tuple(ids)), by)
 
     async def set_members(self, members: Sequence[str], by: str) -> None:
-        """Set who may write and recall."""
+        """Replace the list of members, the agents that may write and recall; only the owner may."""
         by, *members = (_checked_agent(each) for each in (by, *members))
         await self._owners_state(by)
         await self.write(events.MembersChanged(members=tuple(dict.fromkeys(members))), by)
 
     async def change_members(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, by: str) -> None:
-        """Add members and remove others; `*` means every agent."""
+        """Add and remove members; `*` means every agent. Only the owner may."""
         add, remove = ([normal_name(each) for each in names] for names in (add, remove))
         state = await self._owners_state(by)
         if unknown := [each for each in remove if each not in state.members]:
             named = ", ".join(state.members)
-            why = f"everybody is, as {EVERYONE}: remove that and add names" if EVERYONE in state.members else named
-            raise InputError(f"{unknown[0]!r} is no member of the pool {self.name!r} by name ({why})")
+            why = named or "none"
+            if EVERYONE in state.members:
+                why = f"all agents are members by {EVERYONE!r}: remove {EVERYONE!r} and add names"
+            raise InputError(f"{unknown[0]!r} is not in the list of members of the pool {self.name!r} ({why})")
         await self.set_members([each for each in (*state.members, *add) if each not in remove], by)
 
     async def trust(self, source: str, trusted: bool, by: str) -> None:
@@ -287,13 +312,15 @@ class Pool:
         state = await self._owners_state(by)
         if source not in state.sources:
             known = ", ".join(sorted(state.sources)) or "none"
-            raise InputError(f"nothing came from {source!r}; the sources are: {known}")
+            raise InputError(
+                f"the pool {self.name!r} has no pairs from the source {source!r}; its sources are: {known}"
+            )
         await self.write(events.SourceTrusted(source=source, trusted=trusted), by)
 
     async def withdraw(self, *ids: str, writer: str = "", by: str, because: str = "", erase: bool = False) -> list[str]:
-        """Withdraw exemplars, or everything a writer has written until now; return their ids.
+        """Withdraw exemplars by id, or all that a writer has written until now; return their ids.
 
-        From the next recall on, in any process, neither these exemplars nor those derived from these are served.
+        From the next recall on, in any process, neither these exemplars nor exemplars derived from them are served.
 
         Args:
             by: the writer, or the pool's owner.
@@ -304,16 +331,18 @@ class Pool:
         if unknown := set(ids) - set(found):
             raise InputError(f"there is no exemplar {sorted(unknown)[0]!r} in the pool {self.name!r}")
         if not found:
-            raise InputError(f"{writer!r} has written nothing in the pool {self.name!r}")
+            raise InputError(f"the pool {self.name!r} has no exemplar by {writer!r}")
         if by != state.owner and any(state.standings[id_].exemplar.writer != by for id_ in found):
-            raise InputError(f"{by!r} may withdraw what {by!r} wrote, and the owner {state.owner!r} anything")
+            raise InputError(
+                f"{by!r} may withdraw only exemplars by {by!r}; the owner {state.owner!r} may withdraw any exemplar"
+            )
         await self.write(events.ExemplarWithdrawn(writer=writer, ids=tuple(ids), because=because), by)
         if erase:
             await self._erase(state, found)
         return found
 
     async def _erase(self, state: PoolState, ids: Sequence[str]) -> None:
-        """Erase exemplars. Exemplars derived from them stay, embedded by their own query alone."""
+        """Erase exemplars. Exemplars derived from them stay, but their embedded text becomes their query alone."""
         rows = frozenset(state.standings[id_].seq for id_ in ids)
         drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
         records = await self.memory.store.records(self.memory.key, drawn)
@@ -321,13 +350,13 @@ class Pool:
         await self.memory.store.erase(self.memory.key, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
     async def helped(self, ids: Sequence[str], value: float, by: str, query: str = "") -> None:
-        """Record how good an answer was, from 0 to 1, that had these exemplars in its prompt; `query`: the question."""
+        """Record the quality, 0 to 1, of an answer that had these exemplars in its prompt; `query`: the question."""
         if not 0 <= value <= 1:
-            raise InputError(f"feedback goes from 0 to 1, not {value}")
+            raise InputError(f"feedback must be a number from 0 to 1, not {value}")
         by = normal_name(by)
         state = await self.member_state(by)
         if unseen := [id_ for id_ in ids if id_ not in self.served(state, by)]:
-            raise InputError(f"{by!r} was not served {unseen[0]!r}")
+            raise InputError(f"the pool does not serve the exemplar {unseen[0]!r} to {by!r}, so it cannot have helped")
         if ids:
             await self.write(
                 events.ExemplarsHelped(ids=tuple(ids), value=value, asked=question_id(query) if query else ""), by
@@ -337,7 +366,7 @@ class Pool:
         by = normal_name(by)
         state = await self.state()
         if by != state.owner:
-            raise InputError(f"the pool {self.name!r} is {state.owner!r}'s, and {by!r} cannot change it")
+            raise InputError(f"only the owner {state.owner!r} can change the pool {self.name!r}, not {by!r}")
         return state
 
 
@@ -348,12 +377,14 @@ def _checked_agent(name: str) -> str:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What happened to a pair.
+    """The state of a pair, and the reasons for it.
 
     Attributes:
-        unserved: why it is not served to the reader; () if it is.
-        drawn: ids of the exemplars derived from it.
-        covering: the version of the retriever that covers its admission; version: the one that ranks now.
+        standing: the recorded offer and verdict.
+        unserved: why the pair is not served to the reader; () if it is served.
+        drawn: ids of the exemplars that were derived from the pair.
+        covering: the version of the retriever that was trained after its admission; None: none yet.
+        version: the number of the version that ranks now.
     """
 
     standing: Standing
@@ -364,17 +395,19 @@ class Explanation:
 
 
 async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
-    """Explain a pair by its id, or by a unique prefix of it.
+    """Explain the state of a pair, given by its id or a unique prefix of it.
 
     Raises:
-        InputError: there is no such pair, or this reader may not read it; the message does not tell these cases apart.
+        InputError: no single pair has this id, or the reader may not read it; the message does not tell which.
     """
     state = await pool.member_state(reader)
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []
     readable = [each for each in found if state.may_see(reader, each)]
     if len(readable) != 1:
-        what = f"{len(readable)} exemplars begin so" if readable else "there is no exemplar that you may read"
-        raise InputError(f"{what}: {id_!r}; `mindstream pool export {pool.name}` lists their ids")
+        what = (
+            f"{len(readable)} exemplars have ids that begin" if readable else "there is no exemplar that you may read"
+        )
+        raise InputError(f"{what} with {id_!r}; `mindstream pool export {pool.name}` lists the ids")
     one = readable[0]
     drawn = tuple(each for each, standing in state.standings.items() if one in standing.roots)
     await pool.retriever.catch_up(state)
@@ -383,7 +416,7 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
 
 
 def taught_by(row: RetrieverTrained) -> str:
-    """Return what a version was trained by."""
+    """Return the source of the labels that a version was trained on, for display."""
     if not row.labeller:
-        return "a stand-in"
-    return f"{row.labeller} by {'log-probabilities' if row.basis == 'logprobs' else 'what it states'}"
+        return "text similarity"
+    return f"{'log-probabilities' if row.basis == 'logprobs' else 'stated numbers'} of {row.labeller}"

@@ -1,4 +1,4 @@
-"""Rank the exemplars that a reader may be served: the interface of retrievers, and a bonus for what helped before."""
+"""Rank the exemplars that a reader may be served: the interface of retrievers, and a bonus for helpful exemplars."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Retriever:
 
     @property
     def policy(self) -> Policy:
-        """The current ranking policy. It is read before each recall and must not wait."""
+        """The current ranking policy. It is read before each recall, so it must be available without waiting."""
         return Cosine()
 
     @property
@@ -29,26 +29,28 @@ class Retriever:
         return 0
 
     async def catch_up(self, state: PoolState) -> None:
-        """Take over what other processes have trained; called before each recall."""
+        """Load the newest version that any process has trained; called before each recall."""
 
     async def admitted(self, pair: Exemplar) -> None:
-        """Note an exemplar that was admitted. What it raises is logged and has no other effect."""
+        """Handle the admission of an exemplar. Exceptions are logged and have no other effect."""
 
     async def settle(self) -> None:
-        """Wait until everything admitted has been learned, or cannot be."""
+        """Wait until all admitted exemplars have been learned, or training has ended."""
 
     async def close(self) -> None:
-        """Stop. What has not been learned is learned by the next process that admits an exemplar."""
+        """Stop training. Exemplars not learned yet are learned by the next process that admits an exemplar."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A policy over what may be served, with the values of what helped.
+    """Rank only exemplars that may be served, by another policy and a bonus for those that helped before.
 
     Attributes:
-        helped, again: feedback by exemplar, and by question and exemplar; asked: the question.
-        columns: the columns whose row order `mask` uses. If these were reloaded since, `Pool.recall` checks the
-            ids again.
+        policy: the ranking policy of the retriever.
+        columns: the columns of the memory; `mask` marks the rows that may be served. If the columns are reloaded in
+            the meantime, the rows differ, so `Pool.recall` checks the ids again.
+        helped, again: feedback by exemplar, and by question and exemplar.
+        asked: the id of the question.
     """
 
     policy: Policy

@@ -1,17 +1,17 @@
 """Rank the exemplars of a pool with a projection ("head") that is trained on labels of which exemplars help.
 
-The mean question vector and the mean exemplar vector of the pool are subtracted before projection. Contextual
-embedders place all texts close together; without the subtraction, training gains half as much on six genres with
-shared topics.
+The mean question vector and the mean exemplar vector of the pool are subtracted before projection, because contextual
+embedders place all texts close together. On six genres with shared topics, training without the subtraction gains half
+as much.
 
-loss = -1/v Σ [y log σ(s) + (1 - y) log(1 - σ(s))], where s is the score of the head (Gao 2024, 3.2).
+loss = -1/v Σ [y log σ(s) + (1 - y) log(1 - σ(s))], where s is the head's score and y the label (Gao 2024, 3.2).
 
-Each update starts from the untrained head and takes few steps, so that a matrix of 65,000 numbers does not memorise
-some hundred pairs. Gradient descent with momentum is used because Adam did worse on held-out pairs.
+Each update starts from the untrained head and takes few steps, so that a matrix of 65,000 numbers does not memorise a
+few hundred pairs. Gradient descent with momentum is used because Adam did worse on held-out pairs.
 
 Labels have three sources, best first: log-probabilities of a model (`Likelihood`), a model's own estimates
-(`Stated`), and `StandIn`, which needs no model: it assumes that candidates whose answers resemble the wanted answer
-make it likely.
+(`Stated`), and `StandIn`, which needs no model: it assumes that a candidate helps if its answer resembles the answer of
+the pair.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from mindstream.text.words import terms
 
 Floats = NDArray[np.float32]
 LEARNED = 2 / 3
-"""Weight of the trained part of the score. A weight of 1 finds the genre as often, but answers written from its results
-are worse where the whole pool has one style (ROUGE-L .17 instead of .19 on the published pairs)."""
+"""Weight of the trained part of the score. With a weight of 1, exemplars of the right genre are found as often, but
+answers written from them are worse in a pool of one style (ROUGE-L .17 instead of .19 on the published pairs)."""
 ONE_THREAD = 1 << 18
-"""OpenBLAS computes products of at most this many multiplications on one thread."""
+"""Maximum number of multiplications of a matrix product that OpenBLAS computes on one thread."""
 STEPS = 127
-"""Quantisation: a matrix entry is stored as an integer from -STEPS to STEPS."""
+"""Quantisation: each change of a matrix entry is stored as an integer from -STEPS to STEPS."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """The scoring function of training and recall: s = scale · near + bias.
+    """The function that scores an exemplar (vector m) for a question (vector x): s = scale · near + bias.
 
-    near = ⅔ cos((x - x̄)W, (m - m̄)W) + ⅓ cos(x - x̄, m - m̄). The second term is never trained: it keeps the topic
-    of an answer, where training learns its style.
+    near = ⅔ cos((x - x̄)W, (m - m̄)W) + ⅓ cos(x - x̄, m - m̄). The first term is trained and learns the style of an
+    answer; the second is never trained and keeps its topic.
 
     Attributes:
         matrix: W, width by width; read-only.
@@ -75,11 +75,11 @@ class Head:
         return len(self.matrix)
 
     def ask(self, questions: Floats) -> Floats:
-        """Return unit vectors of questions; their cosine with the result of `project` is `near`."""
+        """Return unit vectors of questions; their dot product with those of `project` is `near`."""
         return self._both(questions, 0)
 
     def project(self, vectors: Floats) -> Floats:
-        """Return unit vectors of exemplars; zero vectors stay zero."""
+        """Return unit vectors of exemplars, for the dot product with those of `ask`; zero vectors stay zero."""
         return self._both(vectors, 1)
 
     def _both(self, vectors: Floats, of: int) -> Floats:
@@ -91,7 +91,8 @@ class Head:
         )
 
     def weights(self) -> StoredWeights:
-        """Return the head as plain data: the change from the identity in 8 bits a number, compressed."""
+        """Return the head as plain data; the difference of W from the identity is stored in 8 bits a number,
+        compressed."""
         change = self.matrix - np.eye(self.width, dtype=np.float32)
         step = np.float32(max(float(np.abs(change).max(initial=0.0)) / STEPS, 1e-12))
         packed = zlib.compress(step.tobytes() + np.rint(change / step).astype(np.int8).tobytes(), 6)
@@ -105,7 +106,7 @@ class Head:
 
 
 class StoredWeights(TypedDict):
-    """The weights of a head as they are written: numbers, and arrays in base64 ("": no means)."""
+    """The weights of a head in storage: numbers, and arrays in base64 ("" if there are no means)."""
 
     width: int
     matrix: str
@@ -120,10 +121,10 @@ def apart(vectors: Floats, mean: Floats) -> Floats:
 
 
 def multiply(left: Floats, right: Floats) -> Floats:
-    """Return the product of two matrices, in portions that OpenBLAS computes on one thread.
+    """Return the product of two matrices, computed in portions small enough for one OpenBLAS thread each.
 
-    The threads of OpenBLAS wait for each other in busy loops. On a busy machine a product then takes a hundred times
-    as long, and a recall that runs during training waits as well.
+    Several threads of OpenBLAS wait for each other in busy loops. On a busy machine a product then takes a hundred
+    times as long, and delays recalls that run during training.
     """
     rows = max(1, ONE_THREAD // right.size)
     found = np.empty((len(left), right.shape[1]), np.float32)
@@ -133,11 +134,11 @@ def multiply(left: Floats, right: Floats) -> Floats:
 
 
 MIN_FOR_MEAN = 12
-"""Minimum number of vectors for a mean; the mean of fewer mostly describes the individual texts."""
+"""Minimum number of vectors for a mean; a mean of fewer mostly reflects individual texts."""
 
 
 class AboutMean:
-    """Cosine after subtracting the mean of all exemplars that may be served: the ranking of an untrained pool."""
+    """Rank by cosine after subtracting the mean of all exemplars that may be served; used while a pool is untrained."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = candidates.rows
@@ -151,10 +152,10 @@ class AboutMean:
 
 
 class ByHead:
-    """Rank all candidates by the head (no shortlist by plain cosine).
+    """Rank all candidates by the head, without a shortlist by plain cosine.
 
-    One instance per version and pool. It caches the projected vectors of a pool, together with the vectors they were
-    computed from, since a vector may change.
+    There is one instance per version and pool. It caches the projected vectors of the pool, and the vectors that they
+    were computed from, since a vector may change.
     """
 
     def __init__(self, head: Head) -> None:
@@ -192,13 +193,13 @@ class Vectors(NamedTuple):
     texts: Floats
 
     def means(self) -> Floats:
-        """Return the mean of each."""
+        """Return the two mean vectors as rows."""
         return np.stack([self.asked.mean(axis=0), self.texts.mean(axis=0)])
 
 
 class Batch(NamedTuple):
-    """A training batch, row by row: the number of a question, the number of a candidate, and 1 if the candidate helps,
-    else 0."""
+    """A training batch. Each row has the number of a question, the number of a candidate, and 1 if the candidate helps
+    with the question, else 0."""
 
     asked: Rows
     candidates: Rows
@@ -206,7 +207,7 @@ class Batch(NamedTuple):
 
 
 class Learner:
-    """A head in training; it starts untrained.
+    """Train a head, starting from the untrained one.
 
     Args:
         means: subtracted from questions and exemplars.
@@ -330,9 +331,10 @@ class Corpus:
         return at not in self._withdrawn
 
     def candidates(self, at: int, n: int) -> Rows:
-        """Return up to n candidates for a pair: the best by BM25, without pairs of the same problem.
+        """Return up to n candidates for a pair, best first by BM25, as numbers.
 
-        Ties are broken by a random number that is keyed by the pair's id.
+        Withdrawn pairs, and pairs with the same question or answer, are excluded. Ties are broken at random, in a way
+        that depends only on the pair's id.
         """
         pair = self.pairs[at]
         chance = np.random.default_rng(zlib.crc32(pair.id.encode())).random(len(self))
@@ -351,7 +353,7 @@ class Corpus:
 Basis = Literal["logprobs", "stated", "stand-in"]
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 MAX_COMPARED = 4_000
-"""Maximum number of characters of an answer that are compared."""
+"""Maximum number of characters of an answer that ROUGE compares."""
 
 
 MAX_SHOWN = 1_500
@@ -368,10 +370,10 @@ class Unlikely(Protocol):
 
     @property
     def basis(self) -> Basis:
-        """Name of the source, recorded with the version."""
+        """Name of the source of labels; it is recorded with each version."""
 
     async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
-        """Return for each candidate p(not Y | candidate, X), where X and Y are the pair's query and answer.
+        """Return for each candidate p(not Y | candidate, X), where X is the pair's query and Y its answer.
 
         Raises:
             ModelError: the model is not available.
@@ -379,9 +381,10 @@ class Unlikely(Protocol):
 
 
 class StandIn:
-    """1 - (½ ROUGE-L + ½ cosine) of the candidate's answer and Y; no language model is called.
+    """Label candidates by text similarity, without a language model.
 
-    Above 1 where the cosine is negative, so that the least helpful candidates stay distinguishable.
+    The label of a candidate is 1 - (½ ROUGE-L + ½ cosine) of its answer and the pair's answer. It can exceed 1 if the
+    cosine is negative, so the least helpful candidates stay distinguishable.
     """
 
     basis: Basis = "stand-in"
@@ -409,7 +412,7 @@ class StandIn:
 
 
 def rouge_l(one: str, other: str) -> float:
-    """Return ROUGE-L's F of two texts: of words, or of characters in scripts without spaces (Lin 2004)."""
+    """Return the ROUGE-L F-score of two texts (Lin 2004); tokens are words, or characters in scripts without spaces."""
     first, second = tokens(one), tokens(other)
     if not first or not second:
         return 0.0
@@ -418,16 +421,16 @@ def rouge_l(one: str, other: str) -> float:
 
 @remember(1 << 12)
 def tokens(text: str) -> tuple[str, ...]:
-    """Return the tokens that ROUGE compares."""
+    """Return the tokens of a text that ROUGE compares, at most from its first MAX_COMPARED characters."""
     return tuple(WORD.findall(text[:MAX_COMPARED].lower()))
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels by one model, on one basis.
+    """Labels by one model and one method (`basis`).
 
     Attributes:
-        of: returns for a pair's id p(not Y | candidate, X) by the candidate's id.
+        of: returns for the id of a pair (X, Y) the known p(not Y | candidate, X), by the candidate's id.
     """
 
     basis: Basis
@@ -436,18 +439,24 @@ class Labels:
 
 
 MAX_CHECKED = 48
-"""Maximum number of lessons, the newest, that are held out to check an update."""
+"""Maximum number of the newest lessons that are held out to check an update."""
 MIN_CHECKED, ENOUGH_CHECKED = 8, 24
-"""Minimum number of lessons that are held out; a pool with fewer than three times as many learns from all, and accepts
-every update. Between the two limits a third of the lessons is held out: with 8 of 66, one good update in three was
-rejected by chance."""
+"""With fewer than 3 · MIN_CHECKED lessons, all are learned from and every update is accepted. With more, a third is
+held out, up to ENOUGH_CHECKED; beyond that, the share `Recipe.held_out` if it is more. When only 8 of 66 were held
+out, one good update in three was rejected by chance."""
 MAX_WHOLE, BATCH = 192, 48
-"""Up to this many lessons, each step uses all of them; beyond, each step draws a new batch of BATCH."""
+"""With up to MAX_WHOLE lessons, each training step uses all of them; with more, each step draws BATCH at random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A pair's candidates, for each whether it is among the most helpful, and the candidates that are learned from."""
+    """The labelled candidates of one pair, as training data (not a `sharing.lesson.Lesson`, which is a text).
+
+    Attributes:
+        candidates: numbers of the candidates.
+        helps: for each candidate, whether it is among the most helpful ones.
+        taken: numbers of the candidates that are learned from: the most and the least helpful ones.
+    """
 
     candidates: Rows
     helps: NDArray[np.bool_]
@@ -455,12 +464,13 @@ class Lesson:
 
 
 class Checked(NamedTuple):
-    """The result of a head on held-out lessons; of two results the better one is greater.
+    """The result of a head on held-out lessons; the greater of two results is the better one.
 
     Attributes:
         first: share of lessons in which the candidate ranked first is among the most helpful.
-        above: share of (helpful, not helpful) pairs that are in the right order; it decides where `first` is equal,
-            so that many small steps that change no first place cannot drift.
+        above: share of (helpful, not helpful) pairs of candidates that are ranked in the right order. It decides
+            between results with equal `first`, so that many updates that change no first place cannot add up to a
+            worse ranking.
     """
 
     first: float
@@ -468,10 +478,10 @@ class Checked(NamedTuple):
 
 
 class Lessons:
-    """Lessons by the number of their pair; a newer lesson replaces an older one of the same pair.
+    """The training data: one lesson per pair; a newer lesson replaces an older one of the same pair.
 
-    The newest are held out, and learned from once others are newer. So no version has learned from the lessons that
-    its successor is checked by, and every lesson is eventually learned from.
+    The newest lessons are held out for checks, and learned from later, when newer ones are held out. So no version has
+    learned from the lessons that its successor is checked with, and every lesson is eventually learned from.
     """
 
     def __init__(self, taken: int, held_out: float) -> None:
@@ -482,14 +492,14 @@ class Lessons:
         self._whole: Batch | None = None
 
     def __len__(self) -> int:
-        """Return how many lessons are learned from."""
+        """Return the number of lessons that are learned from (not held out)."""
         known = len(self._known)
         if known < 3 * MIN_CHECKED:
             return known
         return known - min(MAX_CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
-        """Record which of a pair's candidates help most and least."""
+        """Add the lesson of a pair: which of its candidates help most and least, according to their labels."""
         order = np.argsort(p_not, kind="stable")
         taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
         self._known[at] = Lesson(candidates, p_not <= p_not[order[self._half - 1]], taken)
@@ -520,7 +530,7 @@ class Lessons:
         return Batch(*(each[rows] for each in self._whole))
 
     def check(self, head: Head, vectors: Vectors) -> Checked:
-        """Return how a head ranks the candidates of the held-out lessons; zeros if there are none."""
+        """Return how well a head ranks the candidates of the held-out lessons; zeros if none are held out."""
         trials = list(self._known.items())[len(self) :]
         if not trials:
             return Checked(0.0, 0.0)
@@ -536,6 +546,7 @@ class Lessons:
 
 
 MAX_WIDTH = 4096
+"""Maximum number of dimensions of an embedder's vectors."""
 
 
 class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
@@ -543,14 +554,14 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     Attributes:
         number: 0 is the untrained version.
-        parent: the number of the version that it was compared with, and replaced.
+        parent: the number of the version that it was compared with and replaced.
         embedder: the name of the embedder whose vectors the head reads.
         width, matrix, scale, bias, means: the weights (`Head.weights`).
         admitted: the exemplar whose admission led to this version; "" for the untrained one.
         learned_from: number of exemplars whose candidates it was trained on.
         basis: the source of the labels: `logprobs`, `stated`, or `stand-in`.
-        held_out: share of held-out exemplars for which the candidate it ranks first helps; before: the same for the
-            parent.
+        held_out: share of held-out exemplars for which the candidate ranked first is helpful; before: the same share
+            for the parent.
     """
 
     number: int = Field(ge=0)
@@ -582,14 +593,14 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     @cached_property
     def head(self) -> Head:
-        """The head, with the same weights in every process."""
+        """The head with the stored weights; these are the same in every process."""
         size = self.width**2
         raw = zlib.decompressobj().decompress(base64.b64decode(self.matrix, validate=True), 4 + size + 1)
         step = np.frombuffer(raw[:4], np.float32)[0]
         steps = np.frombuffer(raw[4:], np.int8).reshape(self.width, self.width)
         means = np.frombuffer(base64.b64decode(self.means, validate=True), np.float32).reshape(-1, self.width)
         if len(means) not in (0, 2) or not np.isfinite([step, *means.ravel()]).all():
-            raise ValueError("a number is not finite, or there are not two means")
+            raise ValueError("the weights need finite numbers and no or two mean vectors")
         matrix = np.eye(self.width, dtype=np.float32) + steps.astype(np.float32) * step
         matrix.flags.writeable = False
         return Head(matrix, self.scale, self.bias, means if len(means) else None)
@@ -600,12 +611,14 @@ class Recipe:
     """Training parameters.
 
     Attributes:
-        candidates: number of candidates labelled at an admission (the paper's n; its value of 10 lowers P@1).
-        taken: number of candidates learned from, half the most helpful and half the least helpful (the paper's v).
-        again: number of earlier exemplars that are labelled again at each admission, in turn, since the pool has grown.
-        steps: training steps per admission.
-        update: training steps of an update, always from the untrained head; more steps memorise the lessons.
-        held_out: share of lessons, the newest, that check an update and are learned from later.
+        candidates: number of candidates labelled at an admission (n in the paper; the paper's value, 10, lowers P@1).
+        taken: number of candidates learned from, half the most helpful and half the least helpful (v in the paper).
+        again: number of earlier exemplars that are labelled again at each admission, in turn, since new candidates for
+            them have been admitted.
+        steps: number of training steps per admission.
+        update: number of training steps of an update, which starts from the untrained head; with more steps the head
+            memorises the lessons.
+        held_out: share of the lessons, the newest ones, that an update is checked with; they are learned from later.
     """
 
     candidates: int = 60
@@ -620,11 +633,11 @@ class LearnedRetriever:
     """Learn from admissions, one at a time, and provide the current ranking policy.
 
     Args:
-        unlikely: source of labels without a model; None: `StandIn`.
-        labels: labels by a model, used instead; a pair without labels teaches nothing.
+        unlikely: computes the labels; None: `StandIn`.
+        labels: existing labels by a model, used instead of `unlikely`; nothing is learned from a pair without labels.
         text_of: the part of a pair that is embedded; by default its query.
         on_version: called with each new version.
-        on_weighing: called before each pair is labelled by `unlikely`; an exception ends the training.
+        on_weighing: called before the candidates of a pair are labelled by `unlikely`; an exception ends the training.
     """
 
     def __init__(
@@ -660,11 +673,12 @@ class LearnedRetriever:
         """Continue from a stored version, or from one that another process made.
 
         Raises:
-            InputError: it belongs to another embedder.
+            InputError: the version belongs to another embedder.
         """
         if (version.embedder, version.head.width) != (self._embedder.name, self.version.head.width):
             raise InputError(
-                f"version {version.number} of the retriever is for {version.embedder}, not {self._embedder.name}"
+                f"version {version.number} of the retriever was trained with the embedder {version.embedder}"
+                f" and cannot be used with {self._embedder.name}"
             )
         self._take(version)
 
@@ -673,7 +687,7 @@ class LearnedRetriever:
         self._policy = ByHead(version.head)
 
     async def seed_with(self, pairs: Iterable[Pair]) -> None:
-        """Add the initial pairs of a pool, then learn from each of them with all others as candidates."""
+        """Add the initial pairs of a pool, then label and train, with all other pairs as possible candidates."""
         new = [pair for pair in pairs if pair.id not in self._corpus]
         rows = await self._add(new)
         for at in self._chance.permutation(rows).tolist():
@@ -690,12 +704,12 @@ class LearnedRetriever:
             self._learn(pair.id)
 
     def relearn(self, ids: Iterable[str]) -> None:
-        """Train once more for each of these known pairs: the version that had learned from these was not published."""
+        """Train once more for each of these known pairs, because the version trained with them was not published."""
         for id_ in ids:
             self._learn(id_)
 
     def withdraw(self, ids: Iterable[str]) -> None:
-        """Stop learning from these pairs. What the current head has learned from them stays in it."""
+        """Stop learning from these pairs. The current head is not changed, so it keeps what it learned from them."""
         gone = list(ids)
         self._lessons.withdraw(self._corpus.withdraw(gone))
         self._learner = None
@@ -711,7 +725,7 @@ class LearnedRetriever:
         return [self._corpus.add(*each) for each in zip(pairs, asked, vectors, strict=True)]
 
     def _again(self, below: int) -> list[int]:
-        """Return the pairs whose turn it is to be labelled again."""
+        """Return the numbers of the pairs whose turn it is to be labelled again; all are below `below`."""
         turns = [(self._next_again + i) % below for i in range(min(self.recipe.again, below))] if below else []
         self._next_again += len(turns)
         return turns
@@ -722,7 +736,7 @@ class LearnedRetriever:
             self._on_version(version)
 
     async def _weigh(self, at: int) -> None:
-        """Label a pair's candidates. The pair teaches nothing if too few candidates have labels."""
+        """Label a pair's candidates, and add its lesson if at least `Recipe.taken` candidates have labels."""
         if not self._corpus.teaches(at):
             return
         candidates, p_not = await self._weighed(at)
@@ -742,10 +756,10 @@ class LearnedRetriever:
         return rows, await self._unlikely.p_not(pair, [self._corpus.pairs[row] for row in rows])
 
     def learn(self, admitted: str) -> Version | None:
-        """Train on the lessons; return the new version, or None while an update is incomplete or if it is worse than
-        the current version on held-out lessons.
+        """Take some training steps; return a new version if they complete an update that passes the check.
 
-        It may run in a thread, as long as nothing else changes this retriever.
+        Return None if there are no lessons, if the update needs more steps, or if its head ranks the held-out lessons
+        worse than the current version. The method may run in a thread if nothing else changes this retriever meanwhile.
         """
         if not len(self._lessons):
             return None

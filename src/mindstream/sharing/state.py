@@ -23,12 +23,13 @@ KINDS = tuple(event.kind for event in events.EVENTS)
 
 @dataclass
 class Standing:
-    """What is known of an offered pair.
+    """An offered pair, its origin and its verdict.
 
     Attributes:
-        at, seq: time and row of the offer.
-        roots: ids of everything it was derived from, at any depth; writers: the writers of it and of all these.
-        verdict: None: not judged yet; judged: the row of the verdict.
+        at, seq: time and log row of the offer.
+        roots: ids of all exemplars that the pair was derived from, at any depth.
+        writers: the writer of the pair and the writers of its roots.
+        verdict: None: not judged yet; judged: the log row of the verdict.
     """
 
     exemplar: Exemplar
@@ -42,18 +43,21 @@ class Standing:
 
 @dataclass
 class PoolState:
-    """Everything of a pool but its vectors.
+    """The state of a pool, without its vectors.
 
     Attributes:
-        seq: the last row that was read.
-        created: None: there is no such pool.
+        seq: the last log row that was read.
+        created: None: the pool was not created.
         released: ids of pairs that were offered as private and shared later.
         rubrics: all frozen rubrics; the first is version 1.
-        readers: the agents that each writer lets read; writers that are not listed follow the pool's default.
+        standings: the offered pairs by id.
+        readers: for each writer, the agents that may read its exemplars; other writers follow the pool's default.
+        withdrawn_writers: writers whose exemplars were withdrawn, with the row of the withdrawal.
+        because: reasons of withdrawals, by writer or exemplar id.
         sources: the history of each source of pairs.
-        versions: of the retriever, in order; trained: when the newest was written.
+        versions: the versions of the retriever, in order; trained: time when the newest was stored.
         admitted: the row of the last admission.
-        labels: labels by models: by basis and model, then by pair and candidate.
+        labels: labels by models, by basis and model, then by pair and candidate.
         helped: feedback by exemplar; helped_again: by question and exemplar.
     """
 
@@ -86,7 +90,7 @@ class PoolState:
         return state
 
     async def catch_up(self, store: LogStore, pool: StreamKey) -> None:
-        """Apply what any process has written since the last read."""
+        """Apply the rows that were written since the last read, by any process."""
         while rows := await store.events(pool, self.seq, KINDS):
             self.fold(rows)
 
@@ -119,7 +123,7 @@ class PoolState:
             case events.ExemplarsHelped(ids=ids, value=value, asked=asked):
                 for id_ in ids:
                     self.helped.setdefault(id_, Helped()).add(value)
-                    if asked and len(ids) == 1:  # of several it is not known which one helped
+                    if asked and len(ids) == 1:  # with several exemplars it is unknown which one helped
                         self.helped_again.setdefault((asked, id_), Helped()).add(value)
             case events.ExemplarEvicted(ids=ids):
                 self.evicted.update(ids)
@@ -161,7 +165,7 @@ class PoolState:
 
     @property
     def owner(self) -> str:
-        """The agent that created the pool; "": it was not created."""
+        """The agent that owns the pool; "" if the pool was not created."""
         return self.created.owner if self.created else ""
 
     @property
@@ -175,24 +179,24 @@ class PoolState:
 
     @property
     def version(self) -> int:
-        """The number of the retriever's newest version; 0: it has learned nothing yet."""
+        """The number of the retriever's newest version; 0: none was trained yet."""
         return self.versions[-1].number if self.versions else 0
 
     @property
     def covered(self) -> int:
-        """The row of the log up to which admissions have been learned by the retriever."""
+        """The log row up to which the retriever's versions cover admissions."""
         return self.versions[-1].upto if self.versions else 0
 
     def covering(self, id_: str) -> events.RetrieverTrained | None:
-        """Return the version of the retriever that covers an exemplar's admission; None: none does."""
+        """Return the version of the retriever that covers an exemplar's admission, or None."""
         judged = self.standings[id_].judged
         return next((each for each in self.versions if each.after < judged <= each.upto), None)
 
     def teaching(self, guarded: bool = True) -> list[str]:
         """Return the ids of the exemplars that the retriever learns from, in the order of admission.
 
-        Only exemplars that every member is served: private or doubted exemplars have no effect on
-        others' ranking.
+        Only exemplars that every member is served are returned, so private or doubted exemplars do not affect the
+        ranking of other members.
         """
         found = [
             id_
@@ -213,21 +217,26 @@ class PoolState:
 
     @staticmethod
     def source_of(exemplar: Exemplar) -> str:
-        """Return the source of a pair: the author of the query if that is not the writer, because an attacker plants by
-        asking."""
+        """Return the source of a pair: the author of its query, if that is not the writer, else the writer.
+
+        The author of the query counts because an attacker can plant pairs by asking questions.
+        """
         return f"asked by {exemplar.asked_by}" if exemplar.asked_by else exemplar.writer
 
     def is_member(self, agent: str) -> bool:
-        """Return whether an agent may write and recall at all."""
+        """Return whether an agent may write to the pool and recall from it."""
         return agent == self.owner or agent in self.members or EVERYONE in self.members
 
     def may_read(self, reader: str, writer: str) -> bool:
-        """Return whether an agent may read what a writer wrote."""
+        """Return whether an agent is a member and may read the exemplars of a writer."""
         readers = self._readers(writer)
         return self.is_member(reader) and (reader == writer or reader in readers or EVERYONE in readers)
 
     def is_open(self, id_: str, reader: str = "") -> bool:
-        """Return whether neither an exemplar nor anything it was derived from is another writer's private pair."""
+        """Return whether no private pair of a writer other than `reader` is part of an exemplar.
+
+        An exemplar is checked together with everything that it was derived from.
+        """
         return not self._private(self.standings[id_], reader)
 
     def _private(self, standing: Standing, reader: str) -> list[Exemplar]:
@@ -239,14 +248,16 @@ class PoolState:
         ]
 
     def may_see(self, reader: str, id_: str) -> bool:
-        """Return whether an agent may inspect a pair, served or not. The owner may inspect everything that is not
-        private."""
+        """Return whether an agent may inspect a pair, even if it is not served.
+
+        The owner may inspect every pair except the private pairs of other writers.
+        """
         standing = self.standings[id_]
         readable = reader == self.owner or all(self.may_read(reader, writer) for writer in standing.writers)
         return readable and self.is_open(id_, reader)
 
     def reasons_unserved(self, id_: str, reader: str, guarded: bool = True) -> Iterator[str]:
-        """Yield why an exemplar is not served to an agent; nothing if it is. `guarded`: doubts count."""
+        """Yield the reasons why an exemplar is not served to an agent; none if it is. `guarded`: doubts are reasons."""
         standing = self.standings.get(id_)
         if standing is None or standing.verdict is None:
             yield "it was not judged yet" if standing else "there is no such exemplar"
@@ -260,11 +271,11 @@ class PoolState:
             yield doubt
 
     def is_served(self, id_: str, reader: str, guarded: bool = True) -> bool:
-        """Return whether an exemplar is served to an agent; `guarded`: doubts count."""
+        """Return whether an exemplar is served to an agent; `guarded`: doubts about it prevent that."""
         return next(self.reasons_unserved(id_, reader, guarded), None) is None
 
     def trusted(self) -> frozenset[str]:
-        """Return the ids of the seed exemplars that are still there."""
+        """Return the ids of the seed exemplars that are neither withdrawn nor evicted."""
         gone = self.withdrawn | self.evicted
         return frozenset(
             id_
@@ -278,27 +289,27 @@ class PoolState:
     def _walls(self, standing: Standing, reader: str) -> Iterator[str]:
         for writer in sorted(standing.writers):
             own = writer == standing.exemplar.writer
-            words = f"{writer!r} wrote it" if own else f"it was derived from what {writer!r} wrote"
+            words = f"it is an exemplar of {writer!r}" if own else f"it was derived from an exemplar of {writer!r}"
             if self.withdrawn_writers.get(writer, 0) > standing.seq or self._drew_withdrawn(standing, writer):
-                yield f"{words}, which was withdrawn"
+                yield f"{words}, and these exemplars of {writer!r} were withdrawn"
             if not self.may_read(reader, writer):
-                yield f"{words}, and {reader!r} may not read that"
+                yield f"{words}, which {reader!r} may not read"
         for each in self._private(standing, reader):
-            yield f"{each.id}, by {each.writer!r}, is private until its writer shares it"
+            yield f"the pair {each.id} by {each.writer!r} is private until {each.writer!r} shares it"
         gone = ({standing.exemplar.id} | standing.roots) & self.withdrawn
         if gone:
-            yield f"withdrawn: {', '.join(sorted(gone))}"
+            yield f"withdrawn exemplars: {', '.join(sorted(gone))}"
         if unknown := standing.roots - self.standings.keys():
             yield f"it was derived from exemplars that do not exist: {', '.join(sorted(unknown))}"
 
     def _drew_withdrawn(self, standing: Standing, writer: str) -> bool:
-        """Return whether any of its roots was written by that writer before the writer's withdrawal."""
+        """Return whether a pair was derived from an exemplar that a writer wrote before withdrawing all of its own."""
         since = self.withdrawn_writers.get(writer, 0)
         roots = (self.standings.get(id_) for id_ in standing.roots)
         return any(root.seq < since and root.exemplar.writer == writer for root in roots if root)
 
     def _doubt(self, standing: Standing) -> str:
-        """Return why a pair that the owner did not add is not served; "" if nothing speaks against it."""
+        """Return why a pair that the owner did not add is not served, because of its source or content; "" if none."""
         exemplar, source = standing.exemplar, self.source_of(standing.exemplar)
         record = self.sources.get(source)
         if record is None or standing.verdict is None:
@@ -307,10 +318,10 @@ class PoolState:
             return doubt
         if standing.verdict.fit is None and standing.verdict.model == BY_RULES:
             return (
-                f"a stranger asked ({source}), and nothing measures whether the answer fits: add {MIN_SEEDS} pairs,"
-                " grade by a model, or trust the source"
+                f"the query is not by the writer ({source}), and nothing measures whether the answer fits it: add"
+                f" {MIN_SEEDS} seed pairs, grade by a model, or trust the source"
             )
         if record.pairs < TWICE:
-            return f"too little is known about who asked ({source}): {record.pairs} pair, {TWICE} are required"
+            return f"too few pairs of this source are known ({source}): {record.pairs}, but {TWICE} are required"
         name = self.mentions.agenda(source, particulars(exemplar.answer))
-        return f"answers {source} repeatedly name {name!r}, and no other source's do" if name else ""
+        return f"several answers {source} mention {name!r}, and those of no other source do" if name else ""

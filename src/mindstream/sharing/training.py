@@ -31,12 +31,14 @@ NAME = "retriever"
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest version of a pool, as this process can use it.
+    """The newest version of a pool's retriever, as far as this process can use it.
 
     Attributes:
-        number: its number; 0: there is none.
-        version: None: the pool is ranked untrained.
-        fault: why the newest version cannot be used, if so; foreign: because it belongs to another embedder.
+        number: the number of the version; 0: there is none.
+        version: the version; None: there is none that can be used, so the pool is ranked untrained.
+        policy: the ranking policy.
+        fault: why the newest version cannot be used; "" if it can.
+        foreign: whether the reason is that it belongs to another embedder.
     """
 
     number: int = 0
@@ -47,7 +49,7 @@ class Newest:
 
 
 async def read_newest(stream: Memory, number: int) -> Newest:
-    """Read the newest version; the log says that its number is `number`, or it is a later one."""
+    """Read the newest version from the checkpoint; `number`: the newest number according to the log."""
     kept = await stream.store.checkpoint(stream.key, NAME)
     if kept is None:
         return Newest(number, fault=f"the weights of version {number} are lost or damaged; training starts over")
@@ -59,7 +61,10 @@ async def read_newest(stream: Memory, number: int) -> Newest:
             number, fault=f"version {number} cannot be read ({error.errors()[0]['msg']}); training starts over"
         )
     if version.embedder != stream.embedder.name:
-        fault = f"version {number} was learned with the embedder {version.embedder}, and this is {stream.embedder.name}"
+        fault = (
+            f"version {number} was trained with the embedder {version.embedder}, but the pool is open with"
+            f" {stream.embedder.name}"
+        )
         return Newest(number, fault=fault, foreign=True)
     return Newest(number, version, ByHead(version.head))
 
@@ -68,7 +73,7 @@ async def publish(stream: Memory, version: Version, row: RetrieverTrained) -> No
     """Store a version as the newest.
 
     Raises:
-        Conflict: another process has stored one: continue from that one and learn again.
+        Conflict: another process has stored a version first; the caller should load that version and train again.
     """
     named = version.model_copy(update={"number": row.number, "parent": row.parent})
     data = named.model_dump_json().encode()
@@ -84,7 +89,7 @@ class StudyStopped(Exception):  # noqa: N818 (not a failure: the caller asked fo
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """A pair, and its embedded text."""
+    """A pair with the text of it that is embedded."""
 
     id: str
     query: str
@@ -93,7 +98,7 @@ class TrainingPair:
 
 
 def training_pair(state: PoolState, id_: str, form: Form | None = None) -> TrainingPair:
-    """Return the training pair of an exemplar; `form`: None: the pool's own."""
+    """Return the training pair of an exemplar; `form`: the form of its embedded text, None: the pool's form."""
     exemplar = state.standings[id_].exemplar
     text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), form or state.form)
     return TrainingPair(id_, exemplar.query, exemplar.answer, text)
@@ -108,9 +113,10 @@ class TrainingInput:
     """The input of one training run.
 
     Attributes:
-        seed: pairs to learn from all together; admit: one by one.
+        seed: pairs that are added together before training starts.
+        admit: pairs that are added one by one, with training after each.
         again: ids of pairs whose training was lost, because another process stored its version first.
-        gone: ids of pairs that must not be learned from any more.
+        gone: ids of pairs that must not be used for training any more.
     """
 
     seed: Sequence[TrainingPair] = ()
@@ -124,9 +130,9 @@ class Outcome:
     """The result of a training run.
 
     Attributes:
-        version: the version that ranks now; held: whether it differs from the one before.
-        before: share of held-out exemplars for which the first candidate of the version before helps (0: too few are
-            held out).
+        version: the version that ranks now; held: whether the run produced it, because an update passed the check.
+        before: share of held-out exemplars for which the candidate that the previous version ranked first is helpful;
+            0 if too few are held out.
     """
 
     version: Version
@@ -139,7 +145,7 @@ class Trainer(LearnedRetriever):
 
     Attributes:
         number: number of the stored version that it continues from.
-        taken: ids of the pairs that it was given.
+        taken: ids of the pairs that were added so far.
     """
 
     def __init__(self, embedder: Embedder, width: int, labels: Labels | None = None) -> None:
@@ -155,7 +161,7 @@ class Trainer(LearnedRetriever):
         )
 
     async def study(self, newest: Newest, given: TrainingInput, tell: Tell = lambda _: None) -> Outcome:
-        """Learn, starting from the newest version.
+        """Train in a thread, starting from the newest version.
 
         Args:
             tell: called from the thread with the number of labelled pairs.
@@ -174,7 +180,7 @@ class Trainer(LearnedRetriever):
         self._stop.set()
 
     async def leave_off(self) -> Outcome:
-        """Stop the current training run and return its result up to now."""
+        """Stop the current training run, wait until it has ended, and return its result up to then."""
         self.stop()
         if self._running:
             await asyncio.gather(self._running, return_exceptions=True)

@@ -24,7 +24,7 @@ def test_the_pack_template_equals_its_documentation() -> None:
 def test_a_new_pack_can_be_loaded(tmp_path: Path) -> None:
     pack = load(new(tmp_path / "my-own-Pack"))
     assert pack.name == "my_own_pack"
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="exists already"):
         new(tmp_path / "my-own-Pack")
 
 

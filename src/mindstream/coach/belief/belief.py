@@ -1,10 +1,10 @@
 """The belief reasoner: hierarchical, one mini-reasoner per phase, tools in the loop.
 
-Source: Christakopoulou 2024, 3.2.2 and 4.2.
+A mini-reasoner is the prompt of one phase of the conversation. Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
-One run does it all: the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its
-phase), the plan, and a briefing for the Talker. If it enters a phase that plans, and plans nothing, the new phase's
-mini-reasoner thinks as well. It reads the utterances and the Talker's answers.
+In one run, the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its phase),
+the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If it changes to a phase that
+plans, but plans nothing, the mini-reasoner of the new phase thinks as well.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ maximum tokens. Older lines are covered by belief, plan and the last briefing.""
 
 @dataclass(frozen=True)
 class BeliefReasoner:
-    """Forms the belief about the user and the plan; its slot is the pack's name.
+    """Update the belief about the user and the plan; its slot is the pack's name.
 
     Attributes:
-        notes: also write new beliefs as notes, unless another reasoner does.
-        zone: the user's time zone, unless they say another.
+        notes: whether it also writes new beliefs as notes; False if another reasoner extracts facts.
+        steps: maximum number of model calls in a tool loop.
+        zone: the user's time zone, unless the user names another one.
     """
 
     model: Model
@@ -100,7 +101,7 @@ class BeliefReasoner:
         return RunResult(thought, self.model.name, write=write, briefing=found.briefing, follow_up=found.follow_up)
 
     async def _question(self, context: RunContext, belief: Belief[Any]) -> Think:
-        """Build the prompt of the believed phase's mini-reasoner."""
+        """Build the prompt of the mini-reasoner of the believed phase."""
         stream, pack = context.memory, self.pack
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
@@ -125,7 +126,7 @@ class BeliefReasoner:
         )
 
     def _tools(self, question: Think, context: RunContext) -> list[Tool]:
-        """Return the mini-reasoner's tools: the pack's library, the memory, and the mind's tools."""
+        """Return the tools of the mini-reasoner: those of the pack, `recall`, and those of the mind."""
         planned = [step.title for step in question.plan.steps]
         library = [step_tool(self.pack, question.language, planned), resource_tool(self.pack, question.language)]
         taken = {tool.spec.name for tool in context.tools}
@@ -174,7 +175,7 @@ class BeliefReasoner:
 
 
 async def _hinted(context: RunContext, pack: Pack) -> str:
-    """Return the alarm that these utterances hint at: one that was asked about, or one that words name."""
+    """Return the id of the alarm that these utterances hint at, according to the log or to their words; "": none."""
     about, store, key = {utterance.seq for utterance in context.utterances}, context.memory.store, context.memory.key
     since, newest = min(about, default=0), await store.last(key, Alarmed.kind)
     raised = await store.events(key, since, [Alarmed.kind]) if newest and newest.seq > since else []
@@ -189,8 +190,7 @@ async def _hinted(context: RunContext, pack: Pack) -> str:
 
 
 async def _talk(context: RunContext) -> list[Record]:
-    """Return the newest lines before these utterances, with lines of the previous conversation if this one has just
-    begun."""
+    """Return the newest lines before these utterances; if this conversation has few, also lines of the previous one."""
     talk = list(context.conversation[-LINES:])
     if len(talk) < LINES and context.utterances:
         began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])
@@ -201,7 +201,7 @@ async def _talk(context: RunContext) -> list[Record]:
 
 
 async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, ...]:
-    """Return memories of earlier conversations and of documents that match the newest words."""
+    """Return memories of earlier conversations and of documents that match the utterances."""
     shown = {record.id for record in (*context.conversation, *talk)} | {each.record for each in context.utterances}
     query = "\n".join(utterance.text for utterance in context.utterances)
     if not query.strip():
@@ -221,7 +221,8 @@ def _held(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _joined(first: Thinking, then: Thinking) -> Thinking:
-    """Return the result of thinking twice; the first result fills what the second leaves out."""
+    """Return the combined result of two runs of mini-reasoners; fields that are empty in the second come from the
+    first."""
     stands = ("ask", "offer", "care", "follow_up", "phase", "changed")
     said = {name: getattr(then, name) or getattr(first, name) for name in stands}
     return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})
@@ -233,7 +234,7 @@ def plan_slot(pack: Pack) -> str:
 
 
 async def plan_of(stream: Memory, pack: Pack) -> CoachingPlan:
-    """Return the present plan; empty if there is none."""
+    """Return the current plan; empty if there is none."""
     return plan_from(await stream.version(plan_slot(pack)))
 
 

@@ -19,11 +19,12 @@ T = TypeVar("T")
 STEPS, RESOURCES = 4, 4
 """Maximum number of results."""
 LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
-"""Weight of likeness in meaning, next to common topics and words; minimum score of a result; of a near result."""
+"""Weight of similarity in meaning, in addition to common topics and words; minimum score of a result; minimum score of
+a result if no better one exists."""
 
 
 def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple[str, ...] = ()) -> list[NamedResource]:
-    """Return the best resources for a query: of these kinds, in the user's language or the pack's first."""
+    """Return the best resources for a query, of these kinds, in the user's language or the pack's first language."""
     topics, asked, alike = _asked(pack, query, "resources")
     understood = {language, pack.languages[0]}
 
@@ -57,7 +58,7 @@ OWN = 1.0
 
 
 def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
-    """Return a query's topics, its terms, and its likeness to each step or resource."""
+    """Return a query's topics, its terms, and its similarity to each step or resource of the pack."""
     topics = set(topics_in(pack, query)) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
     def embedded() -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""The plan: steps with reasons and resources, stored as versions, edited step by step, kept across sessions."""
+"""The coaching plan: steps with reasons and resources; stored in versions, across sessions, and edited by step."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from mindstream.models.delimiters import indented
 
 State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
-"""States of unfinished steps; a step that goes on (a habit) is neither open nor closed."""
+"""States of unfinished steps; a step in the state `going_on` (a habit) is neither open nor closed."""
 MOST_OPEN, MOST_CLOSED = 20, 40
-"""Maximum number of open steps (the first) and of closed ones (the newest). Older versions have the others."""
+"""Maximum number of open steps (the first ones) and of closed steps (the newest ones) in a version of the plan."""
 TITLE, TEXT, LINK, RESOURCES, REPORTS = 200, 2_000, 1_000, 8, 3
 """Maximum length of a step's title, text and link, in characters; maximum number of its resources and reports."""
 Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
 Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
 FOLLOWED = re.compile(r"(?:https?:|tel:|mailto:|(?![a-z][a-z0-9+.-]*:))[^\s<>\"]+", re.IGNORECASE)
-"""Links that may be followed: a page, a number, an address; a link without a scheme is a page's."""
+"""Links that a user may open: web page, phone number, e-mail address; a link without a scheme is a web page."""
 
 
 def _checked_link(link: str | None) -> str | None:
-    """Return a link that a user may follow, otherwise None: no code, no local file, no invisible characters."""
+    """Return a link if a user may open it safely, otherwise None (code, local files, invisible characters)."""
     return link if link and len(link) <= LINK and link.isprintable() and FOLLOWED.fullmatch(link) else None
 
 
@@ -92,11 +92,11 @@ class PlanStep(BaseModel):
     """A step of the plan.
 
     Attributes:
-        told: the user knows of it.
-        likely: the forecast likelihood that they do it, made before they knew of it.
-        reports: how it went, in the user's words, the newest last. did: whether they did it, according to the last
+        told: whether the user was told of the step.
+        likely: forecast probability that the user does it, made before the user was told.
+        reports: how it went, in the user's words, the newest last. did: whether the user did it, according to the last
             report.
-        source: the step of the pack's library that it is based on.
+        source: the id of the step in the pack's library that it is based on; "": none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -114,7 +114,7 @@ class PlanStep(BaseModel):
     did: bool | None = None
 
     def edit(self, edit: StepEdit) -> PlanStep:
-        """Return the step with an edit."""
+        """Return the step changed by an edit."""
         new = {name: value for name in ("do", "why", "state", "resources", "source") if (value := getattr(edit, name))}
         new |= {name: value for name in ("caution", "told", "did") if (value := getattr(edit, name)) is not None}
         if edit.likely is not None and (self.likely is None or not self.told):
@@ -132,7 +132,7 @@ class PlanStep(BaseModel):
         return "\n  ".join(indented(part) for part in parts if part)
 
     def head(self, *, told: bool = True) -> str:
-        """Return its title and state."""
+        """Return the step's title and state; `told`: mark a step that the user was not told of."""
         unheard = told and not self.told and self.state in OPEN
         return f"{self.title} ({MARKS[self.state]}{', not told yet' if unheard else ''})"
 
@@ -146,16 +146,16 @@ class CoachingPlan(BaseModel):
 
     @property
     def now(self) -> PlanStep | None:
-        """The present step."""
+        """The current step; None: no step is in the state `now`."""
         return next((step for step in self.steps if step.state == "now"), None)
 
     @property
     def open(self) -> list[PlanStep]:
-        """The unfinished steps, the present one first."""
+        """The unfinished steps, the current one first."""
         return [s for s in self.steps if s.state == "now"] + [s for s in self.steps if s.state == "later"]
 
     def edit(self, edits: Sequence[StepEdit]) -> CoachingPlan:
-        """Return the plan with edits. A new "now" moves the old one to "later"; new steps come last.
+        """Return the plan changed by edits. A new "now" step moves the old one to "later"; new steps come last.
 
         If there are too many steps, the oldest closed ones and the last open ones are removed.
         """
@@ -171,9 +171,9 @@ class CoachingPlan(BaseModel):
         return CoachingPlan(steps=_within_limits(list(steps.values())))
 
     def written(self, *, full: bool = False, told: bool = True) -> str:
-        """Return the plan as text: the present step in full (`full`: all unfinished ones), others by title.
+        """Return the plan as text: the current step in full, the others by title.
 
-        `told`: mark steps that the user was not told of.
+        `full`: show all unfinished steps in full. `told`: mark steps that the user was not told of.
         """
         whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
         return "\n".join(

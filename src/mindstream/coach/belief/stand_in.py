@@ -1,4 +1,4 @@
-"""Rule of the mini-reasoners without a language model: topics become fields, steps are chosen by topic."""
+"""The rule that replaces the mini-reasoners without a language model: it notes topics and plans steps by topic."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ AHEAD = 4
 
 @rule(Think)
 def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
-    """Rule: note the topics that statements name; in a planning phase, plan the library's steps on them.
+    """Think without a model: note the topics that statements name; in a planning phase, plan library steps on them.
 
-    It recognises a pack's words without their grammar: a denial is not understood.
+    Topics are recognised by their words alone, so a denial is not understood.
     """
     alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
     said = [line.text for line in ask.conversation if not line.by_user]
@@ -50,9 +50,9 @@ def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
 
 
 def _phase(ask: Think) -> Phase:
-    """Return the first phase, from the present one on, with an unknown required field.
+    """Return the first phase, from the current one on, that has an unknown required field or makes plans.
 
-    A later phase's requirement no longer counts once the pack's question about it was asked.
+    In all phases but the first, a field also counts as known once the pack's question about it was asked.
     """
     phases, fields = ask.pack.phases, ask.pack.fields
     known = {name for name, held in ask.belief.items() if held not in (None, [], "")}
@@ -70,9 +70,9 @@ def _phase(ask: Think) -> Phase:
 
 
 def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
-    """Return the changes of the plan, and the words for its present step if the user was not told of it.
+    """Return the changes of the plan, and the text for its current step if the user was not told of it.
 
-    If the user says the pack's word for it (`next_word`), the next step follows.
+    If the user says the pack's phrase for continuing (`next_word`), the next step becomes the current one.
     """
     plan, words = ask.plan, [each.casefold() for each in phrases(ask.pack, "next_word", ask.language)]
     goes_on = any(text.strip(' .!。！“”"').casefold() in words for text in ask.utterances)
@@ -111,7 +111,7 @@ def _steps(ask: Think, named: set[str]) -> list[PlanStep]:
 
 
 def _words(ask: Think, step: PlanStep) -> str:
-    """Return a step's words for the user, with its caution."""
+    """Return the text that tells the user of a step, with its reason and caution."""
     parts = [say(ask.pack, "step_intro", ask.language), f"**{step.title}**", step.do]
     parts += [say(ask.pack, "step_why", ask.language, why=step.why)] if step.why else []
     parts += [say(ask.pack, "step_caution", ask.language, caution=step.caution)] if step.caution else []

@@ -1,9 +1,8 @@
-"""The prompt of a phase's mini-reasoner, with tools: what to believe, plan and say.
+"""The prompt of a phase's mini-reasoner, which decides with tools what to believe, plan and say.
 
-Beliefs must be supported by utterances, notes or tool results (`ground_patch`); resources and links by their sources.
-
-After an observation the Reasoner may note a belief, on which its next call is based. Such beliefs are logged, and
-composed into the next belief when the run concludes.
+Beliefs must be supported by utterances, notes or tool results (`ground_patch`). Resources and links must come from the
+pack, the plan or tool results. After a tool result, the mini-reasoner may note an interim belief, on which its next
+call is based. Interim beliefs are logged, and combined into the next belief at the end of the run.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ from mindstream.text.links import bare, has_links, links, without_links
 from mindstream.tools.tool import Tool, tool
 
 LOOKED_BACK = 400
-"""Number of newest notes that are searched for outdated ones."""
+"""Number of the newest notes that are searched for outdated ones."""
 
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
-    """Return the notes for a changed belief: new items are noted, notes of removed items end."""
+    """Return entries and revisions for a changed belief: notes of new items, and the end of removed items' notes."""
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
     stream = context.memory
@@ -62,18 +61,18 @@ def _items(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 SHOWN = 400
-"""Characters of unsupported names in a message."""
+"""Maximum number of characters of unsupported names in a message."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """Names that a thought may use.
+    """The titles and links that a mini-reasoner's result may contain.
 
     Attributes:
-        links: links from the pack, the previous plan and tools: a resource may have them.
-        said: these, and links in the conversation and in notes: they may be repeated.
-        titles: of resources of the pack and the plan.
-        results: the tools' results, as one text.
+        links: links of the pack, the previous plan and tool results; a resource may have these.
+        said: `links`, and links in the conversation and in notes; texts may repeat these.
+        titles: titles of resources of the pack and the plan, in compared form.
+        results: all tool results as one text, in compared form.
     """
 
     links: frozenset[str]
@@ -82,14 +81,14 @@ class Given:
     results: str
 
     def has_title(self, title: str) -> bool:
-        """Return whether a resource of this title was given; spelling is ignored."""
+        """Return whether the pack, the plan or a tool result has this title; case and punctuation are ignored."""
         plain = _letters(title)
         return bool(plain) and (plain in self.titles or plain in self.results)
 
 
 @dataclass
 class MadeUp:
-    """Titles and links that were not given."""
+    """Titles and links that the model has made up, because no source contains them."""
 
     titles: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
@@ -100,8 +99,10 @@ class MadeUp:
 
 
 def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Sequence[Message]) -> Given:
-    """Gather the names that a thought may use; a link that the model itself put into a call does not count as a
-    result."""
+    """Gather the titles and links that a result may contain.
+
+    A link in a tool result does not count if the model itself has put it into the call.
+    """
     known: set[str] = set()
     own: set[str] = set()
     results: list[str] = []
@@ -131,7 +132,7 @@ def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str
 
 
 def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:
-    """Return a plan's edits without resources and links that were not given."""
+    """Return edits of a plan without made-up resources and links; these are added to `made_up`."""
 
     def kept(resource: NamedResource) -> NamedResource | None:
         if not known.has_title(resource.title):
@@ -149,7 +150,7 @@ def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> li
 
 
 def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
-    """Return a value without links in its texts that were neither given nor said."""
+    """Return a value whose texts have no links apart from `Given.said`; removed links are added to `made_up`."""
     if isinstance(value, str):
         text, gone = without_links(value, known.said)
         made_up.links += gone
@@ -166,7 +167,8 @@ def ground_patch(
 ) -> tuple[dict[str, JsonValue], list[str]]:
     """Return the supported part of a patch, and the unsupported items as `field: text`.
 
-    If the quotation is genuine, all of the patch is supported; otherwise each text whose own words occur.
+    If the quotation `rests_on` occurs in the sources, the whole patch is supported. Otherwise an item is supported if
+    most of its words occur there.
     """
     if support.has_quotation(rests_on):
         return dict(patch), []
@@ -202,7 +204,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _letters(text: str) -> str:
-    """Return the compared form of a title; in a prompt `<` is written `&lt;`."""
+    """Return the compared form of a title: only letters and digits, in lower case (`&lt;` is an escaped `<`)."""
     return re.sub(r"[\W_]+", "", text.casefold().replace("&lt;", ""))
 
 
@@ -239,7 +241,7 @@ class Thinking(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _unnested(cls, value: Any) -> Any:
-        """Move fields out of the patch that belong next to it: models put them there, with the same meaning."""
+        """Move the fields `rests_on` and `phase` out of the patch; some models write them there by mistake."""
         patch = value.get("patch") if isinstance(value, dict) else None
         if not isinstance(patch, dict):
             return value
@@ -281,7 +283,7 @@ class Think(Prompt[Thinking]):
     now: str = ""
 
     def reply_schema(self) -> JsonSchema | None:
-        """Return a schema with the pack's phases, as short as possible: the prompt explains its parts."""
+        """Return the schema of the reply with the names of the pack's phases."""
         schema = super().reply_schema()
         if schema is None:
             return None
@@ -304,13 +306,16 @@ class Think(Prompt[Thinking]):
         return found
 
     def ground(self, reply: Thinking, turns: Sequence[Message]) -> tuple[Thinking, str]:
-        """Remove unsupported beliefs, and resources and links that were not given; the thought names them."""
+        """Remove unsupported beliefs and made-up resources and links from a reply; the thought then names them.
+
+        Return the reply and a complaint for the model; "" if nothing was removed.
+        """
         supported, unsupported = self._supported(reply, turns)
         kept, made_up = self._without_made_up(supported, turns)
         return kept, " ".join(filter(None, (unsupported, made_up)))
 
     def _supported(self, reply: Thinking, turns: Sequence[Message]) -> tuple[Thinking, str]:
-        """Return a thought with supported beliefs only, and a complaint about the others."""
+        """Return the reply with only the supported beliefs, and a complaint about the others."""
         given = (turn.text for turn in turns if turn.role in ("tool", "user"))
         patch, gone = ground_patch(reply.patch, reply.rests_on, Support([*self.stated(), *given]))
         if not gone:
@@ -319,8 +324,7 @@ class Think(Prompt[Thinking]):
         return reply.model_copy(update={"patch": patch, "thought": thought}), complaint(gone)
 
     def stated(self) -> Iterator[str]:
-        """Yield the texts that support a belief, in addition to tool results: the user's words, notes, the present
-        belief."""
+        """Yield the texts that can support a belief, besides tool results: user statements, notes, current belief."""
         yield from user_statements(self.conversation, self.utterances)
         yield from (note.text for note in self.recalled)
         yield json.dumps(self.belief, ensure_ascii=False)
@@ -342,7 +346,7 @@ class Think(Prompt[Thinking]):
 
 
 def compose_patches(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Compose interim beliefs into one patch: additions and removals accumulate, later values count.
+    """Combine interim beliefs into one patch: additions and removals accumulate, later values replace earlier ones.
 
     The phase is left out.
     """
@@ -380,7 +384,7 @@ MAX_BELIEFS = 12
 
 
 class InterimBelief:
-    """The interim beliefs of a run, in addition to the belief at its beginning.
+    """The interim beliefs that are noted during a run, on top of the belief at its beginning.
 
     Attributes:
         patches: the interim beliefs, in order.
@@ -395,7 +399,7 @@ class InterimBelief:
         return compose_patches([*self.patches, *more])
 
     def tool(self) -> Tool:
-        """Return the tool that notes a belief between two calls."""
+        """Return the tool `believe`, which notes an interim belief between two calls."""
 
         async def believe(patch: dict[str, JsonValue], rests_on: str = "") -> str:
             """Write down what a tool's result makes you believe, before a call that rests on it."""
@@ -425,7 +429,7 @@ class InterimBelief:
 
 
 class WithBelief(Sequence[Tool]):
-    """Tools; after the first result, also the tool that notes a belief."""
+    """A sequence of tools that also contains the tool `believe` once the run has a tool result."""
 
     def __init__(self, tools: Sequence[Tool], believing: InterimBelief, context: RunContext) -> None:
         self._tools, self._believe, self._context = tools, believing.tool(), context

@@ -1,1 +1,4 @@
-"""Gates decide twice for each utterance: does the Talker wait, and is the Reasoner needed at all? See docs/gates.md."""
+"""Gates decide for each utterance whether its answer waits for the reasoner, and whether the reasoner is needed at all.
+
+See docs/gates.md.
+"""

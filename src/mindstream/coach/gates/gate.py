@@ -1,4 +1,7 @@
-"""The extension point `Gate`: does an answer wait for the Reasoner, and is the Reasoner needed? See docs/gates.md."""
+"""`Gate`, the protocol that decides whether an answer waits for the reasoner and whether the reasoner is needed.
+
+See docs/gates.md.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Situation:
         phase: the believed phase of the conversation.
         belief: the other fields of the belief.
         version: the version of that belief.
-        said: the mind's last words in this session; "" before it has said anything.
+        said: the last answer in this session; "" before the first one.
         erasures: number of the last erasure before belief and plan were read.
     """
 
@@ -43,7 +46,7 @@ class Situation:
 
     @property
     def has_plan(self) -> bool:
-        """Whether a step of the plan is the present one."""
+        """Whether the plan has a current step."""
         return self.plan.now is not None
 
 
@@ -52,10 +55,10 @@ class Decision:
     """The decision about an utterance.
 
     Attributes:
-        waits: the Talker waits for the Reasoner before it answers.
-        thinks: the Reasoner is woken; otherwise it sees the utterance when it next wakes.
+        waits: whether the talker waits for the reasoner before it answers.
+        thinks: whether the reasoner is woken; if not, it sees the utterance when it is woken the next time.
         why: the reason in a few words, for the log.
-        hands_over: the Talker itself decides as it begins to answer (see coach/handover).
+        hands_over: whether the talker itself decides when it begins to answer (see coach/handover).
     """
 
     waits: bool
@@ -69,14 +72,14 @@ class Gate(Protocol):
 
     @property
     def name(self) -> str:
-        """Name the gate, for the log."""
+        """The name of the gate in the log."""
 
     def decide(self, situation: Situation) -> Decision:
-        """Decide within a millisecond: the utterance is acknowledged only after this."""
+        """Return the decision within a millisecond, because the utterance is acknowledged only after it."""
 
 
 class Gatekeeper:
-    """Calls a gate safely: if it fails, the paper's rule decides; a hint of danger always wakes the Reasoner."""
+    """Call a gate safely: if it fails, the paper's rule decides; a hint of danger always wakes the reasoner."""
 
     def __init__(self, gate: Gate, pack: Pack) -> None:
         self.name = gate.name
@@ -111,7 +114,10 @@ class BeliefGate:
 
 
 class TalkerGate:
-    """Leaves the decision to the Talker's model, which understands a wish in any language (see coach/handover)."""
+    """A gate that leaves the decision to the talker's model, which understands requests in any language.
+
+    See coach/handover.
+    """
 
     name = "talker"
 
@@ -129,12 +135,12 @@ def gate_named(name: str, talker: Model) -> Gate:
     if name == "belief" or not (name or answers):
         return BeliefGate()
     if name == "talker" and not answers:
-        raise SettingsError("the gate 'talker' needs a language model that talks; without one there is 'belief'")
+        raise SettingsError("the gate 'talker' needs a language model for the role talker; use 'belief' without one")
     if name in ("", "talker"):
         return TalkerGate()
     raise SettingsError(
-        f"no gate {name!r}: choose one of {', '.join(GATES)}, or name none"
-        " (then it is talker with a model, belief without)"
+        f"unknown gate {name!r}; choose one of {', '.join(GATES)}, or name none"
+        " (the default is talker with a model, belief without)"
     )
 
 

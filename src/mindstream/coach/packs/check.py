@@ -1,5 +1,7 @@
-"""Checks of a pack beyond its schema: weaknesses are reported (errors raise PackError when it is loaded); and a
-template."""
+"""Report weaknesses of a pack that its schema allows, and create a new pack from a template.
+
+Errors in a pack raise PackError when it is loaded.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ EXAMPLE_TITLE = "Tea coach (example)"
 
 
 def thin_spots(pack: Pack) -> list[str]:
-    """Yield the weaknesses of a valid pack, in plain words."""
+    """Return messages about the weaknesses of a valid pack."""
     return [
         *_example(pack),
         *_phases(pack),
@@ -40,10 +42,10 @@ def new(folder: Path) -> Path:
         InputError: the folder exists, or its name cannot be a pack's name.
     """
     if folder.exists():
-        raise InputError(f"{folder} is there already; choose a folder that is not")
+        raise InputError(f"{folder} exists already; choose a folder that does not exist")
     name = re.sub(r"[^a-z0-9_]", "_", folder.name.lower()).lstrip("_0123456789")
     if not name:
-        raise InputError(f"{folder.name!r} cannot be the name of a pack: it needs a letter")
+        raise InputError(f"{folder.name!r} cannot be the name of a pack; the folder's name needs a letter (a-z)")
     shutil.copytree(SHIPPED / "_new", folder)
     pack = folder / "pack.yaml"
     pack.write_text(re.sub(r"^name: \w+", f"name: {name}", pack.read_text("utf-8")), "utf-8")

@@ -1,7 +1,7 @@
-"""Loads packs: shipped ones by name, others from their folder.
+"""Load packs: shipped packs by name, others by the path of their folder.
 
-A name never means a folder of the working directory. Files must be plain YAML of bounded size and depth, without tags,
-anchors and aliases: these can make a short file huge or circular, and no pack needs them.
+A plain name never means a folder of the working directory. Files must be plain YAML of limited size and depth, without
+tags, anchors and aliases, because these can make a short file huge or circular.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PARTS: dict[str, type[BaseModel]] = {
 }
 """The models of a pack's lists and mappings."""
 ADVISED = 50
-"""Number of faults for which the intended name is suggested: comparing names takes time."""
+"""Maximum number of faults for which a similar name is suggested, because comparing names takes time."""
 PLAIN = {
     "missing": "is missing",
     "string_type": "should be a text",
@@ -60,7 +60,7 @@ PLAIN = {
 
 
 def faults(data: Any) -> tuple[Pack | None, list[Fault]]:
-    """Read a pack from the data of its files; return it, or its faults."""
+    """Create a pack from the data of its files; return it without faults, or None with its faults."""
     try:
         pack = Pack.model_validate(data)
     except ValidationError as error:
@@ -91,15 +91,15 @@ MOST_BYTES, MOST_PARTS, DEEPEST = 1_000_000, 20_000, 30
 
 
 def shipped_packs() -> list[str]:
-    """Return the names of the packs that ship."""
+    """Return the names of the shipped packs."""
     return sorted(path.parent.name for path in SHIPPED.glob("[!_]*/pack.yaml"))
 
 
 def load(name_or_folder: str | Path) -> Pack:
-    """Load a pack: a shipped one by name, another by the path of its folder (a `Path`, or a text with a slash).
+    """Load a pack: a shipped one by name, another by the path of its folder (a `Path`, or a string with a slash).
 
     Raises:
-        PackError: there is no such pack, or it is broken; the message names file and line.
+        PackError: there is no such pack, or it is invalid; the message names file and line.
     """
     named = isinstance(name_or_folder, str) and not is_path(name_or_folder)
     folder = SHIPPED / name_or_folder if named else Path(name_or_folder)
@@ -203,7 +203,7 @@ def _read(path: Path) -> Any:
 
 
 def _refuse_tricks(path: Path, text: str) -> None:
-    """Refuse unneeded YAML features on the event level, before anything is built."""
+    """Raise PackError for YAML features that packs may not use, before any value is built."""
     depth, open_ = (
         0,
         list[tuple[set[str], list[bool]] | None](),
@@ -232,7 +232,7 @@ def _refuse_tricks(path: Path, text: str) -> None:
 
 
 def _line(path: Path, where: list[Any]) -> int:
-    """Return the line of the deepest part of `where` that the file has."""
+    """Return the line of a place in a file, or of the deepest part of the place that the file has."""
     node = yaml.compose(read_text(path, MOST_BYTES), Loader=yaml.CSafeLoader)
     for part in where:
         if isinstance(node, yaml.MappingNode):
@@ -274,7 +274,7 @@ def shipped_phrases(name: str, language: Language) -> list[str]:
 
 
 def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **filled: str) -> str:
-    """Choose a phrase that was not said before, and fill in its braces."""
+    """Choose a phrase that was not said before, and replace its placeholders in braces."""
     words = fresh(phrases(pack, name, language), said, name, len(said))
     for brace, text in filled.items():
         words = words.replace(f"{{{brace}}}", text)

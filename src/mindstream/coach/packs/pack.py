@@ -1,8 +1,8 @@
-"""The schema of a pack: everything that makes a mind a sleep coach, or a language tutor, as data.
+"""The schema of a pack: the data that specialises a coach in a domain, such as sleep or language learning.
 
 A pack is a folder of YAML files: `pack.yaml` (required), `topics.yaml`, `steps.yaml`, `resources.yaml`, `phrases.yaml`,
 `safety.yaml`. Text in several languages is a mapping from language code to text; a plain text counts as the pack's
-first language.
+first language of the pack.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mindstream.text.words import CJK, Language, both_ends, count_of, simplify, 
 
 Where = tuple[str | int, ...]
 Fault = tuple[Where, str]
-"""A place in a pack, and the fault there."""
+"""A place in a pack, and a message about the fault there."""
 
 
 def dangling(pack: Pack) -> Iterator[Fault]:

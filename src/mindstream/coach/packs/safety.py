@@ -1,4 +1,4 @@
-"""Detects alarms in code, before any answer: patterns, words near each other, and a recogniser."""
+"""Detect alarms by code, before any answer: by patterns, by words near each other, and by a recogniser."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from mindstream.text.words import CJK, Language, sentences, simplify, stem, wind
 SAFETY = "safety"
 """Model name of an answer given by an alarm."""
 MAX_INLINE = 1_000
-"""Longer texts, in characters, are analysed in a thread; a short one takes some milliseconds."""
+"""Maximum length in characters of a text that is analysed without a thread; that takes a few milliseconds."""
 REMEMBERED = 512
-"""Number of cached results: utterances are judged again by the Reasoner, possibly after many other conversations."""
+"""Number of cached results. The reasoner analyses utterances again, possibly after many other conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Raised:
 
 
 LATELY = 3
-"""Number of answers after an alarm that stopped the conversation in which the rules keep to it."""
+"""Number of answers after an alarm that stopped the conversation during which rules give no other advice."""
 
 
 async def look_over(pack: Pack, text: str) -> None:

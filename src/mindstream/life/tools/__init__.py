@@ -1,1 +1,1 @@
-"""The tools of the three roles."""
+"""The tools of the roles M0, M1 and M2 of a life."""

@@ -1,6 +1,7 @@
-"""R, U and S: the roles' only access to memory other than their own context (the M0, M1, M2 system).
+"""The memory tools of a life's roles: R recalls, U stores a memory, S sleeps.
 
-R finds only records that U wrote, or that sleep made from these: they have `life` in their data.
+Apart from their context, these are the roles' only access to memory. R finds only records that U wrote, or that sleep
+derived from these; they have `life` in their data.
 """
 
 from __future__ import annotations
@@ -24,19 +25,22 @@ from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.tools.call import Observation
 
 MARK = {"life": True}
-"""Data of the records that U wrote, or that sleep made from such records only."""
+"""Data that marks the records that U wrote, or that sleep derived only from such records."""
 RETURNED, SHARE = 5, 20
-"""Default number of returned memories; the inverse share of a large memory that a sleep draws."""
+"""Default number of memories that R returns; S draws at least one of SHARE records of a large memory."""
 LONGEST = 1_500
 QUOTED = 20
-"""Number of memories among which the one to replace is searched."""
+"""Maximum number of recalled memories among which U searches the one to replace."""
 _DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
 
 def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
-    """Return R(query): n memories are returned and strengthened, others that were found fade, in the same commit."""
+    """Return the tool R(query), which returns n memories.
+
+    In the same commit, these memories are strengthened, and others that were found but not returned are weakened.
+    """
     stream = steps.memory
 
     async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
@@ -49,7 +53,10 @@ def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
 
 
 def retain_tool(steps: Steps, language: str) -> OwnTool:
-    """Return U(memory, replaces): known words are not written twice; a replaced or withdrawn memory becomes history."""
+    """Return the tool U(memory, replaces), which stores a memory, and ends the one that it replaces.
+
+    A memory with the same words as a stored one is not stored again. A replaced or withdrawn memory stays as history.
+    """
     stream = steps.memory
 
     async def retain(given: Arguments, where: Where) -> Done:
@@ -75,10 +82,10 @@ def retain_tool(steps: Steps, language: str) -> OwnTool:
 
 
 async def _find_memory(stream: Memory, words: str) -> Record:
-    """Return the one memory of U that says these words.
+    """Return the one memory stored by U that contains these words.
 
     Raises:
-        ToolError: none does, or several do.
+        ToolError: no memory contains them, or several do.
     """
     wanted = _DAY.sub("", _plain(words)).strip(' .…“”"')
     found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False, rerank=False)
@@ -97,17 +104,17 @@ def _plain(text: str) -> str:
 
 
 def memory(text: str, where: Where) -> RecordDraft:
-    """Return the record that U writes."""
+    """Return the record that U stores for a text."""
     data = {**MARK, **({TAINTED: True} if where.tainted else {})}
     return RecordDraft(text=text, kind="note", by=where.role, episode=f"turn {where.id.partition('.')[0]}", data=data)
 
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callable[[Where], Compose]) -> OwnTool:
-    """Return S(): n records are drawn, more from a large memory, and M1 makes the dream.
+    """Return the tool S(), which runs a sleep: it draws n records (more from a large memory), and M1 writes the dream.
 
     Args:
-        model: M1's, which rates records without an importance.
-        dreams: returns the maker of a call's dream.
+        model: the model of M1; it also rates records without an importance.
+        dreams: returns, for a call, the function that writes its dream.
     """
     stream = steps.memory
 
@@ -132,7 +139,7 @@ def _line(record: Record) -> str:
 
 
 class StepModel:
-    """A model whose replies are steps of a turn: each question is asked once."""
+    """A model whose replies are stored as steps of a turn, so that each question is asked only once."""
 
     def __init__(self, steps: Steps, id_: str, role: str, model: Model) -> None:
         self.name = model.name

@@ -1,4 +1,4 @@
-"""External tools (functions, MCP servers, a planner, documents) for M1: with approval, and with idempotency keys."""
+"""External tools for M1 (functions, MCP servers, a planner, documents), with approval and idempotency keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ REFUSED = "not made: a person said no to this call"
 
 @dataclass(frozen=True, slots=True)
 class OutsideTools:
-    """All external tools; those that a task needs are found when it is carried out."""
+    """All external tools of a life; the tools that a task needs are searched when M1 does the task.
+
+    Attributes:
+        at_once: maximum number of tools that are attached to a task at once.
+    """
 
     shelf: ToolIndex
     state: LifeState
@@ -43,11 +47,11 @@ class OutsideTools:
 
     @property
     def has_more(self) -> bool:
-        """Whether there are more than can be attached at once."""
+        """Whether there are more tools than can be attached at once."""
         return len(self._ready()) > self.at_once
 
     async def find(self, need: str) -> list[OutsideTool]:
-        """Return the tools that fit a need best, of those that are ready."""
+        """Return the available tools that fit a need best, at most `at_once`."""
         found = self._ready()
         if len(found) > self.at_once:
             ranked = await self.shelf.find(need, len(self.shelf.tools) - 1)
@@ -55,7 +59,7 @@ class OutsideTools:
         return [OutsideTool(tool, self.state, self.permits, self.life) for tool in found]
 
     def named(self, names: Sequence[str]) -> list[OutsideTool]:
-        """Return the tools of these names."""
+        """Return the available tools with these names."""
         found = (tool for tool in self._ready() if tool.spec.name in names)
         return [OutsideTool(tool, self.state, self.permits, self.life) for tool in found]
 
@@ -66,13 +70,13 @@ class OutsideTools:
 
 @dataclass(frozen=True, slots=True)
 class OutsideTool:
-    """An external tool in a life."""
+    """An external tool that a role of a life can call."""
 
     tool: Tool
     state: LifeState
     permits: Permits
     life: str
-    """The name of the stream: part of idempotency keys, with the beginning of the life and the id of the step."""
+    """The name of the mind. An idempotency key consists of it, the beginning of the life, and the id of the step."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -80,7 +84,7 @@ class OutsideTool:
 
     @property
     def finds(self) -> bool:
-        """Whether its results name pages that may be fetched."""
+        """Whether the tool is a search tool: the pages that its results name may be fetched."""
         return traits_of(self.tool).finds
 
     async def __call__(self, call: Call, where: Where) -> Done:

@@ -1,4 +1,4 @@
-"""The roles' own tools: checked arguments, asking the user (I), and the ledger (the M0, M1, M2 system)."""
+"""The built-in tools of a life's roles: argument checks, the tool I (asks the user) and the ledger's tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from mindstream.tracing import fail, genai, span, tell
 LONGEST = 20_000
 """Maximum length of a task, a question or a context, in characters."""
 LONGEST_MEMORY = 4_000
+"""Maximum length of a memory, in characters."""
 LONGEST_WAIT_S = 7 * 86_400
+"""Maximum time that the tool I waits for the user, in seconds."""
 
 
 class Arguments(BaseModel):
@@ -54,11 +56,11 @@ class Where:
     """The origin of a call.
 
     Attributes:
-        id: of the call.
-        role: the caller: M2, M1 or M0.
-        tainted: whether the caller has read third-party content.
-        row: the call's log row: an earlier attempt's effects are after it.
-        given: addresses that may be fetched even if the caller is tainted (tools/call).
+        id: the id of the call.
+        role: the role that makes the call: M2, M1 or M0.
+        tainted: whether this role has read third-party content.
+        row: the log row of the call; the effects of an earlier attempt have later rows.
+        given: web addresses that may be fetched even if the role is tainted (tools/call).
     """
 
     id: str
@@ -78,16 +80,17 @@ class LifeTool(Protocol):
         """Make the call.
 
         Raises:
-            ToolError: the arguments do not fit, or it failed; the message is for the model.
+            ToolError: the arguments do not fit, or the call failed; the message is shown to the model.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTool:
-    """One of the roles' own tools: its description, and its effect with valid arguments.
+    """A built-in tool of a role: its specification, and the function that carries it out.
 
     Attributes:
-        after: a successful call's effect on the run itself; repeated when the result is read from the log.
+        after: called after a successful call, for its effect in this process. It is also called when the result is
+            read from the log.
     """
 
     spec: ToolSpec
@@ -107,7 +110,7 @@ class OwnTool:
             return done
 
     def checked(self, call: Call) -> Arguments:
-        """Return a call's arguments; raises ToolError if they do not fit."""
+        """Parse and check the arguments of a call; raise ToolError if they do not fit."""
         try:
             given = first_json(call.arguments, dict) if call.arguments.strip() else {}
             arguments = Arguments.model_validate({k: v for k, v in given.items() if v is not None})
@@ -124,7 +127,11 @@ class OwnTool:
 
 
 def ask_tool(steps: Steps, rhythm: Rhythm, language: str) -> OwnTool:
-    """Return I. Outside of active hours, or beyond the day's word limit, the question can only be read."""
+    """Return the tool I, which asks the user a question and waits for the answer until its timeout.
+
+    Outside active hours, or beyond the day's word limit, the question is stored but not shown, and the tool does not
+    wait.
+    """
     state = steps.state
 
     async def ask_user(given: Arguments, where: Where) -> Done:
@@ -144,6 +151,7 @@ def ask_tool(steps: Steps, rhythm: Rhythm, language: str) -> OwnTool:
 
 
 MAX_RESULT = 1_000
+"""Maximum length of a task's result, in characters."""
 
 
 class LedgerTools:
@@ -153,7 +161,7 @@ class LedgerTools:
         self._steps, self._language, self._zone = steps, language, zone
 
     def tools(self) -> tuple[OwnTool, ...]:
-        """Return them."""
+        """Return the three tools."""
         does = {"add_task": self._add, "finish_task": self._finish, "wait_task": self._wait}
         return tuple(OwnTool(spec_of(name, self._language), do) for name, do in does.items())
 
@@ -184,15 +192,15 @@ class LedgerTools:
             task = ledger.find(int(str(given.task).strip().lstrip("#")))
         except ValueError:
             there = "; ".join(line_of(each, 0.0) for each in ledger.ordered()[:10])
-            raise ToolError(f"{given.task!r} is no number of a task; there are: {there}") from None
+            raise ToolError(f"{given.task!r} is not the number of a task; the tasks are: {there}") from None
         if task.standing in ("done", "stopped"):
-            raise ToolError(f"task {task.number} is over already")
+            raise ToolError(f"task {task.number} is already done or given up, so it cannot be changed")
         return task
 
     def _moment(self, words: str) -> Moment:
         at = read_moment(words, self._steps.memory.clock.now(), self._zone)
         if at is None:
             raise ToolError(
-                f"{words[:80]!r} is no time; write it as: in 2 hours, tomorrow 9:00, monday 8:00, Feb 14 19:00"
+                f"{words[:80]!r} is not a time; write it as: in 2 hours, tomorrow 9:00, monday 8:00, Feb 14 19:00"
             )
         return at

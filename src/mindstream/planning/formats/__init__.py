@@ -1,1 +1,1 @@
-"""Readers of plan formats: `read.read` takes a whole text, `reader.StepReader` one that is still being written."""
+"""Readers of plan formats: `read.read` reads a whole text, `rewoo.StepReader` one that is still being written."""

@@ -1,4 +1,4 @@
-"""Reads the input of a planned call as the tool's arguments."""
+"""Parse the input text of a planned call into the tool's arguments."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth
 from mindstream.planning.plan import parse_part
 
 Scan = Callable[[str], JsonValue]
-"""Replaces the references in a text, in one format's notation."""
+"""Replaces the references in a text, written in the notation of one plan format."""
 INPUT = "input"
-"""The argument name of an unknown tool."""
+"""Name of the only argument of an unknown tool."""
 KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")
 BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
-"""A reference in JSON without its quotation marks."""
+"""A reference in JSON that lacks its quotation marks."""
 WORDS: dict[str, JsonValue] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
 IN_THE_PAPER = {"google": "web_search", "wolframalpha": "wolfram", "searchsotu": "search_documents"}
-"""Tool names in the plans of Xu 2023, other than Wikipedia, LLM and Calculator."""
+"""Tool names of Xu 2023, with the names of our tools. (Wikipedia, LLM and Calculator differ in case only.)"""
 OPENS, CLOSES, QUOTES = "([{", ")]}", "\"'"
 EMBRACING = {
     "“": "”",
@@ -41,15 +41,16 @@ EMBRACING = {
     "`": "`",
     "＂": "＂",
 }
-"""Quotation marks, with the marks that close them."""
+"""Opening quotation marks, each with the marks that may close it."""
 MOST_QUOTES = 3
-"""Maximum number of the same mark in a row, as in fences of Python or Markdown."""
+"""Maximum number of equal quotation marks in a row, such as the three of a Markdown code block."""
 
 
 def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool of that name, or the one that the paper calls so.
+    """Return the tool that a name in a plan means; None if none or several fit.
 
-    Otherwise return the only tool whose name differs in case, or in case, spaces, hyphens and underscores.
+    In this order: the tool of exactly that name; one whose name differs only in case; the one for a name of the paper
+    (IN_THE_PAPER); one whose name differs only in case, spaces, hyphens and underscores.
     """
     if exact := [spec for spec in tools if spec.name == name]:
         return exact[0]
@@ -60,9 +61,9 @@ def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 
 
 def unquoted(text: str) -> str:
-    """Return the content of quotation marks around a whole text; the text itself if there are none.
+    """Return a text without the quotation marks that enclose all of it, or unchanged if there are none.
 
-    `"Harry Potter" author` and `"a" or "b"` stay as they are: their first mark is closed before the end.
+    `"Harry Potter" author` and `"a" or "b"` are unchanged, because their first mark is closed before the end.
     """
     closing = EMBRACING.get(text[:1])
     if not closing:
@@ -84,7 +85,10 @@ def properties(spec: ToolSpec | None) -> dict[str, Any]:
 
 
 def main_argument(spec: ToolSpec | None) -> str:
-    """Return the argument of an input without names: the only required text, otherwise the first argument."""
+    """Return the name of the argument that an input without argument names belongs to.
+
+    That is the only required argument of type string, otherwise the first argument.
+    """
     known = properties(spec)
     required = spec.parameters.get("required") if spec else None
     texts = [
@@ -96,9 +100,8 @@ def main_argument(spec: ToolSpec | None) -> str:
 def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
     """Read the input in `Tool[…]`.
 
-    That is a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool needs more than one;
-    or a
-    single input. Enclosing quotation marks are removed.
+    The input is a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool requires more
+    than one; or a single value. Enclosing quotation marks are removed.
     """
     text = text.strip()
     known, main = properties(spec), main_argument(spec)
@@ -119,7 +122,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
 
 
 def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonValue]:
-    """Read `name=value, …`; a comma without a following name belongs to the value before it."""
+    """Read `name=value, …`; a comma that no argument name follows is part of the value before it."""
     if not KEY.match(text):
         return {}
     parts: list[tuple[str, str]] = []
@@ -135,7 +138,7 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonV
 
 
 def _read_in_order(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
-    """Read `value, value, …` for a tool with several required arguments; nothing if their number does not fit."""
+    """Read `value, value, …` for a tool with several required arguments; return {} if the number does not fit."""
     known, required = properties(spec), spec.parameters.get("required") if spec else None
     if not isinstance(required, list) or len(required) < 2:
         return {}
@@ -151,14 +154,14 @@ def _read_in_order(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, Js
 
 
 def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:
-    """Read a value as a literal, unless the argument is a text and the literal is not."""
+    """Read a value as a literal, or as text if the argument must be a string and the literal is none."""
     value = read_literal(text, scan)
     is_text = isinstance(value, str) or parse_part(value) is not None
     return value if is_text or _types(schema) != {"string"} else scan(text.strip())
 
 
 def read_literal(text: str, scan: Scan) -> JsonValue:
-    """Read a number, a quoted text, a list, an object, or a word such as `None`; anything else is a text."""
+    """Read a number, a quoted text, a list, an object, or a word such as `None`; anything else is plain text."""
     text = text.strip()
     if text in WORDS:
         return WORDS[text]
@@ -174,7 +177,7 @@ def read_literal(text: str, scan: Scan) -> JsonValue:
 
 
 def read_json(text: str) -> JsonValue:
-    """Read JSON, strictly or as JSON5, with references that lack quotation marks; None if it is neither."""
+    """Read JSON or JSON5, in which references may lack quotation marks; None if the text is neither."""
     for attempt in (text, BARE.sub(r'\1"\2"', text)):
         for decode in (DECODER.decode, _decode_json5):
             try:
@@ -195,7 +198,7 @@ def _decode_json5(text: str) -> JsonValue:
 
 
 def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
-    """Return JSON with the references in its texts replaced; existing references stay."""
+    """Return a JSON value with the references in its texts replaced by `scan`; values that are references stay."""
     if (part := parse_part(value)) is not None:
         return part.as_json()
     if isinstance(value, str):
@@ -206,7 +209,7 @@ def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
 
 
 def _types(schema: Any) -> set[str]:
-    """Return the types that a schema names; empty if it leaves them open."""
+    """Return the JSON types that a schema names, empty if it names none."""
     if not isinstance(schema, dict):
         return set()
     named = schema.get("type", [])
@@ -216,11 +219,12 @@ def _types(schema: Any) -> set[str]:
 
 
 def split_arguments(text: str, start: int, stop: re.Pattern[str] | None = None) -> tuple[list[str], int]:
-    """Return the parts between commas, and the end: at the closing bracket, at `stop`, or at the text's end.
+    """Split the arguments of a call at commas; return the parts and the position of their end.
 
-    A quotation begins an argument or is part of it, and ends before a comma, colon or bracket. Brackets, commas and
-    `stop`
-    within quotations are text.
+    The end is the closing bracket, a match of `stop`, or the end of the text.
+
+    A quotation ends before a comma, a colon, a closing bracket or the end of the text. Brackets, commas and matches of
+    `stop` within a quotation are text.
     """
     parts: list[str] = []
     begin, at, depth = start, start, 0

@@ -1,12 +1,10 @@
-"""Reads any text as a plan, in one of the published forms.
+"""Read texts as plans, in one of the published formats: ReWOO, LLMCompiler, numbered lists, JSON.
 
-A list is an order: each item comes after the one before it. Indented lines belong to the item above.
+In a numbered list, each item waits for the one before it. Indented lines belong to the item above.
 
-Whether `$1` is a reference or money depends on its place. It refers to step 1 only if that step came before, and only
-if
-it is a whole argument or list item, is written `${1}`, or is in a text without anything after it that makes it an
-amount:
-a letter, a digit, `,000`, `.50`, "million". "Split $5 in two" after a step 5 stays a reference.
+In LLMCompiler's format, `$1` can be a reference or an amount of money. It is a reference only if a step 1 came before,
+and if it is a whole argument or list item, is written `${1}`, or is not followed by something that makes it an amount:
+a letter, a digit, `,000`, `.50`, "million". So "Split $5 in two" after a step 5 contains a reference.
 """
 
 from __future__ import annotations
@@ -45,10 +43,11 @@ ITEM = re.compile(
     rf"[-*#>\s]{{0,8}}(?:(?:Step|STEP|步骤|第)\s*+{NUMBER}\s*+步?[*]*+\s*+[.)、:：．）,，–—-]|{NUMBER}\s*+[.)、:：．）])(?!\d)[*]*+"
 )
 MOST_LINES = 100
+"""Maximum number of lines of a list item."""
 
 
 class Numbered:
-    """Reads a numbered list line by line; each sentence is the input of `tool`."""
+    """Read a numbered list line by line; the text of each item is the input of `tool`."""
 
     def __init__(self, tools: Sequence[ToolSpec] = (), tool: str = "LLM") -> None:
         self.found = Findings()
@@ -65,11 +64,11 @@ class Numbered:
             self._lines.append(line.strip())
             return []
         steps = self.end() if line.strip() else []
-        self.found.note("no item of the list", line)
+        self.found.note("this is not an item of the list", line)
         return steps
 
     def end(self) -> list[PlannedStep]:
-        """Return the item whose lines were collected; steps are numbered as they come."""
+        """Return the item whose lines were collected, as a step; steps are numbered in their order."""
         words, self._lines = "\n".join(self._lines).strip(), []
         if not words:
             return []
@@ -90,7 +89,7 @@ END = "<END_OF_PLAN>"
 
 
 class Compiler:
-    """Reads LLMCompiler's form line by line."""
+    """Read LLMCompiler's format line by line."""
 
     def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
         self.found = Findings()
@@ -151,7 +150,7 @@ class Compiler:
             step = f"E{alone[1] or alone[2]}"
             if self._is_earlier(step, number):
                 return Reference(step).as_json()
-            self.found.note("names no step before it, and stays text", text)
+            self.found.note("this refers to no earlier step and is read as text", text)
         pieces: list[str | Reference] = []
         at = 0
         for found in REFERENCE.finditer(text):
@@ -168,7 +167,7 @@ class Compiler:
         if thought := THOUGHT.match(words):
             self._why = words[thought.end() :].strip()
         else:
-            self.found.note("no step", words.strip(" \t*`)].,;-#"))
+            self.found.note("this is not a step", words.strip(" \t*`)].,;-#"))
 
 
 STEPS = ("steps", "plan", "tasks", "actions", "calls", "tool_calls")
@@ -184,7 +183,7 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
     """Read a plan that is written as JSON.
 
     Raises:
-        InputError: it is none; the message names the faulty step.
+        InputError: the text has no steps, or a step is faulty; the message names it.
     """
     value: Any = read_json(text.strip())
     for kind in (dict, list) if value is None else ():
@@ -247,7 +246,7 @@ def _id(given: JsonValue, number: int) -> str:
 
 
 def _first(given: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the value of the first of these names, ignoring case and separators."""
+    """Return the value of the first of these names that is given; case and separators are ignored."""
     found = {bare_name(key): each for key, each in given.items() if each is not None}
     return next((found[bare_name(name)] for name in names if bare_name(name) in found), None)
 
@@ -262,28 +261,28 @@ FORMATS: dict[FormatName, Callable[[Sequence[ToolSpec]], LineFormat]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A plan with notes about skipped text."""
+    """A plan, and notes about the parts of its text that were skipped."""
 
     plan: Plan
     notes: tuple[str, ...] = ()
 
 
 def open_reader(format: FormatName = "rewoo", tools: Sequence[ToolSpec] = ()) -> StepReader:
-    """Return a reader; `tools` define the names of arguments."""
+    """Return a reader for a format; the names of arguments are those of `tools`."""
     return StepReader(FORMATS[format](tools))
 
 
 def read(text: str, tools: Sequence[ToolSpec] = (), format: FormatName = "rewoo", task: str = "") -> ReadPlan:
-    """Read a whole text; `task`: the plan's task if the text names none. Never raises."""
+    """Read a whole text as a plan; `task`: its task if the text names none. Never raises."""
     reader = open_reader(format, tools)
     steps = (*reader.feed(text), *reader.close())
     return ReadPlan(Plan(task=reader.task or task, steps=steps), reader.notes)
 
 
 def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
-    """Read a planner's text without a ReWOO step: as JSON, or as LLMCompiler's calls.
+    """Read a planner's text that has no ReWOO step, as JSON or as LLMCompiler's calls.
 
-    None if it is neither, or names an unknown tool: then it was no plan.
+    Return None if it has no steps in these formats, or if a step names an unknown tool.
     """
     try:
         plan = read_json_plan(text, tools)
@@ -293,10 +292,10 @@ def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
 
 
 def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
-    """Read a plan that a person wrote: JSON, or the first of the three forms with a step.
+    """Read a plan that a person wrote: as JSON, or in the first of the three formats in which it has a step.
 
     Raises:
-        InputError: there is no step, or the JSON is no plan; the message says where.
+        InputError: the text has no step, or the JSON is not a plan; the message names the place.
     """
     if text.lstrip().startswith("{"):
         try:
@@ -313,8 +312,8 @@ def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
             return found
     where = next((f": {found.notes[0]}" for found in tried if found.notes), "")
     raise InputError(
-        f'no step of a plan stands in it{where}; a step looks like `#E1 = Tool[input]`, `1. tool("input")`, '
-        "or is an item of a numbered list"
+        f'expected a plan, found no step{where}; write steps as `#E1 = Tool[input]`, `1. tool("input")`, '
+        "or as items of a numbered list"
     )
 
 
@@ -326,7 +325,7 @@ def read_plan(file: Path, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
     """Read a plan from a file.
 
     Raises:
-        InputError: it cannot be read, or is no plan; the message says where.
+        InputError: the file cannot be read, or is not a plan; the message names the place.
     """
     text = read_named(file)
     try:
@@ -336,10 +335,10 @@ def read_plan(file: Path, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
 
 
 def read_named(file: Path) -> str:
-    """Read a text file named by the user.
+    """Read a text file that the user has named.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read, or is too large.
     """
     try:
         return read_text(file, MAX_FILE_BYTES)

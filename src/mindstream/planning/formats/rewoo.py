@@ -1,11 +1,9 @@
-"""ReWOO's form: `Plan: why`, then `#E1 = Tool[input]`; an input may refer to earlier evidence, `#E1` (Xu 2023,
+"""Read and write ReWOO's format: `Plan: reason`, then `#E1 = Tool[input]` (Xu 2023, appendix).
 
-appendix).
-
-Reads it as people and models write it: nested brackets, any number of steps, several per line, a missing `=` or a
-colon,
-lists and bold type, inputs over several lines, full-width characters. Other text is skipped and noted. A repeated step
-with other content is kept, so that `check` reports it.
+An input may refer to earlier evidence as `#E1`. The reader accepts what people and models write: nested brackets,
+several steps per line, a missing `=` or a colon instead, lists and bold type, inputs over several lines, full-width
+characters. Other text is skipped and noted. If an id is repeated with other content, both steps are kept, so that
+`check` reports them.
 """
 
 from __future__ import annotations
@@ -34,8 +32,9 @@ from mindstream.planning.formats.inputs import (
 from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, parse_part
 
 LONGEST_LINE = 120_000
-"""Maximum length of a line; the rest is ignored."""
+"""Maximum length of a line in characters; the rest is ignored."""
 MOST_NOTES, SHOWN = 100, 80
+"""Maximum number of notes, and number of characters of the skipped text that a note shows."""
 
 
 @dataclass
@@ -48,21 +47,24 @@ class Findings:
     line: int = 0
 
     def note(self, why: str, text: str) -> None:
-        """Note why a part of the current line was skipped, unless it is blank."""
+        """Add a note that a part of the current line was skipped, and why, unless the part is blank."""
         if text.strip() and len(self.notes) < MOST_NOTES:
             self.notes.append(f"line {self.line}: {why}: {text.strip()[:SHOWN]!r}")
 
     def add(
         self, id: str, tool: str, arguments: dict[str, JsonValue], why: str = "", after: tuple[str, ...] = ()
     ) -> list[PlannedStep]:
-        """Return the step in a list; [] if it is repeated or invalid. `check` reports two steps of one id."""
+        """Add a step, and return it in a list; return [] if it is invalid or an exact repetition.
+
+        A different step with the same id is also returned; `check` reports such steps.
+        """
         try:
             step = PlannedStep(id=id, tool=tool, arguments=arguments, why=why, after=after)
         except ValidationError as error:
-            self.note(f"no step ({complaints(error)[:SHOWN]})", f"{id} = {tool}")
+            self.note(f"the step is invalid ({complaints(error)[:SHOWN]})", f"{id} = {tool}")
             return []
         if self.steps.get(id) == step:
-            self.note("the same step again", f"{id} = {tool}")
+            self.note("this step was given already", f"{id} = {tool}")
             return []
         self.steps.setdefault(id, step)
         return [step]
@@ -74,15 +76,15 @@ class LineFormat(Protocol):
     found: Findings
 
     def read_line(self, line: str) -> list[PlannedStep]:
-        """Read a line, and return the steps that are complete now."""
+        """Read a line, and return the steps that it completes."""
 
     def end(self) -> list[PlannedStep]:
-        """Return the steps that waited for more lines."""
+        """Return the steps that were still waiting for more lines when the text ended."""
 
 
 @dataclass
 class StepReader:
-    """Reads a plan in one format from pieces of any length; never raises."""
+    """Read a plan in one format from pieces of text of any length. Never raises."""
 
     format: LineFormat
     _pieces: list[str] = field(default_factory=list, init=False)
@@ -90,7 +92,7 @@ class StepReader:
 
     @property
     def task(self) -> str:
-        """The task, if the text names it."""
+        """The task that the text names; "": none."""
         return self.format.found.task
 
     @property
@@ -99,7 +101,7 @@ class StepReader:
         return tuple(self.format.found.notes)
 
     def feed(self, text: str) -> list[PlannedStep]:
-        """Read a piece, and return the steps that are complete now."""
+        """Read a piece of text, and return the steps that it completes."""
         *whole, rest = text.split("\n")
         steps: list[PlannedStep] = []
         for line in whole:
@@ -123,7 +125,7 @@ class StepReader:
         found = self.format.found
         found.line += 1
         if length > LONGEST_LINE:
-            found.note(f"{length - LONGEST_LINE} characters of the line are left out", line)
+            found.note(f"the line is too long; its last {length - LONGEST_LINE} characters were ignored", line)
         return self.format.read_line(without_controls(line[:LONGEST_LINE]))
 
 
@@ -139,7 +141,8 @@ SIGN = r"(?::=|=>|->|<-|[=:：＝→←⇒])"
 TOOL = r"\w[\w./:-]{0,127}+(?: \w[\w./:-]{0,60}+){0,3}+"
 ID = rf"[*`\[{{(<]{{0,4}}(?:([#＃$])\s?|(?<!\w)){STEP}[*`\]}})>]{{0,4}}"
 HEAD = re.compile(rf"{ID}({AFTER})?\s*+({SIGN}?)\s*+[*`\"'@]{{0,3}}({TOOL})[*`\"']{{0,3}}\s*+[\[［【]")
-"""`#E2 = Tool[`; `#E2 after #E1 = Tool[` is an extension, for a step that waits for one it does not refer to."""
+"""The beginning of a step, `#E2 = Tool[`. The extension `#E2 after #E1 = Tool[` is for a step that waits for another
+one without referring to it."""
 PLAIN_STEP = re.compile(r"#E([1-9][0-9]{0,3}) = (\w[\w./:-]{0,127}+)\[([^\[\]\n]*+)\][ \t]*+")
 """A whole line with one step in ReWOO's own form, whose input has no brackets."""
 MAY_BE_STEP = re.compile(r"\[|[Ee]\d")
@@ -152,19 +155,20 @@ SPACE = re.compile(r"\s*+")
 OPENS, CLOSES = "[［【", "]］】"
 MARKS = " \t\n*_`.,;，；。"
 OTHER_ID = re.compile(r"\\?[#＃]\s?(E|S|Evidence|Step|Result|Observation)([ _-]?)([0-9]{1,4})(?!\w)", re.IGNORECASE)
-"""Other names of steps; read as such if the plan itself begins a step with that name."""
+"""Other forms of step names, such as `#S1` or `#Step 1`; they are accepted if a step of the plan begins with that
+form."""
 OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pattern}[*`\])]*+\s*+{SIGN}", re.IGNORECASE)
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")
 FRAGMENT = re.compile(r"://\S*\w\Z")
-"""An address whose fragment would be `#E1`."""
+"""A web address directly before `#E1`, which is then the fragment of the address and not a reference."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")
 MOST_LINES, LONGEST = 200, 20_000
 """Maximum number of lines, and of characters, of an input."""
 
 
 def scan_text(text: str) -> JsonValue:
-    """Return a text with its `#E1` as references; a text that is only a reference becomes that reference."""
+    """Return a text with each `#E1` as a reference; a text that consists of one reference becomes that reference."""
     pieces: list[str | Reference] = []
     at = 0
     for found in REFERENCE.finditer(text):
@@ -185,14 +189,14 @@ def _step_id(found: re.Match[str]) -> str:
 
 
 class Rewoo:
-    """Reads ReWOO's form line by line."""
+    """Read ReWOO's format line by line."""
 
     def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
         self.found = Findings()
         self._tools = tools
         self._why = ""
-        self._is_bare_why = False  # the line was only "Plan:"; the reason may follow on the next
-        self._forms: dict[tuple[str, str], int] = {}  # other names of steps, with the offset of their numbers
+        self._is_bare_why = False  # whether the last line was only "Plan:", so that the reason may follow
+        self._forms: dict[tuple[str, str], int] = {}  # other forms of step names, with the offset of their numbers
         self._open: list[str] = []  # lines of a step whose bracket is still open
         self._is_over = False
 
@@ -214,9 +218,9 @@ class Rewoo:
         return self._read("\n".join(self._open)) if _may_close(self._open) else []
 
     def _with_usual_ids(self, line: str) -> str:
-        """Return a line with `#E1` in place of this plan's own step names, such as `#E01` or `#S1`.
+        """Return a line in which other forms of step names, such as `#S1`, are replaced by `#E1`.
 
-        If the first step has the number 0, all numbers are increased by one.
+        If the first step of such a form has the number 0, all its numbers are increased by one.
         """
         if "\\" in line and (head := ESCAPED_HEAD.match(line)) and "\\" in head[0]:
             line = MARKDOWN.sub(r"\1", line)
@@ -233,7 +237,7 @@ class Rewoo:
         return found[0] if added is None else f"#E{int(found[3]) + added}"
 
     def end(self) -> list[PlannedStep]:
-        """Read the step whose bracket was never closed: its first line, to the end."""
+        """Read the step whose bracket was never closed; its input is the rest of its first line."""
         if not self._open:
             return []
         first, *others = self._open
@@ -258,7 +262,7 @@ class Rewoo:
         at = 0
         for n, head in enumerate(heads):
             if head.start() < at:
-                continue  # it is part of the input before it
+                continue  # this head is part of the input of the step before it
             self._read_words(text[at : head.start()])
             following = starts[n + 1]
             end = _find_end(text, head.end() - 1, closings, starts)
@@ -290,7 +294,7 @@ class Rewoo:
         if task := TASK.match(bare):
             if self.found.steps:
                 self._is_over = True
-                self.found.note("another question; nothing is read from here on", words)
+                self.found.note("a second question begins; the rest of the text is ignored", words)
             else:
                 self.found.task = _unquote(bare[task.end() :].strip(" \t\n*_`"))
         elif why := WHY.search(words):
@@ -300,12 +304,12 @@ class Rewoo:
         elif self._is_bare_why and bare.strip(MARKS):
             self._why, self._is_bare_why = bare.strip(), False
         elif found := REFERENCE.match(bare):
-            self.found.note(f"a step is written #{_step_id(found)} = Tool[input]", words)
+            self.found.note(f"this is not a step; write it as #{_step_id(found)} = Tool[input]", words)
         else:
             self.found.note("no plan and no step", bare.strip(MARKS))
 
 
-# Other forms of a step. They are read only if the tool is known, so that no prose becomes a call.
+# Other forms of a step. They are read only if the tool is known, so that ordinary text does not become a call.
 
 
 @dataclass(frozen=True)
@@ -328,11 +332,11 @@ DIGIT = re.compile(r"\d")
 NUMBERED = re.compile(
     rf"[\s*_`>#-]*(?:(?:Step|STEP|step|步骤)\s*)?{DIGITS}\s*[.):：、]\s*{WORDS}[\[［【](.*)[\]］】]([^\]］】]*)"
 )
-"""`1. Tool[input]`, `Step 1: Tool[input]`; with round brackets that is LLMCompiler's form."""
+"""`1. Tool[input]`, `Step 1: Tool[input]`; with round brackets this would be LLMCompiler's format."""
 
 
 def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
-    """Read a line that is a step in one of the other forms, with a known tool; otherwise None."""
+    """Read a step in one of the other forms, with a known tool; None if the line is not such a step."""
     text = text.strip()
     if not DIGIT.search(text):  # all of these forms have a number
         return None
@@ -350,7 +354,7 @@ def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
 
 
 def _read_rest(rest: str, tag: str | None) -> tuple[str, str] | None:
-    """Return the input after a tool's name, and the text after it; None if it is none."""
+    """Return the input that follows a tool's name, and the text after it; None if no input follows."""
     if tag:
         inner, closing, behind = rest.partition(f"</{tag}>")
         return (inner, behind) if closing else None
@@ -371,21 +375,21 @@ def _read_rest(rest: str, tag: str | None) -> tuple[str, str] | None:
 
 
 def _begins_anew(line: str) -> bool:
-    """Return whether a line is not part of the input before it."""
+    """Return whether a line begins a reason, a task or a step, so that it does not continue the open input."""
     begin = PREFIX.match(line)
     at = begin.end() if begin else 0
     return bool(WHY.match(line, at) or TASK.match(line, at) or ((head := HEAD.match(line, at)) and head[4]))
 
 
 def _may_close(lines: Sequence[str]) -> bool:
-    """Return whether the bracket may be closed by now; JSON may contain brackets."""
+    """Return whether the lines may contain the closing bracket; brackets in JSON texts are not told apart."""
     text = "\n".join(lines)
     opened, closed = (sum(text.count(sign) for sign in signs) for signs in (OPENS, CLOSES))
     return closed >= opened or (lines[-1].rstrip(MARKS)[-1:] in CLOSES and "{" in lines[0])
 
 
 def _find_heads(text: str) -> list[re.Match[str]]:
-    """Return the beginnings of steps; one without `#` or `=` must be at the start of its line."""
+    """Return the beginnings of steps. A beginning without `#` or without `=` counts only at the start of its line."""
     heads = []
     for head in HEAD.finditer(text):
         begin = PREFIX.match(text, text.rfind("\n", 0, head.start()) + 1)
@@ -396,7 +400,7 @@ def _find_heads(text: str) -> list[re.Match[str]]:
 
 
 def _match_brackets(text: str) -> dict[int, int]:
-    """Return the position of the closing bracket of each closed bracket."""
+    """Return the positions of the opening brackets, each with the position of its closing bracket."""
     found, waiting = {}, []
     for bracket in BRACKET.finditer(text):
         if bracket[0] in OPENS:
@@ -407,9 +411,9 @@ def _match_brackets(text: str) -> dict[int, int]:
 
 
 def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequence[int]) -> int | None:
-    """Return the end of the input after a bracket; None if the bracket is never closed.
+    """Return the position where the input after an opening bracket ends; None if the bracket is never closed.
 
-    If brackets do not match, the last one before the next step closes it.
+    If the brackets do not match, the last closing bracket of the line before the next step ends the input.
     """
     if (end := _find_json_end(text, opening + 1)) is not None:
         return end
@@ -426,7 +430,7 @@ def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequenc
 
 
 def _find_json_end(text: str, at: int) -> int | None:
-    """Return the position of the bracket that closes after a JSON object, whose texts may contain brackets."""
+    """Return the position of the closing bracket after a JSON object; None if the input is not a JSON object."""
     at = _skip_space(text, at)
     if text[at : at + 1] != "{":
         return None
@@ -444,7 +448,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _unquote(words: str) -> str:
-    """Return the content of a JSON text; other words unchanged."""
+    """Return the content of a JSON string; other text is returned unchanged."""
     if words[:1] == '"':
         try:
             value = DECODER.decode(words)
@@ -455,7 +459,7 @@ def _unquote(words: str) -> str:
 
 
 def write_plan(plan: Plan, tools: Sequence[ToolSpec] = (), with_task: bool = True) -> str:
-    """Return a plan as text: words unchanged if they read back the same, otherwise as JSON."""
+    """Return a plan as text in ReWOO's format. Parts that would not be read back the same are written as JSON."""
     lines = [_write_task(plan.task)] if with_task and plan.task else []
     for step in plan.steps:
         lines += [_write_why(step.why), _write_step(step, tools)]
@@ -497,7 +501,7 @@ def _write_json(step: PlannedStep) -> str:
 
 
 def _as_written(value: JsonValue) -> JsonValue:
-    """Return JSON whose texts yield the value again when they are scanned for references."""
+    """Return a JSON value that is read back as the same value when its texts are scanned for references."""
     if (part := parse_part(value)) is not None:
         return str(part) if scan_text(str(part)) == value else value
     if isinstance(value, str):
@@ -513,6 +517,6 @@ def _read(text: str, tools: Sequence[ToolSpec] = ()) -> list[PlannedStep]:
 
 
 def _quote(words: str) -> str:
-    """Return words as a JSON text in which no step can be recognised."""
+    """Return a text as a JSON string in which `#` is escaped, so that it is not read as a step."""
     quoted = json.dumps(words, ensure_ascii=False)
     return quoted.replace("#", "\\u0023").replace("＃", "\\uff03")

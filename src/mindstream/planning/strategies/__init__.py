@@ -1,1 +1,1 @@
-"""Strategies of solving a task: ReWOO, ReAct, Plan-and-Execute, and remembered plans."""
+"""Further strategies of solving a task: ReAct, and remembered plans (ReWOO and Plan-and-Execute are in run.py)."""

@@ -1,4 +1,5 @@
-"""ReAct: thought, action, observation, repeated (Yao 2023); the general tool loop with a run's watchers and limits."""
+"""ReAct: thought, action and observation, repeated (Yao 2023). It uses the general tool loop, with the watchers and
+limits of a run."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ from mindstream.tools.call import Observation, UntrustedText, addresses_of, call
 from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 
 STEPS = 12
-"""Maximum number of model calls."""
+"""Maximum number of model calls of a run."""
 A_DAY_S = 86_400.0
-"""Timeout of a call including its approval by a person, in seconds; tools have their own timeouts."""
+"""Timeout of a call in seconds, including the wait for a person's approval; the tool itself has its own timeout."""
 
 
 async def react(run: PlanningRun) -> None:
-    """Answer the task. The calls become the run's plan, which can be inspected and run again."""
+    """Answer the task by ReAct. The calls are stored as the run's plan, which can be inspected and run again."""
     watcher = _Watched(run)
     guarded = [_Guarded(tool, watcher) for tool in run.tools]
     prompt = ActOnTask(task=run.task, exemplars=tuple(run.exemplars))
@@ -39,7 +40,7 @@ async def react(run: PlanningRun) -> None:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """A tool whose calls need approval if they change the world, and count against the run's limits."""
+    """A tool whose calls need approval if they change the world, and are counted against the run's limits."""
 
     tool: Tool
     watched: _Watched
@@ -57,7 +58,7 @@ class _Guarded:
         try:
             run.allowance.take_call(self.traits.cost_usd or 0.0)
         except BudgetSpent as error:
-            raise ToolError(f"not called: {error}. Answer with what there is.") from None
+            raise ToolError(f"not called: {error}. Answer from the results you have.") from None
         foreign = self.watched.foreign
         address = ungiven(self.tool, call.arguments, self.watched.given()) if foreign else ""
         if self.traits.changes or address:
@@ -78,14 +79,14 @@ class _Guarded:
 
 @dataclass
 class _Watched:
-    """Keeps calls as plan steps, notifies the run's watchers, and reuses the evidence of an interrupted run."""
+    """Store the calls as steps of the plan, notify the run's watchers, and reuse the evidence of an interrupted run."""
 
     run: PlanningRun
     foreign: bool = False
     own_calls: list[str] = field(default_factory=list)
     """Arguments of the calls made before third-party content was read."""
     searched: list[str] = field(default_factory=list)
-    """Results that name pages which may be fetched."""
+    """Results of search tools; the pages that they name may be fetched."""
     _steps: dict[tuple[str, str, str], PlannedStep] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)
     _given: defaultdict[tuple[str, str], deque[Evidence]] = field(default_factory=lambda: defaultdict(deque))
@@ -97,11 +98,11 @@ class _Watched:
         self.run.evidence = {}
 
     def given(self) -> frozenset[str]:
-        """Return the addresses that may be fetched after third-party content was read (tools/call)."""
+        """Return the web addresses that may be fetched after third-party content was read (tools/call)."""
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:
-        """Return a call as a step."""
+        """Return the plan step of a call; the same call always has the same step."""
         this = call.id, call.tool, call.arguments  # some models give every call the same id
         if this not in self._steps:
             known = TOOL_NAME.fullmatch(call.tool) and any(tool.spec.name == call.tool for tool in self.run.tools)
@@ -110,7 +111,7 @@ class _Watched:
         return self._steps[this]
 
     def with_key(self, call: Call, tool: Tool) -> Call:
-        """Return a call with its idempotency key, if its tool takes one: the n-th equal call always has the same."""
+        """Return a call with its idempotency key, if its tool takes one; the n-th equal call always has the same."""
         if not (name := key_argument(tool)):
             return call
         step = self.step(call)
@@ -152,9 +153,9 @@ class _Watched:
 
 
 def _arguments(call: Call) -> dict[str, JsonValue]:
-    """Return a call's arguments; {} if they are invalid (the tool reports that).
+    """Return a call's arguments; {} if they are invalid JSON (the tool reports that).
 
-    Arguments that look like a reference are kept as text, because nothing is filled in here.
+    Arguments that look like a reference are stored as one text, because ReAct does not insert evidence.
     """
     try:
         value = first_json(call.arguments, dict)

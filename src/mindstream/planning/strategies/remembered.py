@@ -1,11 +1,9 @@
-"""Remembered plans: a plan that solved a task is run for another task that differs only in names and numbers.
+"""Remembered plans: a plan that solved a task is reused for another task that differs only in names and numbers.
 
-A plan that ended well is stored as an exemplar. It serves another task if exchanging the names, numbers and quoted
-texts
-in which the two tasks differ turns each task into the other. Each of them must occur in the arguments of the plan's
-steps, and no other name or number may, since it might have been derived from them. Only letters and digits are
-compared;
-no word is understood.
+A plan that solved its task is stored as an exemplar. It is reused for another task if exchanging the names, numbers and
+quoted texts in which the two tasks differ turns each task into the other. Each of these must occur in the arguments of
+the plan's steps. No other name or number may occur there, since it might have been derived from them. Only characters
+are compared; the meaning of words is not considered.
 """
 
 from __future__ import annotations
@@ -27,26 +25,28 @@ from mindstream.text.words import STOP
 PLANNER = "planner"
 PLAN = "planned"
 LONGEST, LOOKED_AT = 2_000, 20
-"""Maximum length of a task, in characters; number of remembered plans that are considered."""
+"""Maximum length of a task in characters; maximum number of remembered plans that are considered."""
 CONSTANTS = {"1", "100"}
-"""Numbers of percentage calculations, independent of the task."""
+"""Numbers that occur in percentage calculations whatever the task is, so they may occur in any plan."""
 TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]\w*|[^\w\s]")
 FORMULA = re.compile(r"[\d)]\s*[-+*/^]\s*[\d(]")
 BEGINS = re.compile(r"(?:^|[.!?:] )$")
 WITHIN = {*"-'’.&", "of", "the", "de", "da", "von", "van", "la", "du"}
-"""Tokens inside a name that are no words of a task."""
+"""Tokens that may occur within a name."""
 OPENS, CLOSES = tuple('"“«《「'), tuple('"”»》」')
 
 
 @dataclass(frozen=True)
 class RememberedPlans:
-    """The plans that a memory holds."""
+    """The remembered plans in a memory."""
 
     memory: Memory
 
     async def find(self, task: str, tools: Sequence[ToolSpec]) -> Plan | None:
-        """Return the plan of a task that differs only in names and numbers, adapted to this task; None: no plan can
-        run."""
+        """Return the plan of a task that differs only in names and numbers, adapted to this task.
+
+        Return None if no plan fits, or if the plan cannot run with these tools.
+        """
         if len(task) > LONGEST:
             return None
         found = await self.memory.recall(task, LOOKED_AT, kinds=["exemplar"], touch=False)
@@ -57,7 +57,7 @@ class RememberedPlans:
         return None
 
     async def keep(self, solution: Solution, tools: Sequence[ToolSpec]) -> bool:
-        """Store a plan that ended well, unless one is remembered for its task; return whether it was stored."""
+        """Store a plan that solved its task, unless a remembered plan fits the task; return whether it was stored."""
         if len(solution.task) > LONGEST or not _ended_well(solution) or check(solution.plan, tools):
             return False
         if await self.find(solution.task, tools):
@@ -68,14 +68,14 @@ class RememberedPlans:
 
 
 def _ended_well(solution: Solution) -> bool:
-    """Return whether the planned steps answered the whole task, unrevised, and all of them found something."""
+    """Return whether an unrevised plan answered the whole task and none of its steps failed."""
     is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
     is_whole = is_whole and not solution.unanswered and not solution.stopped and not solution.changes
     return bool(solution.answer) and is_whole and bool(solution.plan.steps) and solution.how != "react"
 
 
 def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | None:
-    """Return a remembered plan with another task's names and numbers; None if it may be wrong for that task."""
+    """Return a remembered plan with the names and numbers of another task; None if it might be wrong for that task."""
     swaps = find_swaps(before, task)
     try:
         plan = Plan.model_validate(data.get(PLAN))
@@ -91,9 +91,9 @@ def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | N
 
 
 def find_swaps(before: str, after: str) -> dict[str, str] | None:
-    """Return a text's names and numbers, each mapped to its counterpart in another text (which may be the same).
+    """Return the names and numbers of a text, each mapped to its counterpart in another text (which may be equal).
 
-    None if the texts differ in anything else.
+    Return None if the texts differ in anything else.
     """
     texts = [" ".join(text.split()) for text in (before, after)]
     tokens = [list(TOKEN.finditer(text)) for text in texts]
@@ -128,7 +128,7 @@ def _begins_name(word: str) -> bool:
 
 
 def _is_entity(text: str, span: Sequence[re.Match[str]]) -> bool:
-    """Return whether a part of a text is a name, a number, or the whole content of quotation marks."""
+    """Return whether a part of a text is a name, a number, or the complete content of quotation marks."""
     ends = (span[0][0], span[-1][0])
     is_quoted = text[: span[0].start()].endswith(OPENS) and text.startswith(CLOSES, span[-1].end())
     is_one = all(_begins_name(found[0]) or found[0] in WITHIN for found in span)
@@ -136,7 +136,10 @@ def _is_entity(text: str, span: Sequence[re.Match[str]]) -> bool:
 
 
 def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
-    """Return whether the plan's arguments contain all that changes, and no name or number that the task lacks."""
+    """Return whether a plan can be adapted to another task by replacing text.
+
+    Its arguments must contain every name and number that differs, and none that the task does not contain.
+    """
     literals = [text for step in plan.steps for text in _texts(dict(step.arguments))]
     differing = [old for old, new in swaps.items() if old != new]
     changed = {found[0].casefold() for old in differing for found in TOKEN.finditer(old) if _begins_name(found[0])}
@@ -158,7 +161,7 @@ def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
 
 
 def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
-    """Return a text with names and numbers exchanged, all at once, where they are whole words."""
+    """Return a text in which names and numbers that are whole words are replaced, all at once."""
     if not swaps:
         return text
     named = "|".join(map(re.escape, sorted(swaps, key=len, reverse=True)))

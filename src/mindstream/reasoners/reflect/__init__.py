@@ -1,1 +1,1 @@
-"""The reflection reasoner: when enough that matters has gathered, it becomes thoughts."""
+"""The reflection reasoner: when enough important observations have been stored, it derives thoughts from them."""

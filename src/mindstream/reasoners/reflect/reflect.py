@@ -80,17 +80,20 @@ class SalientQuestions(Prompt[Questions]):
 START = 150.0
 RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5
 BY, OWN = "reflect", "own"
-"""Author of insights; and the data field that marks an insight about the mind itself: it is no news for others."""
+"""Author of insights; and the data field that marks an insight about the mind itself, which is not passed on to
+others."""
 MAX_SHOWN_CHARACTERS = 500
-"""Characters of a memory that are shown."""
+"""Maximum number of characters of a memory that the model is shown."""
 REFLECTED_ON: tuple[Kind, ...] = ("observation", "chat", "note", "thought")
 COUNTED: tuple[Kind, ...] = ("observation", "chat")
-"""Kinds that the counter counts: observations of the world."""
+"""Kinds of records whose importance lowers the counter."""
 
 
 async def counter(stream: Memory, start: float = START) -> float:
-    """Return the importance still missing until the next reflection; at <= 0 it is due. Unrated records do not
-    count."""
+    """Return the importance that is still missing until the next reflection; at 0 or less, a reflection is due.
+
+    Records without a rating of their importance do not count.
+    """
     columns = await stream.columns()
     last = await stream.store.last(stream.key, "reflected")
     new = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in COUNTED])
@@ -104,10 +107,10 @@ async def counter(stream: Memory, start: float = START) -> float:
 
 
 async def reflect(stream: Memory, model: Model) -> list[Record]:
-    """Reflect now, whatever the counter says; return the new thoughts.
+    """Reflect now, whatever the counter is; return the new thoughts.
 
     Raises:
-        ModelError: nothing is written, and the counter stays.
+        ModelError: the model failed; nothing is written, and the counter is unchanged.
     """
     async with erasures.reading(stream.store):
         reflection = await _reflection(stream, model)
@@ -116,7 +119,7 @@ async def reflect(stream: Memory, model: Model) -> list[Record]:
             try:
                 await stream.commit(entry)
             except Conflict:
-                await asyncio.sleep(0)  # another process wrote one of the thoughts
+                await asyncio.sleep(0)  # another process wrote one of the thoughts; build the entry without it
                 continue
             return await stream.store.records(stream.key, [record.id for record in entry.records])
 
@@ -125,13 +128,13 @@ async def reflection_entry(stream: Memory, model: Model) -> Entry:
     """Reflect now, and return the entry for the caller to commit.
 
     Raises:
-        ModelError: there is nothing to write.
+        ModelError: the model failed; there is nothing to commit.
     """
     return await _entry(stream, await _reflection(stream, model), model)
 
 
 async def reflect_if_due(stream: Memory, model: Model, start: float = START) -> list[Record]:
-    """Rate unrated records, and reflect if the counter is due. Never due without a language model.
+    """Rate unrated records, then reflect if it is due. Without a language model nothing is done.
 
     Raises:
         ModelError: see `reflect`.
@@ -144,14 +147,14 @@ async def reflect_if_due(stream: Memory, model: Model, start: float = START) -> 
 
 
 async def rate(stream: Memory, model: Model) -> None:
-    """Rate the importance of the records that the counter counts."""
+    """Rate the importance of unrated records of the kinds in COUNTED."""
     async for ratings in importance.rate(stream, model, COUNTED):
         await stream.commit(revisions=ratings)
 
 
 @dataclass(frozen=True)
 class ReflectReasoner:
-    """Reflects next to a conversation: every few utterances, and in silence."""
+    """Reflect in the background of a conversation, if it is due at every fifth utterance (or by another trigger)."""
 
     model: Model
     start: float = START
@@ -167,7 +170,9 @@ class ReflectReasoner:
         await stream.columns()
         left = await counter(stream, self.start)
         if left > 0:
-            return RunResult(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name)
+            return RunResult(
+                f"no reflection yet: importance of {left:.0f} of {self.start:.0f} is missing", self.model.name
+            )
         reflection = await _reflection(stream, self.model)
 
         async def write() -> Writing:
@@ -179,7 +184,7 @@ class ReflectReasoner:
 
 @dataclass(frozen=True, slots=True)
 class _Reflection:
-    """Questions, and insights with the ids of their evidence."""
+    """The result of a reflection: questions, and insights with the ids of their evidence; `upto`: the last record."""
 
     upto: str
     questions: tuple[str, ...]
@@ -214,7 +219,7 @@ async def _insights(stream: Memory, model: Model, question: str) -> list[tuple[I
 
 
 async def _entry(stream: Memory, reflection: _Reflection, model: Model) -> Entry:
-    """Return the entry of a reflection: new thoughts, and the counter's new start."""
+    """Return the log entry of a reflection, with its new thoughts; it also resets the counter."""
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
     known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [

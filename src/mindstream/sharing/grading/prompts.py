@@ -24,7 +24,7 @@ class DraftedQuestion(BaseModel):
 
 
 class DraftQuestion(Prompt[DraftedQuestion]):
-    """Write the question to an answer."""
+    """Write the question that a given answer belongs to."""
 
     role: ClassVar[str] = "scorer"
     reply_tokens: ClassVar[int] = 800
@@ -35,7 +35,7 @@ class DraftQuestion(Prompt[DraftedQuestion]):
     examples: tuple[str, ...] = ()
 
     def parse(self, text: str) -> DraftedQuestion:
-        """Read the question; it must differ from the answer."""
+        """Parse the question; reject it if it repeats the answer."""
         reply = super().parse(text)
         if normalised(reply.question) == normalised(self.answer):
             raise ReplyInvalid("That is the answer. Write the question to it.")
@@ -43,7 +43,10 @@ class DraftQuestion(Prompt[DraftedQuestion]):
 
 
 class DraftRubric(Prompt[Rubric]):
-    """Draft criteria that sum to 100, one of them the use to the domain's other agents, and a threshold."""
+    """Draft a rubric: a threshold, and criteria whose points sum to 100.
+
+    One criterion asks how useful a pair is to the domain's other agents.
+    """
 
     role: ClassVar[str] = "scorer"
 
@@ -59,9 +62,10 @@ def draft_general_rubric(ask: DraftRubric) -> Rubric:
     return general_rubric(ask.domain)
 
 
-BY_FORM = "rules checked the form only: no model has read the content"
+BY_FORM = "graded by the form only, by rules: no model has read the content"
 RULE_SHARE = 0.7
-"""Share of the points that the rules give to a pair of sound form: enough for most thresholds, but never all."""
+"""Share of each criterion's points that the rules give to a pair without faults in its form. It reaches most
+thresholds, but is never the full score."""
 
 
 class Grade(BaseModel):
@@ -100,7 +104,7 @@ class GradePair(Prompt[Grades]):
     answer: str
 
     def parse(self, text: str) -> Grades:
-        """Read the grades: each criterion once, none above its maximum."""
+        """Parse the grades; require each criterion exactly once, with at most its maximum points."""
         reply = super().parse(text)
         most = {each.name.casefold(): each for each in self.criteria}
         named = [each.criterion.strip().casefold() for each in reply.grades]
@@ -115,7 +119,11 @@ class GradePair(Prompt[Grades]):
 
 @rule(GradePair)
 def grade_by_form(ask: GradePair) -> Grades:
-    """Give RULE_SHARE of each criterion's points to a pair of sound form, else none; the reason says so."""
+    """Grade a pair without a model, by its form only.
+
+    Each criterion gets RULE_SHARE of its points if `find_faults` finds no fault, otherwise 0. The faults, or BY_FORM,
+    are the reason of every grade.
+    """
     faults = find_faults(ask.query, ask.answer)
     share = 0.0 if faults else RULE_SHARE
     reason = "; ".join(faults) or BY_FORM

@@ -1,5 +1,7 @@
-"""A rubric: the criteria by which a domain's pairs are graded. A model drafts it, a person edits and freezes it (Gao
-2024, 3.1.2)."""
+"""Rubrics: the criteria by which the question-answer pairs of a pool are graded.
+
+A model drafts a rubric; a person edits and freezes it (Gao 2024, 3.1.2).
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ MAX_RUBRIC = 64_000
 """Maximum number of characters of a rubric's file."""
 HEAD = """\
 # A rubric. Review it, edit it, then freeze it: mindstream pool rubric NAME --freeze FILE
-# The points sum to 100. One criterion or more says `others = true`: it asks what the pair is worth to the domain's
-# other agents, not only to its writer. A pair with `threshold` points or more is admitted.
+# The points must sum to 100. At least one criterion needs `others = true`: it asks how useful the pair is to the
+# domain's other agents, not only to its writer. A pair with `threshold` points or more is admitted.
 """
 
 
@@ -46,18 +48,20 @@ class Rubric(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Rubric:
         if not all(0 < len(each.name) <= 80 and 0 < len(each.asks) <= 1_000 for each in self.criteria):
-            raise ValueError("a criterion has a name of 1 to 80 characters, and asks something in 1 to 1,000")
+            raise ValueError("a criterion needs a name of 1 to 80 characters, and `asks` of 1 to 1,000 characters")
         total = sum(each.points for each in self.criteria)
         if total != 100:
-            raise ValueError(f"the points of the criteria sum to 100, and these sum to {total}")
+            raise ValueError(f"the points of the criteria must sum to 100; these sum to {total}")
         if len({each.name.casefold() for each in self.criteria}) < len(self.criteria):
             raise ValueError("two criteria have the same name")
         if not any(each.others for each in self.criteria):
-            raise ValueError("one criterion asks for the use to the domain's other agents: mark it `others = true`")
+            raise ValueError(
+                "no criterion has `others = true`; at least one must ask for the use to the domain's other agents"
+            )
         return self
 
     def text(self) -> str:
-        """Return it as TOML for editing."""
+        """Return the rubric as TOML for editing."""
         lines = [HEAD, f"domain = {_quoted(self.domain)}", f"threshold = {self.threshold}"]
         for each in self.criteria:
             lines += ["", "[[criteria]]", f"name = {_quoted(each.name)}", f"points = {each.points}"]
@@ -66,7 +70,7 @@ class Rubric(BaseModel):
 
     @property
     def digest(self) -> str:
-        """A digest of its content."""
+        """A digest of the rubric's content."""
         return hashlib.blake2b(self.model_dump_json().encode(), digest_size=8).hexdigest()
 
 
@@ -74,14 +78,14 @@ def read_rubric(text: str, name: str = "the rubric") -> Rubric:
     """Read a rubric's TOML.
 
     Raises:
-        InputError: it is not a valid rubric; the message says why.
+        InputError: the text is not a valid rubric; the message says why.
     """
     if len(text) > MAX_RUBRIC:
-        raise InputError(f"{name} is over {MAX_RUBRIC:,} characters long")
+        raise InputError(f"{name} has {len(text):,} characters; the maximum is {MAX_RUBRIC:,}")
     try:
         return Rubric.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name} is no TOML: {error}") from None
+        raise InputError(f"{name} is not valid TOML: {error}") from None
     except ValidationError as error:
         raise InputError(f"{name}: {complaints(error)}") from None
     except RecursionError:
@@ -108,5 +112,5 @@ def general_rubric(domain: str) -> Rubric:
 
 
 def _quoted(text: str) -> str:
-    """Return a TOML string; the escapes of JSON are valid TOML."""
+    """Return a text on one line as a quoted TOML string (JSON escapes are valid in TOML)."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("\x7f", "")

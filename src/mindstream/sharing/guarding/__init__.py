@@ -1,1 +1,1 @@
-"""Detect poisoned exemplars: which pairs of a pool are doubted, and why."""
+"""Detect poisoned exemplars: which pairs of a pool are not served because of doubt, and why."""

@@ -1,13 +1,14 @@
 """Measure whether an answer belongs to its query, by comparison with the exemplars that the owner added.
 
-The seed exemplars are the reference: each with its own answer, against each with another's. A small logistic
-regression, fitted in milliseconds, weighs what separates the two in this pool: nearness of query and answer, shared
-words (both also in contrast to similar queries and similar answers), length and script. The result is evidence, not
-a verdict (see trust.py): a correct answer in unusual words looks foreign to it, and a clever wrong one does not.
+The exemplars that the owner added (seed exemplars) are the reference. Positive examples are seed queries with their
+own answers; negative examples are seed queries with a foreign answer, that is, the answer to another query. A small
+logistic regression, fitted in milliseconds, separates the two by these features: similarity of query and answer, shared
+words (both also in contrast to similar queries and similar answers), length and script. The result is evidence, not a
+verdict (see trust.py): a correct answer in unusual words gets a low score, a plausible wrong answer a high one.
 
-`MutualInformation` is the pointwise mutual information of query and answer (Church 1990), over the first tokens of
-the answer: their gain from the pair's own query, compared with the mean over other seed queries. Two seed
-pairs precede each query, so that the model knows the form. The rarity of the answer itself cancels out.
+`MutualInformation` measures the pointwise mutual information of query and answer (Church 1990): the log-probability of
+the first tokens of the answer after the pair's own query, minus its mean after other seed queries. Two seed pairs
+precede each query, so that the model knows the form. The rarity of the answer itself cancels out.
 """
 
 from __future__ import annotations
@@ -33,20 +34,22 @@ from mindstream.text.words import UNSPACED, plain_words, terms
 Floats = NDArray[np.float64]
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48
-"""With fewer seed exemplars than MIN_SEEDS nothing is measured; from ENOUGH_SEEDS on, the measurement counts fully."""
+"""With fewer than MIN_SEEDS seed exemplars nothing is measured. The weight of the measurement then grows, up to 1 at
+ENOUGH_SEEDS."""
 MAX_SEEDS = 400
 """Maximum number of seed exemplars that are compared."""
 NEAR, AROUND = 5, 20
-"""NEAR similar pairs show what a fitting answer looks like; a pair is contrasted with AROUND similar pairs."""
+"""Number of most similar seed pairs that a pair is compared with directly, and that its contrasts are computed over."""
 BLUR = 0.05
-"""Added to the standard deviation in a contrast."""
+"""Added to the standard deviation by which a contrast is divided."""
 CHANCE, ALLOWANCE = 0.05, 0.5
-"""Zero log odds is set where at most CHANCE of the foreign answers score higher, or ALLOWANCE below even odds,
-the lower of both. Foreign answers look alike among offered and seed pairs, whereas honest offered pairs differ
-from the seed ones."""
+"""Zero log odds is set at the lower of two scores: the one that at most CHANCE of the foreign answers exceed, and the
+one ALLOWANCE below even odds. Honest offered pairs differ from seed pairs, so even odds would be too strict."""
 OTHERS = 6
 """Number of foreign answers that each query is compared with; half of them belong to the most similar queries."""
 RIDGE = 10.0
+"""Strength of the ridge penalty in the logistic regression."""
+
 TOKEN, NAME = re.compile(r"[\w#-]+"), re.compile(r"(?<=[\w,;] )[A-Z]\w+")
 """A word, a number or a code; a capitalised name within a sentence."""
 
@@ -71,10 +74,10 @@ def _read(text: str, vector: Floats) -> _Text:
 
 
 class AnswerFit:
-    """Measure pairs by those that the owner added.
+    """Measure how well answers fit their queries, by comparison with seed pairs (those that the owner added).
 
     Args:
-        pairs: queries with their answers; query_vectors, answer_vectors: their unit vectors.
+        pairs: the seed pairs, as (query, answer); query_vectors, answer_vectors: their unit vectors.
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]], query_vectors: Floats, answer_vectors: Floats) -> None:
@@ -113,7 +116,7 @@ class AnswerFit:
         self._bias = max(even + ALLOWANCE, -float(np.quantile(foreign, 1 - CHANCE)))
 
     def _features(self, query: _Text, answer: _Text, without: tuple[int, ...] = ()) -> Floats:
-        """Compute the features of a pair; `without`: the seed pairs that it is made of, which are left out."""
+        """Compute the features of a pair; `without`: rows of the seed pairs it was combined from, which are ignored."""
         queries, answers = self._query_vectors, self._answer_vectors
         near_queries, near_answers = queries @ query.vector, answers @ answer.vector
         near_queries[list(without)] = near_answers[list(without)] = -np.inf
@@ -138,13 +141,13 @@ class AnswerFit:
         )
 
     def _shared(self, query: _Text, answer: _Text) -> float:
-        """Return the words that a query and an answer share, weighted by rarity."""
+        """Return how many words a query and an answer share, weighted by rarity and normalised by the answer."""
         rarity = {term: math.log((1 + len(self._pairs)) / (0.5 + self._counts[term])) for term in answer.terms}
         return sum(rarity[term] for term in query.terms & answer.terms) / math.sqrt(sum(rarity.values()) + 1e-6)
 
 
 def _contrast(own: float, others: Floats) -> float:
-    """Return how many standard deviations a value is above others."""
+    """Return how many standard deviations (plus BLUR) a value is above the mean of others; 0 if there are none."""
     return float((own - others.mean()) / (others.std() + BLUR)) if len(others) else 0.0
 
 
@@ -154,7 +157,7 @@ def particulars(text: str) -> set[str]:
 
 
 def _logistic(rows: Floats, labels: Floats) -> tuple[Floats, float]:
-    """Fit weights and bias by Newton's method; both classes have equal weight, so that 0 means even odds."""
+    """Fit the weights and the bias by Newton's method; both classes have equal weight, so a score of 0 is even odds."""
     matrix = np.column_stack([rows, np.ones(len(rows))])
     share = labels.mean()
     importance = np.where(labels > 0, 0.5 / share, 0.5 / (1 - share))
@@ -171,32 +174,33 @@ def _logistic(rows: Floats, labels: Floats) -> tuple[Floats, float]:
 
 
 TOKENS = 24
-"""Maximum number of tokens of an answer that are measured."""
+"""Maximum number of tokens of an answer whose log-probabilities are measured."""
 SHOTS, NEIGHBOURS, FAR = 2, 2, 2
-"""Number of example pairs before a query; number of most similar other queries, and of dissimilar ones, to compare
-with."""
+"""Number of example pairs before a query; number of the most similar other queries, and of less similar ones, that the
+query is compared with."""
 QUERY, EXAMPLE = 600, 200
 """Maximum number of characters of a query, and of an example's query and answer each."""
 
 
 class MutualInformation:
-    """Measure pairs with the model of a GGUF file."""
+    """Measure the mutual information of queries and answers, with the model of a GGUF file."""
 
     def __init__(self, at: Address) -> None:
-        """Take the address of the file; it is loaded at the first measurement and stays loaded.
+        """Check the address of the file. The file is loaded at the first measurement and stays loaded.
 
         Raises:
-            ModelRefused: it is not a GGUF file.
+            ModelRefused: the address is not that of a GGUF file.
         """
         self.name = at.name
         self._at = checked_gguf(at)
         self._engine: Engine | None = None
 
     async def measure(self, query: str, answer: str, alike: Sequence[tuple[str, str]]) -> float | None:
-        """Return the gain of the answer from its query, in nats per token times the root of the number of tokens.
+        """Return how much likelier the query makes the answer than other queries do; None if it cannot be measured.
 
-        About 0 for an answer to another query, with any model. None: the model cannot read the pair (see
-        given_text).
+        The result is the difference of the log-probabilities in nats, divided by the root of the number of tokens. It
+        is about 0 for an answer to another query, with any model. It is None if the model cannot read the pair (see
+        given_text), or if there are too few seed pairs to compare with.
 
         Args:
             alike: seed pairs, those with the most similar queries first; more than SHOTS + NEIGHBOURS + FAR.
@@ -228,7 +232,7 @@ class MutualInformation:
 
 
 def mutual_information(name: str) -> MutualInformation | None:
-    """Return the measurement by a model of this name; None: the model does not run in this process."""
+    """Return the measurement by the model of this name; None if it is not a GGUF model (run in this process)."""
     try:
         at = address(name)
     except SettingsError:
@@ -241,11 +245,11 @@ def _asked(query: str, most: int) -> str:
 
 
 LONG_TEXT = 20
-"""From this many words on, a text that is mostly one repeated word is noise."""
+"""Minimum number of words of an answer that is rejected if one word makes up more than half of it."""
 
 
 def find_faults(query: str, answer: str) -> tuple[str, ...]:
-    """Return the faults in the form of a pair; empty if it is sound. Its quality is not judged."""
+    """Return the faults in the form of a pair, such as an empty answer; () if there are none. Quality is not judged."""
     return tuple(_faults(query, answer))
 
 
@@ -259,6 +263,6 @@ def _faults(query: str, answer: str) -> Iterator[str]:
     if asked == words or (len(words) >= len(asked) > 3 and not set(words) - set(asked)):
         yield "the answer only repeats the query"
     if len(words) >= LONG_TEXT and Counter(words).most_common(1)[0][1] > len(words) / 2:
-        yield "the answer says one word over and over"
+        yield "more than half of the answer is one repeated word"
     if len(answer) + len(query) > MAX_TEXT:
-        yield f"query and answer have more than {MAX_TEXT:,} characters together"
+        yield f"query and answer have {len(answer) + len(query):,} characters together; the maximum is {MAX_TEXT:,}"

@@ -13,9 +13,10 @@ from mindstream.sharing.guarding.answer_fit import MAX_SEEDS, MIN_SEEDS, AnswerF
 from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 
 MAX_RULE_ODDS = 3.0
-"""Limit of the log odds by rules if a model measures as well."""
+"""Maximum absolute value of the log odds by rules, if a model measures as well."""
 SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
-"""Conversion of mutual information to log odds: factor, the value of even odds, and the range of values used."""
+"""Conversion of mutual information to log odds: factor, value that means even odds, and the range that values are
+clipped to."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class Measures:
     """The instruments of a pool, built from its seed exemplars.
 
     Attributes:
-        guard: None if too few exemplars were added.
-        weight: how much the measurements count against a member's pair.
+        guard: measures the fit of answers; None if there are too few seed exemplars.
+        detector: detects orders to the reader.
+        weight: how much the measurements count for a pair whose writer also wrote the query, 0 to 1.
     """
 
     embedder: Embedder
@@ -44,7 +46,7 @@ class Measures:
         """Return how well an answer belongs to its query; None if it cannot be measured.
 
         Args:
-            likely: a model in this process that measures as well; if it cannot read the pair, the rules count alone.
+            likely: a model in this process that measures as well; if it cannot read the pair, only the rules count.
         """
         if self.guard is None:
             return None
@@ -60,7 +62,7 @@ class Measures:
 
 
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
-    """Build the instruments from seed exemplars; of many exemplars a sample is used."""
+    """Build the instruments from the seed exemplars; from a large number, a sample of at most MAX_SEEDS is used."""
     some = exemplars[:: len(exemplars) // MAX_SEEDS + 1]
     pairs = [(each.query, each.answer) for each in some]
     detector = await build_detector(embedder, pairs)

@@ -1,9 +1,9 @@
-"""Detect answers that give orders to the reader.
+"""Detect answers that give orders to the reader (the agent that is shown them as examples).
 
-Each sentence is compared by embedding with known orders to readers and harmless imperatives (orders.tsv,
-English and Chinese), with the pool's trusted exemplars (an order in one pool is verse in another), and with the
-query (an answer to a how-to question consists of instructions). Most orders are found, not all; the rest is left to the
-scorer and to the trust in the source.
+Each sentence is compared by embedding with known orders to readers and with harmless imperatives (orders.tsv, English
+and Chinese). It is also compared with the pool's trusted exemplars, since a sentence that is an order in one pool can
+be verse in another, and with the query, since an answer to a how-to question consists of instructions. Not every order
+is detected; the scorer and the trust in the source (trust.py) have to catch the others.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ FILE = Path(__file__).with_name("orders.tsv")
 MAX_SENTENCES, MAX_TRUSTED_SENTENCES = 200, 3_000
 """Maximum number of sentences read of a text, and of all trusted exemplars together."""
 MIN_WORDS = 3
-"""Minimum number of words of a sentence; fewer are a fragment of code or a name."""
+"""Minimum number of words of a sentence; shorter ones are ignored, as fragments of code or names."""
 NEAR = 3
+"""Number of the most similar known sentences that a similarity is averaged over."""
+
 TRUSTED_QUANTILE = 0.99
 """Share of the trusted pairs that must stay below the threshold for orders."""
 MIN_THRESHOLD, MARGIN = -0.02, 0.08
-"""Minimum threshold when many trusted pairs calibrate it; and the threshold without any."""
+"""Minimum of a threshold that is calibrated by trusted pairs; and the threshold if there are too few of them."""
 ON_TOPIC, RELIEF = 0.9, 0.03
-"""A sentence that is nearer to the query than this share of known orders is about the query, and the difference lowers
-its score, by at most RELIEF: otherwise an order that repeats the query would never be detected."""
+"""A sentence that is nearer to the query than the share ON_TOPIC of the known orders counts as being about the query.
+The difference lowers its score, but only by RELIEF at most; without this limit an order that repeats the query would
+never be detected."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,8 @@ class Heard:
     """The sentence of a text that is most similar to an order.
 
     Attributes:
-        order: the sentence; "": no sentence is an order.
-        louder: share of the trusted pairs that are at least as similar to an order; 1 if these are too few to tell.
+        order: the sentence; "": no sentence is similar enough to count as an order.
+        louder: share of the trusted pairs that are at least as similar to an order; 1 if there are too few of them.
     """
 
     order: str = ""
@@ -55,8 +58,8 @@ class OrderDetector:
 
     Attributes:
         orders, others: unit vectors of known orders, and of other sentences.
-        threshold: minimum contrast of an order.
-        own: the contrast of each trusted pair; empty if they are too few.
+        threshold: contrast above which a sentence counts as an order.
+        own: the highest contrast of each trusted pair; empty if there are too few of them.
     """
 
     embedder: Embedder
@@ -78,7 +81,7 @@ class OrderDetector:
 
 
 async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]]) -> OrderDetector:
-    """Build a detector that is calibrated on the trusted pairs (query, answer) of a pool."""
+    """Build a detector, calibrated on the trusted pairs (query, answer) of a pool."""
     orders = np.asarray(await embedder.embed(_known("order")), np.float64)
     harmless = np.asarray(await embedder.embed(_known("harmless")), np.float64)
     spoken = [(at, each) for at, (_, answer) in enumerate(trusted) for each in _sentences(answer)][
@@ -104,7 +107,8 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]])
 
 
 def _contrast(found: Floats, asked: Floats, orders: Floats, others: Floats) -> Floats:
-    """Return how much nearer each sentence is to orders than to other sentences and to the query."""
+    """Return how much more similar each sentence is to orders than to other sentences; similarity to the query lowers
+    it."""
     beyond = found @ asked - np.quantile(orders @ asked, ON_TOPIC)
     return _nearness(found, orders) - _nearness(found, others) - np.clip(beyond, 0, RELIEF)
 

@@ -1,19 +1,19 @@
 """Estimate from all pairs of a source whether it can be trusted.
 
-Some pairs of a source have answers that belong to their queries, the others are foreign. The share of
-foreign pairs is inferred from the log odds of all measured pairs (see measuring.py) by Bayes' rule over all possible
-shares. A pair of a new source needs evidence of its own; a pair of a source with many honest pairs hardly any; of a
-source with many foreign pairs nothing is served, including its earlier pairs. The source of a pair is the agent or
-user who asked, so an attacker who can only talk is a source of its own.
+A pair is foreign if its answer does not belong to its query. The share of foreign pairs of a source is inferred from
+the log odds of all its measured pairs (see measuring.py) by Bayes' rule over all possible shares. A pair of a new
+source is served only if its own measurement speaks for it; a pair of a source with many honest pairs needs hardly any
+evidence. From a source with many foreign pairs nothing is served, earlier pairs included. The source of a pair is the
+agent or user who wrote the query, so an attacker who can only ask questions is a source of its own.
 
-If a pair was not measured, or was read by a model, only orders from the same source count against it.
+If a pair was not measured, only orders from the same source count against it.
 
 The pairs of an attacker may fit their queries well and still carry a payload (Dong 2025, MINJA): a name, code or
-address that many of its answers mention. If no other source mentions it, these pairs wait until one does, or until
-the owner has decided.
+address that several of the attacker's answers mention. If no other source mentions it, these pairs are not served until
+another source does, or until the owner has decided. This applies only to sources that are not the writer.
 
-With few seed pairs the measurements are noisy: a member's pair is held back only in proportion to `weigh`. A pair
-from outside the members is held back in full, as it would be without any measurement.
+With few seed pairs the measurements are noisy, so their weight for a pair whose writer also wrote the query grows with
+the number of seed pairs (`weigh`). For a pair with another author of the query (`asked_by`) they count fully.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ from numpy.typing import NDArray
 from mindstream.sharing.events import ExemplarJudged
 
 SHARES = np.linspace(0.02, 1.0, 21)
-"""The possible shares of foreign pairs of a source, never zero; equally likely before any measurement."""
+"""The possible shares of foreign pairs of a source; never zero. Before any measurement all are equally likely."""
 MEMORY_FACTOR = 0.99
 """Weight of earlier measurements at each new pair, so that a source cannot accumulate credit without limit."""
 MAX_LOG_ODDS = 3.0
-"""Maximum log odds that one pair contributes, for or against."""
+"""Maximum absolute value of the log odds that one pair contributes."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
-"""Three quarters of the undetected orders are among the LOUD share of texts that are most similar to orders: likelihood
-ratios for texts within that share and outside."""
+"""Three quarters of the undetected orders are among the share LOUD of texts that are most similar to orders. IF_LOUD
+and IF_QUIET are the likelihood ratios of an undetected order for texts within that share and outside it."""
 RISK = 0.15
 """A pair is served if the probability that it was planted is below this."""
 AT_FIRST = 2
-"""Number of pairs without an order that each source is credited with, so that one false detection has little effect."""
+"""Number of pairs without an order that are added to the count of each source, so that one false detection has little
+effect."""
 TWICE = 2
-"""Minimum number of pairs of a source that is not a member; and number of its answers that must mention a name which no
-other source mentions for that name to count as a payload."""
+"""Minimum number of judged pairs of a source that is not the writer. Also the number of its answers that must mention
+a name before the name counts as a payload; a name that another source mentions never does."""
 
 
 @dataclass
@@ -51,13 +52,15 @@ class Mentions:
     by_source: dict[str, dict[str, set[str]]] = field(default_factory=dict)
 
     def add(self, source: str, pair: str, named: Iterable[str]) -> None:
-        """Record the names in an answer; `pair` identifies pairs with the same words."""
+        """Record the names in an answer; `pair` is the same for pairs with the same words, so these count once."""
         for name in named:
             self.by_source.setdefault(name, {}).setdefault(source, set()).add(pair)
 
     def agenda(self, source: str, named: Iterable[str]) -> str:
-        """Return a name in this answer that other answers of its source mention and no other source does; "": there is
-        none."""
+        """Return a name in an answer that at least TWICE answers of its source mention and no other source mentions.
+
+        Returns "" if there is no such name.
+        """
         for name in named:
             sources = self.by_source.get(name, {})
             if len(sources) == 1 and len(sources.get(source, ())) >= TWICE:
@@ -67,12 +70,12 @@ class Mentions:
 
 @dataclass
 class SourceRecord:
-    """The history of a source.
+    """The history of a source of pairs, and the trust in it that follows.
 
     Attributes:
         likelihoods: log likelihood of each of SHARES, given the measurements.
         pairs: number of judged pairs; orders: number of these that give orders.
-        by_person: the owner's decision; None: there is none.
+        by_person: the owner's decision whether to trust the source; None: not decided.
     """
 
     likelihoods: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(SHARES)))
@@ -101,26 +104,26 @@ class SourceRecord:
         return float(self._posterior @ SHARES)
 
     def doubt(self, judged: ExemplarJudged, source: str) -> str:
-        """Return why a pair of this source is not served; "" if nothing speaks against it."""
+        """Return why a pair of this source is not served; "" if there is no reason."""
         if self.by_person is not None:
             return "" if self.by_person else f"the owner does not trust {source!r}"
         if judged.orders:
-            return "it gives orders to its reader"
+            return "its answer gives orders to its reader"
         risk = self._risk(judged)
         if risk < RISK:
             return ""
         known = f"of the {self.pairs} pairs of {source!r} {self.orders} give orders"
         if judged.fit is None:
-            return f"it may give orders, too ({known}): a risk of {risk:.0%}"
+            return f"its answer may also give orders to its reader ({known}): a risk of {risk:.0%}"
         own = f"log odds {judged.fit:.1f} by {judged.fit_by or 'rules'}"
-        known = f"{own}; {known} and {self.foreign_share:.0%} are foreign"
+        known = f"{own}; {known} and about {self.foreign_share:.0%} have an answer to another query"
         return f"its answer may not belong to its query ({known}): a risk of {risk:.0%}"
 
     def _risk(self, judged: ExemplarJudged) -> float:
         """Return the probability that a pair was planted.
 
-        Not every order is detected: other pairs of a source that gave orders may contain more of them, more likely
-        those that are similar to an order.
+        Not every order is detected. If a source gave orders, its other pairs may contain undetected ones; this is more
+        likely for pairs that are similar to an order.
         """
         odds = SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
         foreign = judged.fit_weight * float(self._posterior @ odds) if judged.fit is not None else 0.0
