@@ -57,7 +57,7 @@ def test_a_sleep_can_be_reviewed_without_a_terminal(kept: Path, tmp_path: Path) 
     assert "no sleep to undo" in mistaken(run("memory", "undo-sleep", "--data", kept))
     odd_file = tmp_path / "odd.json"
     odd_file.write_text('{"weakened": 3}', "utf-8")
-    assert "is not what" in mistaken(run("memory", "sleep", "--accept", odd_file, "--data", kept))
+    assert "must hold the output of" in mistaken(run("memory", "sleep", "--accept", odd_file, "--data", kept))
     assert "--review or --accept" in mistaken(run("memory", "sleep", "--keep", "fox000001", "--data", kept))
 
 

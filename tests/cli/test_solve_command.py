@@ -180,7 +180,7 @@ MISTAKES = [
     (["solve", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
     (["solve", "x", "--save", "/nowhere/plan.json"], "create the folder '/nowhere' first"),
     (["solve", "x", "--how", "react"], "react needs a model"),
-    (["solve", "x", "--approve"], "run it in a terminal"),
+    (["solve", "x", "--approve"], "run the command in a terminal"),
     (["solve", "--resume", "nix"], "there is no memory in"),
 ]  # fmt: skip
 
