@@ -249,5 +249,5 @@ def _normalised(answers: Sequence[str], weights: dict[str, float], basis: Basis)
 @rule(Choice)
 @rule(Score)
 def tossed(question: Question) -> dict[str, float]:
-    """Answer, without a model, a question about a text: with equal probabilities, since no rule understands the text."""
+    """Answer a question about a text without a model: with equal probabilities, since no rule understands the text."""
     return coin(question.answers())

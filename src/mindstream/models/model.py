@@ -142,7 +142,7 @@ class Request:
         turns: messages after the question: the model's own calls and replies, tool results, corrections.
         tools: the tools that may be called.
         words: the text of a template to use instead of the prompt's own.
-        longest_reply: maximum number of tokens of the reply that the model allows, if known; 0: only the prompt's limit.
+        longest_reply: maximum tokens of the reply that the model allows, if known; 0: only the prompt's limit.
         sampling: sampling parameters.
         cut: the parts that were removed so that the rest fits the model's window (see wrappers/fit).
         options: the answers whose probabilities are requested in place of a text (see decide).

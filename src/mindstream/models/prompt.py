@@ -92,7 +92,7 @@ class Prompt(BaseModel, Generic[R_co]):
         return _reply_schema(type(self))
 
     def dialogue(self) -> Sequence[Message]:
-        """Return the messages between the system and the user message, such as the conversation before this question."""
+        """Return the messages between the system and the user message: the conversation before this question."""
         return ()
 
     def messages(self, words: str | None = None) -> tuple[Message, ...]:

@@ -86,7 +86,7 @@ _PATTERNS = {
     **{name: rf"\b{name}\b" for name in LIMITS},
 }
 _NAMED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()} | {"tools": UNKNOWN_TOOLS}
-"""Patterns of the names of fields in a refusal. For LIMITS, whose names are in other errors too, see `refused_fields`."""
+"""Patterns of field names in a refusal. For LIMITS, whose names occur in other errors too, see `refused_fields`."""
 _SHORT = re.compile(r"output limit|max_(completion_)?tokens|(at least|minimum).{0,40}tokens", re.IGNORECASE)
 """Errors of models that think: they cannot answer with the single token whose probabilities are requested."""
 _ALIASES = {

@@ -38,8 +38,8 @@ class Decisions:
         question, at = request.prompt, self._at
         if not isinstance(question, Question) or not request.options:
             raise ModelRefused(
-                f"{at.name} only chooses among answers and writes no text: the prompt {question.label()!r} needs another"
-                " model"
+                f"{at.name} only chooses among answers and writes no text: the prompt {question.label()!r} needs"
+                " another model"
             )
         openai = at.vendor == "decisions"
         body = {"model": at.model, **_body(question, request, openai)}

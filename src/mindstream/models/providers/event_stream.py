@@ -17,7 +17,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
 
 
 class EventReader:
-    """Turns a response, chunk by chunk, into the JSON values of its events; DONE marks the announced end of a stream."""
+    """Turns a response, chunk by chunk, into the JSON values of its events; DONE is the announced end of a stream."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode

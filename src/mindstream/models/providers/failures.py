@@ -236,7 +236,7 @@ def words_of(body: object) -> str:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of the header `Retry-After`, which holds seconds or a date; None if it is missing or invalid."""
+    """Return the seconds in the header `Retry-After` (seconds or a date); None if it is missing or invalid."""
     value = headers.get("retry-after", "")
     try:
         wait_s = float(value)

@@ -1,7 +1,7 @@
 """The adapter of models in GGUF files, run by llama.cpp in this process (the package `xllamacpp`).
 
 llama.cpp runs in threads of its own that never hold Python's GIL. It serves a port of this machine that requires a key
-generated for this process. Requests go to it as to any endpoint, so cancelling, errors, streams and limits are the same.
+generated for this process. It is used like any endpoint, so cancelling, errors, streams and limits are the same.
 """
 
 from __future__ import annotations

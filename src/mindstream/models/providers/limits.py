@@ -14,7 +14,7 @@ THOUGHT_TOKENS = {True: 3_000, False: 4_000}
 They are added to the limit of the reply, because endpoints count thoughts as part of the reply.
 """
 BYTES_PER_TOKEN = 6
-"""Bytes allowed per token: more than nearly any token has, so that bytes only cut off a reply that ignores the limit."""
+"""Bytes allowed per token: more than most tokens have, so that only a reply beyond its token limit is cut off."""
 MAX_CALLS = 16
 """Maximum number of tool calls in one reply; further ones are dropped."""
 MAX_CALL_BYTES = 64_000

@@ -270,7 +270,7 @@ class _Reply:
             yield first
 
     def _choice(self, choices: Any) -> dict[str, Any]:
-        """Return the choice to read; of several choices (answers to one request) it is always the one that began first."""
+        """Return the choice to read; of several choices (answers to one request), always the one that began first."""
         for each in choices or ():
             if each is None:
                 continue
