@@ -134,7 +134,7 @@ async def test_thoughts_are_charged_when_no_usage_is_reported(door: FakeEndpoint
     [
         (deltas({"content": "<think>on and on"}, finish="length"), "still thinking"),
         (deltas({"reasoning_content": "on and on"}, finish="length"), "still thinking"),
-        (deltas({"content": "<thinking>never closed"}), "no words"),
+        (deltas({"content": "<thinking>never closed"}), "without any visible text"),
     ],
 )
 async def test_a_reply_of_thoughts_only_is_an_error(door: FakeEndpoint, behaviour: Behaviour, error: str) -> None:
@@ -691,7 +691,7 @@ BROKEN: list[tuple[str, Behaviour, type[ModelError], str]] = [
         ModelUnavailable,
         "overloaded",
     ),
-    ("HTML", Sends("<html>Sign in</html>", "text/html"), ModelUnavailable, "neither events nor JSON"),
+    ("HTML", Sends("<html>Sign in</html>", "text/html"), ModelUnavailable, "expected server-sent events or JSON"),
     (
         "content_filter: PROHIBITED_CONTENT (Gemini)",
         deltas(finish="content_filter: PROHIBITED_CONTENT"),

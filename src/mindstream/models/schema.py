@@ -50,8 +50,8 @@ def find_faults(value: Any, schema: JsonSchema, unknown: Collection[Path] = ()) 
     The values at the paths `unknown` are not known yet: there, null means any value, and another value means any value
     of its type.
 
-    Nothing is fetched: a `$ref` must lead into the schema itself. An invalid schema, or one that would take too long for
-    this value, yields no fault, because the receiver of the value checks it again.
+    Nothing is fetched: a `$ref` must lead into the schema itself. An invalid schema, or one that would take too long
+    for this value, yields no fault, because the receiver of the value checks it again.
     """
     return SchemaChecker(schema).find_faults(value, unknown)
 

@@ -58,7 +58,7 @@ class Budget:
     _ended: asyncio.Event | None = field(default=None, repr=False)
 
     def take_up(self, run: str, calls: int, tokens: int, cost_usd: float, unpriced: int = 0) -> None:
-        """Add the amounts that a run spent before it used this budget; once per run, as later calls are counted."""
+        """Add the amounts that a run spent before it used this budget, only once per run."""
         if run not in self._runs:
             self._runs.add(run)
             self.spent_calls += calls
@@ -89,7 +89,9 @@ class Budget:
             ("US dollars", self.cost_usd, self.spent_usd),
         ):
             if allowed is not None and spent >= allowed:
-                raise BudgetSpent(f"the budget is spent: {spent:g} of {allowed:g} {what}; raise the limit to continue")
+                raise BudgetSpent(
+                    f"{spent:g} of the {allowed:g} {what} that were allowed are spent: raise the limit, or stop"
+                )
 
     async def begin(self, request: Request) -> Reserved:
         """Wait until the call fits into the budget beside the running ones, count it, and reserve its tokens.
@@ -107,8 +109,8 @@ class Budget:
         left = self._room() - asked * self._short
         if left < min(wanted, MIN_REPLY):
             raise BudgetSpent(
-                f"the budget is too small for the next request of {asked:,} tokens: {self.spent_tokens} of {self.tokens}"
-                " tokens are spent; raise the limit to continue"
+                f"{self.spent_tokens} of the {self.tokens} tokens that were allowed are spent, and the next request has"
+                f" {asked:,} tokens: raise the limit, or stop"
             )
         self.take_call()
         reserved = Reserved(asked, int(min(wanted, left)))
