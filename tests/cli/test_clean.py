@@ -97,7 +97,7 @@ def test_a_slow_model_is_reported_once_per_utterance(capsys: pytest.CaptureFixtu
     from mindstream.cli.screens.talk import TextScreen
     from mindstream.log.events import Logged, Piece, Reading
 
-    screen = TextScreen(Console(highlight=False), echo=False, timed=False, thinks=True)
+    screen = TextScreen(Console(highlight=False), echo=False, timed=False, verbose=True)
     reads, speaks = Reading(model="ollama:m\x1b[31m", answers=1), Piece(text="Hello.", answers=1)
     for event in (reads, reads, reads, speaks):
         screen.show(Logged(0, key_of("ann"), 1e9, "coach", event))
@@ -125,7 +125,7 @@ def test_events_of_unknown_kinds_are_shown_by_name(capsys: pytest.CaptureFixture
         named: str = "from_afar"
         payload: str = "{}"
 
-    screen = TextScreen(Console(highlight=False), echo=False, timed=False, thinks=True)
+    screen = TextScreen(Console(highlight=False), echo=False, timed=False, verbose=True)
     for event in (
         SetAside(), Newer(), Unknown(), Waiting(text="One moment.", slots=("sleep",), answers=1, belief_version=0),
         Waiting(text="Still at it.", slots=("sleep",), answers=1, belief_version=0),

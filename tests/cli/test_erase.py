@@ -55,7 +55,7 @@ def test_erased_text_is_in_no_file(talked: Path) -> None:
 
 
 def test_erase_asks_to_type_the_name(talked: Path) -> None:
-    assert "needs --yes" in mistaken(run("memory", "erase", "--data", talked, "--user", "ann"))
+    assert "add --yes" in mistaken(run("memory", "erase", "--data", talked, "--user", "ann"))
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
         screen.until("Type ann to confirm: ")
         screen.type("anna\r")

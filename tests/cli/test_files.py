@@ -64,7 +64,7 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_a_device_or_pipe_is_never_overwritten(odd: Path, tmp_path: Path) -> None:
     before = odd.lstat()
-    with pytest.raises(InputError, match="and only a regular file is replaced"), open_writer(odd) as write:
+    with pytest.raises(InputError, match="but only a regular file is replaced"), open_writer(odd) as write:
         write("secret")
     assert stat.S_IFMT(odd.lstat().st_mode) == stat.S_IFMT(before.st_mode) and odd.lstat().st_ino == before.st_ino
     assert not (tmp_path / "nothing").exists() and not list(tmp_path.glob(".*"))

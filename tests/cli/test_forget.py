@@ -46,7 +46,7 @@ def left(folder: Path, words: str) -> list[str]:
 
 def test_forget_previews_asks_and_leaves_no_byte(kept: Path) -> None:
     with terminal("memory", "forget", "said00001", "--data", kept) as screen:
-        assert "deleted: 1" in screen.until("deleted, as derived from that alone: 1")
+        assert "deleted: 1" in screen.until("deleted, because derived from those alone: 1")
         screen.until("note00001: Bakes on Fridays")
         screen.until("kept without those words: 1")
         screen.until("Forget it permanently? [y/n]: ")
@@ -68,7 +68,7 @@ def test_forget_accepts_a_subject_a_session_or_a_time_span(kept: Path) -> None:
     assert told.out == "2 records permanently forgotten\n"
     assert "said00002: The tram keeps me awake" in told.err and "note00002: Sleeps badly" in told.err
     assert "1 record" in run("memory", "forget", "--session", "tuesday", "--data", kept, "--yes").out
-    assert "no record of that" in run("memory", "forget", "--since", "2027-01-01", "--data", kept, "--yes").out
+    assert "no record matches" in run("memory", "forget", "--since", "2027-01-01", "--data", kept, "--yes").out
 
 
 def test_similar_records_are_kept_unless_their_number_is_typed(kept: Path) -> None:
@@ -77,7 +77,7 @@ def test_similar_records_are_kept_unless_their_number_is_typed(kept: Path) -> No
     assert done["forgotten"] == {"records": 0, "changed": 0, "items": 0}
     with terminal("memory", "forget", "--about", "Otto's bike", "--data", kept) as screen:
         number = next(n for n, each in enumerate(done["similar"], 1) if each["id"] == "said00001")
-        screen.until("kept, as only similar; name the id to delete it: ")
+        screen.until("kept, because only similar; name the id to delete one: ")
         screen.until("Numbers, or Enter for none: ")
         screen.type(f"{number}\r")
         screen.until("Forget it permanently? [y/n]: ")
@@ -96,7 +96,7 @@ def test_a_part_of_a_message_can_be_forgotten(kept: Path) -> None:
     ]
     assert run("memory", "import", "--data", kept, said="\n".join(lines)).code == 0
     with terminal("memory", "forget", "--about", "goat", "--data", kept) as screen:
-        screen.until("deleted, though not mentioning it, as the message says other things as well: 1")
+        screen.until("deleted, although the message says other things as well: 1")
         screen.until("note00010: Is called Ida")
         screen.until("[y/n/p]: ")
         screen.type("p\r")
@@ -151,7 +151,7 @@ def test_the_forget_command_of_a_conversation_previews_and_asks(folder: Path) ->
         screen.type("/forget\r")
         screen.until("/forget WORDS: name what to forget")
         screen.type("/forget giraffes\r")
-        screen.until("no record of that")
+        screen.until("no record matches")
         screen.type("/forget Otto\r")
         screen.until("deleted: ")
         screen.until("forget it permanently? [y/n]:")

@@ -63,7 +63,7 @@ def test_without_json_the_output_is_plain_text(folder: Path) -> None:
     done = run("chat", "--data", folder, said="The noise keeps me awake.\n")
     assert "you: The noise keeps me awake.\n" in done.out
     assert "coach: " in done.out and "belief v1" in done.out
-    assert "no model is configured: rules answer" in done.out
+    assert "no model is configured: fixed rules answer" in done.out
     assert "\x1b" not in done.out
 
 
@@ -116,4 +116,7 @@ def test_slash_commands_are_refused_in_piped_input_unless_escaped(folder: Path) 
         done = run("chat", "--data", folder, "--json", *more, said="/plan\n/forget the key\n//plan it\n/home is full\n")
         assert done.code == 1
         assert [row["text"] for row in done.events("heard")] == ["/plan it", "/home is full"]
-        assert done.events("error")[0]["text"] == "line 1: /plan is a command of the terminal; //plan says it as text"
+        assert (
+            done.events("error")[0]["text"]
+            == "line 1: /plan is a command that works only in a terminal; //plan sends it as text"
+        )

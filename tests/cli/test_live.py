@@ -123,7 +123,7 @@ def test_a_second_process_can_watch_answer_and_pause(door: FakeEndpoint, folder:
         run("life", "resume", "--data", folder)
         first.until("· continues")
         run("life", "stop", "enough", "--data", folder)
-        first.until("stopped: enough; `mindstream life resume` lets it go on")
+        first.until("stopped: enough; `mindstream life resume` continues it")
         assert first.ended() == 0
     assert len(door.chats) == 4, "a watching process calls no model"
 
@@ -222,7 +222,7 @@ def test_a_ledger_is_edited_without_a_running_process(folder: Path) -> None:
     data = ["--data", str(folder)]
     assert run("live", "--goal", "Collect stamps", *data, "--turns", "0").code == 0
     done = run("life", "add", "Buy an album", *data)
-    assert done.out == "2. Buy an album\n" and "no process lives it now" in done.err
+    assert done.out == "2. Buy an album\n" and "no process runs this life now" in done.err
     assert run("life", "move", "2", "1", *data, "--json").rows[0]["number"] == 2
     assert [row["number"] for row in run("life", "tasks", *data, "--json").rows] == [2, 1]
     assert run("life", "drop", "2", *data).out == "2. Buy an album (given up)\n"

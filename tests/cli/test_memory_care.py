@@ -86,7 +86,7 @@ def test_audit_finds_junk_and_changes_nothing(first: Path) -> None:
 
 
 def test_purge_asks_and_deletes_archived_records(kept: Path) -> None:
-    assert "needs --yes" in mistaken(run("memory", "purge", "--data", kept))
+    assert "add --yes" in mistaken(run("memory", "purge", "--data", kept))
     assert run("memory", "purge", "--data", kept, "--older", "20", "--yes").out == "nothing is archived\n"
     with terminal("memory", "purge", "--data", kept) as screen:
         screen.until("Delete 1 archived record of you permanently? [y/N]: ")
@@ -102,7 +102,7 @@ def test_reembed_computes_only_missing_vectors(kept: Path, door: FakeEndpoint) -
     assert run("memory", "reembed", "--data", kept, "--embedder", name, "--json").rows == [
         {"embedder": name, "embedded": 5}
     ]
-    assert "all have one" in run("memory", "reembed", "--data", kept, "--embedder", name).out
+    assert "all records have a vector" in run("memory", "reembed", "--data", kept, "--embedder", name).out
     (row,) = run("memory", "audit", "--data", kept, "--embedder", "wordllama", "--json").rows
     assert row["foreign"] == 5
     (row,) = run("memory", "audit", "--data", kept, "--json").rows

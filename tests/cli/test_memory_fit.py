@@ -18,7 +18,7 @@ OWN = ["memory", "policy", f"asleep_s={GENTLE.asleep_s:.0f}", f"passed_over_s={G
 
 def test_a_log_with_too_little_data_is_reported(folder: Path) -> None:
     assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
-    assert "too thin to say" in run("memory", "fit", "--data", folder).out
+    assert "too short for a result" in run("memory", "fit", "--data", folder).out
     assert run("memory", "fit", "--data", folder, "--json").rows[0]["thin"] is True
 
 

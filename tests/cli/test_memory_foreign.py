@@ -55,7 +55,7 @@ def test_a_dry_run_writes_nothing(file: Path, tmp_path: Path) -> None:
 def test_invalid_arguments_are_refused(file: Path, tmp_path: Path) -> None:
     data: list[str | Path] = ["--data", tmp_path / "data", "--user", "ann"]
     assert "the formats are mem0, letta" in mistaken(run("memory", "import", "--from", "memo", file, *data))
-    assert "go with --from" in mistaken(run("memory", "import", "--trust", file, *data))
+    assert "apply only with --from" in mistaken(run("memory", "import", "--trust", file, *data))
     assert "a folder" in mistaken(run("memory", "import", "--from", "mem0", tmp_path, *data))
     file.write_text('[{"id": "1", "memory": "a"}, ', "utf-8")
     broken = mistaken(run("memory", "import", "--from", "mem0", file, *data))

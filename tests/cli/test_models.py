@@ -30,7 +30,7 @@ def test_role_flags_can_be_repeated_or_combined(folder: Path, door: FakeEndpoint
 
 def test_a_role_without_a_model_is_named_before_any_message_is_read(folder: Path) -> None:
     done = run("chat", "--data", folder, "--role", "talker=http://127.0.0.1:9/v1#m", said=UTTERANCE)
-    assert (done.code, done.out) == (2, "") and "no model is named for the role 'reasoner'" in done.err
+    assert (done.code, done.out) == (2, "") and "no model is configured for the role 'reasoner'" in done.err
     assert "--role reasoner=MODEL" in done.err and " = " not in done.err, "only the typed form"
 
 
@@ -47,7 +47,7 @@ def test_a_conversation_needs_one_configured_responder(folder: Path, door: FakeE
 def test_the_timeout_of_a_silent_model_can_be_set(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Stalls()
     done = run("chat", "--data", folder, "--json", "--model", f"{door.url}#one", "--patience", ".2", said=UTTERANCE)
-    assert "sent no output for 0.2 seconds" in str(done.events("error")[0]["text"])
+    assert "sent nothing for 0.2 s" in str(done.events("error")[0]["text"])
 
 
 def test_with_no_wait_lines_are_accepted_during_an_answer(folder: Path, door: FakeEndpoint) -> None:

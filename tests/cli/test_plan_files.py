@@ -100,7 +100,7 @@ def test_steps_are_edited_in_the_format_of_the_file(file: Path, tmp_path: Path) 
 def test_an_impossible_edit_leaves_the_file_unchanged(file: Path, tmp_path: Path) -> None:
     assert "there is no step 'E7'" in mistaken(run("plan", "edit", file, "--step", "E7", "--input", "x"))
     assert "name the step to change" in mistaken(run("plan", "edit", file, "--input", "x"))
-    assert "without a terminal name the change" in mistaken(run("plan", "edit", file))
+    assert "without a terminal, name the change" in mistaken(run("plan", "edit", file))
     link = tmp_path / "link"
     link.symlink_to(file)
     assert mistaken(run("plan", "edit", link, "--remove", "E2"))

@@ -57,13 +57,13 @@ def test_a_sleep_can_be_reviewed_without_a_terminal(kept: Path, tmp_path: Path) 
     assert "no sleep to undo" in mistaken(run("memory", "undo-sleep", "--data", kept))
     odd_file = tmp_path / "odd.json"
     odd_file.write_text('{"weakened": 3}', "utf-8")
-    assert "is not what" in mistaken(run("memory", "sleep", "--accept", odd_file, "--data", kept))
+    assert "must hold the output of" in mistaken(run("memory", "sleep", "--accept", odd_file, "--data", kept))
     assert "--review or --accept" in mistaken(run("memory", "sleep", "--keep", "fox000001", "--data", kept))
 
 
 def test_a_sleep_can_be_reviewed_in_a_terminal(kept: Path) -> None:
     with terminal("memory", "sleep", "--review", "--data", kept) as screen:
-        screen.until("ids to keep")
+        screen.until("ids of records to keep")
         screen.type("perhaps\n")
         screen.until("expected yes, no, or ids")
         screen.type("sea000001\n")
@@ -71,6 +71,6 @@ def test_a_sleep_can_be_reviewed_in_a_terminal(kept: Path) -> None:
         assert screen.ended() == 0
     assert forgotten(kept) == {"fox000001"}
     with terminal("memory", "sleep", "--review", "--data", kept) as screen:
-        screen.until("nothing would be archived or merged")
+        screen.until("none would be archived or merged")
         assert screen.ended() == 0
     assert "3 records restored" in run("memory", "undo-sleep", "--data", kept).out

@@ -71,7 +71,8 @@ def test_in_a_terminal_steps_are_shown_and_side_effects_need_approval(door: Fake
     door.will(Says('#E1 = add[{"a": 2, "b": 3}]\n#E2 = variable[{"name": "#E1"}]\n'), Says("Done."))
     with terminal("solve", "Which?", *model(door), "--data", folder, "--mcp", SERVER) as screen:
         shown = screen.until("Accept these tools? [y/N]")
-        assert "it says that it only reads" in shown and "run without asking you, as they only read: add." in shown
+        assert "the server says that it only reads" in shown
+        assert "run without asking you, as they only read: add." in shown
         screen.type("y\r")
         screen.until("E1 done")
         screen.until("E2 wants to call variable, which may change something:")
@@ -180,7 +181,7 @@ MISTAKES = [
     (["solve", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
     (["solve", "x", "--save", "/nowhere/plan.json"], "create the folder '/nowhere' first"),
     (["solve", "x", "--how", "react"], "react needs a model"),
-    (["solve", "x", "--approve"], "run it in a terminal"),
+    (["solve", "x", "--approve"], "run the command in a terminal"),
     (["solve", "--resume", "nix"], "there is no memory in"),
 ]  # fmt: skip
 

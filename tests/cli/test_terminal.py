@@ -26,7 +26,7 @@ def thinks(thought: dict[str, Any]) -> Says:
 
 def test_a_terminal_conversation_with_all_commands(folder: Path) -> None:
     with terminal("chat", "--data", folder) as screen:
-        assert screen.until(PROMPT).startswith("no model is configured: rules answer")
+        assert screen.until(PROMPT).startswith("no model is configured: fixed rules answer")
         screen.type("The noise keeps me awake.\r")
         screen.until("coach: ")
         screen.until("belief v1")

@@ -149,6 +149,6 @@ async def test_postponed_work_is_done_by_the_next_process(folder: Path, door: Fa
 @pytest.mark.parametrize("named", ["talker", "reasoner"])
 async def test_a_mind_without_a_model_for_a_role_does_not_open(folder: Path, named: str) -> None:
     missing = {"talker": "reasoner", "reasoner": "talker"}[named]
-    with pytest.raises(SettingsError, match=f"no model is named for the role '{missing}'"):
+    with pytest.raises(SettingsError, match=f"no model is configured for the role '{missing}'"):
         async with Mind.open(folder, user="ann", models={named: "http://127.0.0.1:9/v1#m"}, responder=Coach.using()):
             pytest.fail("it must not open")

@@ -295,7 +295,7 @@ async def test_tool_calls_of_a_reasoner_are_logged(tmp_path: Path) -> None:
         trigger = Trigger()
 
         async def think(self, context: RunContext) -> RunResult:
-            with pytest.raises(ToolError, match="there is no tool 'weigh'; there are: convert"):
+            with pytest.raises(ToolError, match="there is no tool 'weigh'; the tools are: convert"):
                 await context.call("weigh")
             with pytest.raises(ToolError, match="the arguments do not fit"):
                 await context.call("convert", value="much")

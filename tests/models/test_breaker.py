@@ -108,7 +108,7 @@ async def test_one_call_probes_while_the_others_are_refused() -> None:
     inner.error = None
     trying = asyncio.create_task(parts_of(model))
     await asyncio.sleep(0)
-    assert "being tried" in str(await fails(model, ModelResting))
+    assert "another call tests" in str(await fails(model, ModelResting))
     inner.go.set()
     assert text_of(await trying) == "here!"
     assert inner.asked == 2

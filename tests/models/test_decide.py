@@ -140,7 +140,7 @@ async def test_a_decision_endpoint_is_asked_in_its_own_protocol(door: FakeEndpoi
     calls: list[Metered] = []
     async with Models.named({"default": f"{kind}:decider@{door.url}"}, on_call=calls.append) as models:
         wet, team, urgent = [await decide(models.of(""), question) for question in (WET, TEAM, URGENT)]
-        with pytest.raises(ModelRefused, match="does not write"):
+        with pytest.raises(ModelRefused, match="writes no text"):
             await ask(models.of(""), WET)
     assert wet["yes"] == pytest.approx(0.9, abs=0.001) and wet.basis == "distribution"
     assert team["technical"] == pytest.approx(0.3 if kind == "systemone" else 1 / 3, abs=0.001)
@@ -156,7 +156,7 @@ async def test_a_decision_endpoint_is_asked_in_its_own_protocol(door: FakeEndpoi
 async def test_an_unexpected_reply_of_a_decision_endpoint_is_an_error(door: FakeEndpoint) -> None:
     door.otherwise = Sends('{"answers": {}}')
     async with Models.named({"default": f"systemone:any@{door.url}"}, retry=1) as models:
-        with pytest.raises(Exception, match="not of its protocol"):
+        with pytest.raises(Exception, match="does not follow the protocol"):
             await decide(models.of(""), WET)
 
 

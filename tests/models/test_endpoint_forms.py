@@ -134,7 +134,7 @@ async def test_thoughts_are_charged_when_no_usage_is_reported(door: FakeEndpoint
     [
         (deltas({"content": "<think>on and on"}, finish="length"), "still thinking"),
         (deltas({"reasoning_content": "on and on"}, finish="length"), "still thinking"),
-        (deltas({"content": "<thinking>never closed"}), "no words"),
+        (deltas({"content": "<thinking>never closed"}), "without any visible text"),
     ],
 )
 async def test_a_reply_of_thoughts_only_is_an_error(door: FakeEndpoint, behaviour: Behaviour, error: str) -> None:
@@ -691,7 +691,7 @@ BROKEN: list[tuple[str, Behaviour, type[ModelError], str]] = [
         ModelUnavailable,
         "overloaded",
     ),
-    ("HTML", Sends("<html>Sign in</html>", "text/html"), ModelUnavailable, "neither events nor JSON"),
+    ("HTML", Sends("<html>Sign in</html>", "text/html"), ModelUnavailable, "expected server-sent events or JSON"),
     (
         "content_filter: PROHIBITED_CONTENT (Gemini)",
         deltas(finish="content_filter: PROHIBITED_CONTENT"),
@@ -807,13 +807,13 @@ def test_a_key_invalid_in_a_header_is_reported_without_its_value(
 ) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", key)
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(SettingsError, match=f"^OPENAI_API_KEY is no key: .*{what}") as caught:
+    with pytest.raises(SettingsError, match=f"^OPENAI_API_KEY is not a key: .*{what}") as caught:
         address("openai:gpt-5@http://h/v1")
     assert "abc" not in str(caught.value) and "345" not in str(caught.value)
 
 
 def test_a_key_in_a_url_is_refused() -> None:
     for query in ("key=abc", "api-version=1&api_key=abc", "subscription-key=abc"):
-        with pytest.raises(SettingsError, match="must not hold a key") as caught:
+        with pytest.raises(SettingsError, match="must not contain a key") as caught:
             address(f"https://h/v1?{query}#m")
         assert "abc" not in str(caught.value)

@@ -207,7 +207,7 @@ def test_a_missing_or_invalid_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         provider(f"gguf:{tmp_path}")
     (tmp_path / "words.gguf").write_text("hello")
-    with pytest.raises(SettingsError, match="no GGUF file"):
+    with pytest.raises(SettingsError, match="is not a GGUF file"):
         provider(f"gguf:{tmp_path / 'words.gguf'}")
 
 

@@ -49,7 +49,7 @@ async def test_no_compressed_answer_is_requested(door: FakeEndpoint, model: Prov
 # Endless replies.
 
 ENDLESS: dict[str, tuple[Behaviour, type[Exception], str]] = {
-    "thoughts": (Floods(forever(delta(reasoning_content="hm " * 200))), ReplyInvalid, "thought on and on"),
+    "thoughts": (Floods(forever(delta(reasoning_content="hm " * 200))), ReplyInvalid, "maximum length of its thoughts"),
     "a line": (Floods(forever(b"x" * 65_536)), ModelUnavailable, "does not end"),
     "comments": (Floods(forever(b": ping\n\n" * 8_192)), ModelUnavailable, "does not end"),
     "a header": (Floods(forever(b""), {"X": "a" * 5_000_000}), ModelUnavailable, "protocol"),
@@ -82,7 +82,7 @@ async def test_endless_arguments_are_invalid(door: FakeEndpoint, model: Provider
     head = {"index": 0, "id": "c", "type": "function", "function": {"name": "add", "arguments": "1"}}
     more = {"index": 0, "function": {"arguments": "1" * 1_000}}
     door.will(Floods(lambda: [delta(tool_calls=[head]), *[delta(tool_calls=[more])] * 2_000]))
-    with pytest.raises(ReplyInvalid, match="arguments without an end"):
+    with pytest.raises(ReplyInvalid, match="maximum length of tool arguments"):
         await parts_of(model, talk(tools=(ADD,)))
 
 
@@ -101,7 +101,7 @@ async def test_endless_arguments_are_invalid(door: FakeEndpoint, model: Provider
 async def test_keep_alives_do_not_extend_the_silence_timeout(door: FakeEndpoint, behaviour: Behaviour) -> None:
     model = provider(f"{door.url}#any", patience_s=0.4)
     door.will(behaviour)
-    with pytest.raises(ModelSilent, match=r"said nothing for 0\.4 s"):
+    with pytest.raises(ModelSilent, match=r"sent nothing for 0\.4 s"):
         await parts_of(model)
     await model.aclose()
 

@@ -240,7 +240,7 @@ async def test_a_cancelled_listener_closes_the_connection(door: FakeEndpoint, mo
 # Faults.
 
 FAULTS: list[tuple[Behaviour, type[Exception], str]] = [
-    (NO_SUCH_MODEL, ModelDenied, "not there"),
+    (NO_SUCH_MODEL, ModelDenied, "does not exist"),
     (WRONG_KEY, ModelDenied, "OPENAI_API_KEY"),
     (Fails(400, "temperature must be 1"), ModelRefused, "temperature must be 1"),
     (Fails(400, "too long", code="context_length_exceeded"), PromptTooLong, "too long"),
@@ -300,7 +300,7 @@ async def test_a_silent_endpoint_is_unavailable(door: FakeEndpoint, after: str) 
     model = provider(f"{door.url}#any", patience_s=0.2)
     await parts_of(model)  # the adapter is importable
     door.will(Stalls(after))
-    with pytest.raises(ModelSilent, match=r"said nothing for 0\.2 s"):
+    with pytest.raises(ModelSilent, match=r"sent nothing for 0\.2 s"):
         await parts_of(model)
     assert await asyncio.to_thread(door.hung_up.wait, 10)
     await model.aclose()

@@ -73,7 +73,9 @@ async def test_an_identical_request_gets_its_own_answer_in_any_order(tmp_path: P
 async def test_strict_playback_reports_where_the_run_diverges(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     await parts_of(await recorded(path, "Hello."), talk("good morning"))
-    with pytest.raises(ModelRefused, match=r"'talk'.*message 2 is 'good night', recorded was 'good morning'"):
+    with pytest.raises(
+        ModelRefused, match=r"'talk'.*message 2 is 'good night', but the recorded one is 'good morning'"
+    ):
         await parts_of(Playback(path, strict=True), talk("good night"))
 
 
@@ -82,7 +84,7 @@ async def test_an_exhausted_recording_is_reported(tmp_path: Path) -> None:
     await parts_of(await recorded(path, "Hello."))
     again = Playback(path)
     await parts_of(again)
-    with pytest.raises(ModelRefused, match=r"after 1 calls.*all its lines for this prompt are used"):
+    with pytest.raises(ModelRefused, match=r"after 1 calls.*all its calls of this prompt are used"):
         await parts_of(again)
 
 

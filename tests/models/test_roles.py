@@ -43,7 +43,7 @@ async def test_without_configured_models_the_rules_answer(graded_by_rule: None) 
 def test_a_role_without_a_model_is_reported() -> None:
     models = Models.named({"talker": "http://127.0.0.1:9/v1#m"})
     assert models.of("facts", "talker").name == "http://127.0.0.1:9/v1#m" and not models.only_rules
-    with pytest.raises(SettingsError, match=r"no model is named for the role 'reasoner': .*--role reasoner=MODEL"):
+    with pytest.raises(SettingsError, match=r"no model is configured for the role 'reasoner': .*--role reasoner=MODEL"):
         models.of("reasoner")
     assert models.waits("reasoner") == Waits()
 

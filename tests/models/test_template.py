@@ -110,7 +110,7 @@ def test_template_errors_name_the_line() -> None:
         templates(words, "talk")
     with pytest.raises(SettingsError, match=r"line 3: '\*' cannot be used"):
         templates("# user\n\n{{ 'x' * 9 }}", "talk")
-    with pytest.raises(SettingsError, match="needs a line '# system' or '# user'"):
+    with pytest.raises(SettingsError, match="has no line '# system' or '# user'"):
         templates("Hello", "talk")
 
 

@@ -60,5 +60,5 @@ async def test_react_needs_a_model() -> None:
 @pytest.mark.parametrize(("how", "lacks"), [("rewoo", "solver"), ("plan-execute", "solver"), ("react", "worker")])
 async def test_a_missing_role_is_named(how: Strategy, lacks: str) -> None:
     table: dict[str, Model] = {"planner": FakeModel({})}
-    with pytest.raises(SettingsError, match=f"no model is named for the role '{lacks}'"):
+    with pytest.raises(SettingsError, match=f"no model is configured for the role '{lacks}'"):
         await Planner(models=table, how=how).solve("Who?")

@@ -176,7 +176,7 @@ async def test_a_hint_added_after_acceptance_is_ignored(pins: Pins, tmp_path: Pa
             changes.append([traits_of(tool).changes for tool in tools])
     assert changes == [[False, True]] * 3
     assert shown[0].endswith("run without asking you, as they only read: look. All others ask first.")
-    assert "it says since then that it only reads: you are asked before each call all the same" in shown[1]
+    assert "the server now says that it only reads; you are still asked before each call" in shown[1]
 
 
 def test_concurrent_acceptances_are_all_kept(pins: Pins) -> None:
@@ -330,7 +330,7 @@ async def test_an_impossible_server_address_is_a_settings_error(address: str, pi
     ("how", "why"),
     [
         ("ends at once", r"raw: its process ended with 1: no such option"),
-        ("never ready", r"raw: it was not ready within 1 seconds"),
+        ("never ready", r"raw: the server was not ready within 1 seconds"),
     ],
 )
 async def test_a_server_that_fails_to_open_is_reported_and_others_work(how: str, why: str, pins: Pins) -> None:
@@ -360,10 +360,10 @@ async def test_a_relative_script_path_gives_a_hint_with_the_full_path(
     ("how", "found"),
     [
         ("dies", "raw: its process ended with 3: Traceback: out of cheese"),
-        ("line without end", "raw: it sent a line of more than 8,000,000 bytes"),
-        ("flood", "raw: it sent more than 10,000 lines without a request"),
+        ("line without end", "raw: the server sent a line of more than 8,000,000 bytes"),
+        ("flood", "raw: the server sent more than 10,000 lines without a request"),
         ("error", "echo: no such file"),
-        ("wants input", "raw: it asks for something before it answers, and is given nothing"),
+        ("wants input", "raw: the server asks for input before it answers, which is not supported"),
         ("hangs", "raw did not answer within 0.5 seconds"),
     ],
 )

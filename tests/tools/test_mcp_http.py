@@ -165,7 +165,7 @@ async def raw_http(how: str) -> AsyncIterator[RawHttp]:
         ("redirect", r"leads to 'http://127.0.0.1:9/elsewhere', which is not followed"),
         ("locked", r"refuses these headers \(HTTP 401\)"),
         ("large", r"more than 8,000,000 bytes"),
-        ("packed", r"answers packed"),
+        ("packed", r"sent a compressed answer"),
         ("cut off", r"the answer broke off"),
         ("no event", r"ended without a response"),
         ("silent", r"did not answer within 1 seconds"),
@@ -210,8 +210,8 @@ async def test_headers_come_from_the_environment_and_are_not_stored(
     ("url", "error", "words"),
     [
         ("https://me:secret@example.com/mcp", SettingsError, "must not contain a name and a password"),
-        ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is not a public address"),
-        ("https://169.254.169.254/latest", ToolError, "not a public address"),
+        ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is has no public address"),
+        ("https://169.254.169.254/latest", ToolError, "has no public address"),
     ],
 )
 async def test_private_addresses_are_requested_only_if_allowed_by_name(

@@ -47,7 +47,7 @@ async def test_every_tool_is_available_by_name(tmp_path: Path, monkeypatch: pyte
         ("document:x", "did you mean 'documents:DIR'"),
         ("documents:/nowhere", "there is no folder"),
         ("wolfram", "set WOLFRAM_APP_ID"),
-        ("llm", "needs a model"),
+        ("llm", "needs a language model"),
     ],
 )
 async def test_missing_settings_are_named(name: str, says: str) -> None:

@@ -140,10 +140,10 @@ async def test_unreadable_files_are_named_with_their_format(documents: Documents
     listed = await call(documents, "list_documents")
     for told in (
         "old.doc is a Word 97-2003 document, which is not read: save it as .docx", "save it as .pptx",
-        "notes.odt is an OpenDocument text", "memo.rtf is a Rich Text file", "renamed.docx: it is an old format",
-        "locked.docx: it is protected by a password", "locked.xlsx: it is protected by a password",
+        "notes.odt is an OpenDocument text", "memo.rtf is a Rich Text file", "renamed.docx: the file has an older format",
+        "locked.docx: the file is protected by a password", "locked.xlsx: the file is protected by a password",
         "torn.docx: damaged", "torn.xlsx: ", "torn.pptx: damaged", "empty.docx: damaged",
-        "bomb.docx: it unpacks to 350 MB", "boat.txt (read as windows-1252",
+        "bomb.docx: the file unpacks to 350 MB", "boat.txt (read as windows-1252",
     ):  # fmt: skip
         assert told in listed, listed
     assert "Die Fähre heißt Übermut" in await call(documents, "search_documents", query="Wie heißt die Fähre?")
@@ -170,7 +170,7 @@ async def test_a_file_that_timed_out_is_skipped_until_it_changes(
     for _ in range(3):
         async with open_documents(root, tmp_path / "data") as documents:
             found = await call(documents, "search_documents", query="when was the ferry built?")
-            assert "1931" in found and "(not searched: a.html: that takes longer than 1 seconds" in found
+            assert "1931" in found and "(not searched: a.html: the work takes longer than 1 seconds" in found
             assert "Marta" in await call(documents, "search_documents", query="who built the jetty?")
     runs = len((tmp_path / "runs").read_text())
     assert runs <= 4, "the slow file once, the other one once per process"
@@ -187,4 +187,4 @@ async def test_a_search_waits_at_most_its_time_limit(documents: Documents, monke
     monkeypatch.setattr("mindstream.tools.documents.READ_S", 0.5)
     monkeypatch.setattr("mindstream.tools.folder.run_child", lambda *_, **__: never.wait())
     found = await call(documents, "search_documents", query="when was the ferry built?")
-    assert "1931" in found and "a.html: that takes longer than 0.5 seconds" in found
+    assert "1931" in found and "a.html: reading this file takes longer than 0.5 seconds" in found

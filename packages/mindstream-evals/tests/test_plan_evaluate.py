@@ -56,7 +56,7 @@ def found(done: Done) -> dict[str, Any]:
 
 def test_strategies_are_compared_with_their_cost_and_no_call_is_repeated(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
-    assert "needs --yes" in mistaken(evaluate(door, tmp_path, "--how", "rewoo", yes=False))
+    assert "add --yes" in mistaken(evaluate(door, tmp_path, "--how", "rewoo", yes=False))
     planned = evaluate(door, tmp_path, "--how", "rewoo,react,direct", "--estimate", "--json").rows[0]
     assert not door.chats and planned["calls"] >= 3 * (2 + 2 + 1)
     row = found(evaluate(door, tmp_path, "--how", "rewoo,react,direct", "--json"))

@@ -41,7 +41,7 @@ def test_a_model_answers_and_judges_without_repeated_calls(town: tuple[str | Pat
     with FakeEndpoint() as door:
         door.otherwise = mind
         model = ("--model", f"{door.url}#any", *SMALL, *town)
-        assert "needs --yes" in mistaken(run_here("town", "evaluate", *model))
+        assert "add --yes" in mistaken(run_here("town", "evaluate", *model))
         planned = run_here("town", "evaluate", "--dry-run", "--json", *model).rows[-1]
         assert not door.chats and planned["calls"] > 0
         answers = tmp_path / "answers.csv"

@@ -1,4 +1,4 @@
-"""Claude's memory tool over a memory: a file is a record; earlier versions stay as history until they are forgotten.
+"""Claude's memory tool, stored in a mindstream memory: a file is a record; earlier versions stay until forgotten.
 
 client.beta.messages.tool_runner(…, tools=[MindstreamMemoryTool("data", user="ann")])
 """
@@ -139,7 +139,10 @@ class _OnFiles:
         self.handle, self.alone = Handle(data, user, embed), asyncio.Lock()
 
     async def _history(self, path: str, memory: Memory) -> list[Record]:
-        """Return the versions of a file, oldest first, under all its names, with deleted ones: content is in `data`."""
+        """Return all versions of a file, oldest first, also deleted ones and those under earlier names.
+
+        The content of a version is in its `data`.
+        """
         lasts = [each for each in await _lasts(memory, path) if each.data["path"] == _checked(path)]
         found = [each for last in lasts for each in await memory.history(last.id)]
         return sorted(found, key=lambda each: each.created)

@@ -1,4 +1,4 @@
-"""CrewAI's memory in a stream: `crewai.Memory(storage=MindstreamStorage("data", "team"), llm=…, embedder=…)`."""
+"""CrewAI's memory in mindstream: `crewai.Memory(storage=MindstreamStorage("data", "team"), llm=…, embedder=…)`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EPISODE, PORTION = "crewai", 1_000
 
 
 class Held(NamedTuple):
-    """The cached part of a record: all but its content, and its unit vector."""
+    """The cached part of a record: its fields except the content, and its unit vector."""
 
     stored: str
     record: MemoryRecord
@@ -97,7 +97,7 @@ class MindstreamStorage:
         """Forget the records that meet all conditions, with every version; return their number."""
         found = await self._all(*named, **filters, memory=memory)
         if found:
-            self._stream = ""  # keeps the cache, from which `_all` removes these
+            self._stream = ""  # so that `forget` does not empty the cache; `_all` removes these records from it
             await memory.forget(*(each.stored for each in found))
             await self._all(memory=memory)
         return len(found)
@@ -204,7 +204,7 @@ def _draft(record: MemoryRecord) -> RecordDraft:
 
 
 def _known(record: Record) -> MemoryRecord:
-    """Return a record as CrewAI knows it."""
+    """Return a record in CrewAI's form."""
     numbers = np.frombuffer(base64.b64decode(str(record.data["vector"])), np.float32).tolist()
     return MemoryRecord.model_validate(record.data["record"]).model_copy(update={"embedding": numbers or None})
 

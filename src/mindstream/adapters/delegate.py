@@ -1,7 +1,7 @@
-"""A mind as the delegate of a voice agent: the talker answers at once, follow-ups of the reasoners come later.
+"""A mind that answers for a voice agent: the talker answers at once, follow-ups of the reasoners come later.
 
-A question that is repeated in the same words, without another one in between, is the same question: its result was
-lost, or the user interrupted it. It is heard once only, so that no reasoner acts on it twice.
+A question that is repeated in the same words, without another one in between, counts as the same question: its result
+was lost, or the user interrupted it. The mind hears it only once, so that no reasoner acts on it twice.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from mindstream.minds.mind import Mind
 
 Spoken: TypeAlias = Waiting | Piece | Said | FollowUp
 ROUNDS, PAUSE_S = 100, 0.02
-"""Number and interval of attempts to cancel: reasoners start a moment after an utterance is heard."""
+"""Number of attempts to cancel, and their interval in seconds; reasoners start a moment after an utterance."""
 
 
 class MindDelegate:
-    """Asks a mind and yields the texts to speak as they come.
+    """Asks a mind and yields the texts to speak as they arrive.
 
     Args:
         mind: a mind with a responder; it stays open while the delegate is used, on the same event loop.
@@ -52,7 +52,7 @@ class MindDelegate:
         for _ in range(ROUNDS if heard else 0):
             work = await memory.store.open_work(memory.key)
             if heard is None or self._heard is not heard or all(each.cause != heard.seq for each in work):
-                return  # it has ended, or there is a newer question
+                return  # the work has ended, or there is a newer question
             await self.mind.cancel()
             await asyncio.sleep(PAUSE_S)
 

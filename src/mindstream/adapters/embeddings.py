@@ -26,14 +26,15 @@ BATCH, KEPT = 128, 4_096
 
 
 class AnyEmbedder:
-    """A mindstream embedder made of another one.
+    """A mindstream embedder that wraps another embedder.
 
     Args:
         embed: a LangChain `Embeddings`; a sync or async function from texts to vectors; an embedder of mindstream, or
             its name.
-        name: stored with its vectors; vectors of different names are never compared. "": derived from the embedder.
-        in_process: it computes in this process, so recalls wait for it; for an endpoint they wait shortly. None: true
-            for functions only.
+        name: a name that is stored with the vectors; vectors of different names are never compared. "": derived from
+            the embedder.
+        in_process: whether it computes in this process: recalls wait for it, but only for a short time for an endpoint.
+            None: the embedder's own value, or True for functions only.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class AnyEmbedder:
         """Return unit vectors, one row per text; blank texts give zeros without a request.
 
         Raises:
-            ModelUnavailable: it did not return one vector per text.
+            ModelUnavailable: the embedder did not return one vector per text.
         """
         digests = [hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest() for text in texts]
         found = {digest: self._kept[digest] for digest in digests if digest in self._kept}
@@ -91,7 +92,7 @@ class AnyEmbedder:
 
 
 def as_embedder(embed: Any) -> Embedder | str | None:
-    """Return an embedder of mindstream, a name or None as it is; wrap any other embedder."""
+    """Return an embedder of mindstream, a name or None unchanged; wrap any other embedder."""
     is_ours = embed is None or isinstance(embed, str) or (hasattr(embed, "embed") and hasattr(embed, "width"))
     return embed if is_ours else AnyEmbedder(embed)
 

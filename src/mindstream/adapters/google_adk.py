@@ -1,4 +1,4 @@
-"""A memory service of Google's Agent Development Kit: conversations of an app's users, a memory each.
+"""A memory service for Google's Agent Development Kit: each user of an app has a memory of conversations.
 
 Runner(…, memory_service=MindstreamMemoryService("data"))
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
 DELETED = "deleted of "
-"""Prefix of the episode, before the session's name, with the ids of deleted events, which must not be stored again."""
+"""Prefix of the session's name; this episode holds the ids of deleted events, which must not be stored again."""
 
 
 class MindstreamMemoryService(BaseMemoryService):
@@ -116,7 +116,7 @@ class MindstreamMemoryService(BaseMemoryService):
             async with self._alone:
                 if (record := await memory.get(str(memory_id))) is None:
                     return
-                if event := record.data.get("event"):  # first, so that a crash in between does not lose it
+                if event := record.data.get("event"):  # stored before forgetting, so that a crash does not lose the id
                     await memory.retain("[deleted]", "document", episode=_gone(record.episode), data={"event": event})
                 await memory.forget(record.id)
 

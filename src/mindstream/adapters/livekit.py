@@ -31,8 +31,8 @@ class CoachToolset(AsyncToolset):
     """One tool, `ask_coach`, for the sessions of one conversation.
 
     With a mind, the tool's output is the talker's answer (or its filler), and follow-ups of the reasoners are spoken
-    when the line is free; cancelling the call stops the reasoners, hanging up does not. With a function, each text
-    that it passes to `tell` is spoken, and then the text that it returns.
+    when nobody speaks. Cancelling the tool call stops the reasoners; hanging up does not. With a function, each text
+    that the function passes to `tell` is spoken, and then the text that it returns.
 
     Args:
         coach: a mind, or `async def coach(question, tell) -> answer`.

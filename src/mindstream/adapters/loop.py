@@ -1,4 +1,4 @@
-"""One event loop for all adapters, in its own thread: frameworks call from threads and from short-lived loops.
+"""One event loop for all adapters, in a thread of its own, because frameworks call from threads and short-lived loops.
 
 handle = Handle("data", "ann")
 handle.wait(lambda memory: memory.recall("keys"))  # from a thread
@@ -28,9 +28,9 @@ from mindstream.models.embedders.embedder import Embedder
 T = TypeVar("T")
 Work: TypeAlias = Coroutine[Any, Any, T]
 MAX_OPEN = 64
-"""Maximum number of open memories; of more, those that were used longest ago and are idle are closed."""
+"""Maximum number of open memories; if there are more, the least recently used idle ones are closed."""
 LAST_S = 5.0
-"""Seconds for which the end of the program waits until the effects of recalls are stored."""
+"""Maximum seconds that the end of the program waits until the effects of recalls are stored."""
 
 _starting = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -40,33 +40,34 @@ _working: Counter[tuple[object, ...]] = Counter()
 
 
 def wait(work: Work[T]) -> T:
-    """Do work on the adapters' loop and return its result; the calling thread waits.
+    """Run a coroutine on the adapters' loop and return its result; the calling thread waits.
 
     Raises:
-        RuntimeError: it was called on that loop itself, which would deadlock.
+        RuntimeError: the caller runs on the adapters' loop itself, so waiting would deadlock.
     """
     if _is_here():
         work.close()
         raise RuntimeError(
-            "an adapter was called, and waited for, from within its own work: use its async methods there"
+            "a blocking method of an adapter was called on the adapters' own event loop, which would deadlock: use the"
+            " async method there"
         )
     done = asyncio.run_coroutine_threadsafe(work, _running())
     try:
         return done.result()
-    except BaseException:  # Ctrl-C too: what the caller no longer waits for is not done
+    except BaseException:  # also Ctrl-C: work that the caller no longer waits for is cancelled
         done.cancel()
         raise
 
 
 async def do(work: Work[T]) -> T:
-    """Do work on the adapters' loop and return its result; cancelling cancels the work."""
+    """Run a coroutine on the adapters' loop and return its result; cancelling this cancels the coroutine."""
     if _is_here():
         return await work
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _running()))
 
 
 class Handle:
-    """A memory for callers on any thread or loop; it is opened at first use, and once in a process.
+    """A memory for callers on any thread or loop; it is opened at its first use, and only once in a process.
 
     Args:
         data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
@@ -143,10 +144,10 @@ def both(work: Callable[..., Work[Any]]) -> tuple[Any, Any]:
 
 
 async def _close_oldest() -> None:
-    """Close idle memories that were used longest ago; their data is on disk already."""
+    """Close the least recently used idle memories; their data is on disk already."""
     for key in [key for key in _memories if key not in _working][: len(_memories) - MAX_OPEN]:
         if key not in _working:  # a use may have begun during an earlier close
-            with contextlib.suppress(StorageError):  # the effects of a recall; not an error of this caller
+            with contextlib.suppress(StorageError):  # storing the effects of a recall failed: no error of this caller
                 await _close(key)
 
 
@@ -185,14 +186,14 @@ async def _settle() -> None:
 
 
 def _end() -> None:
-    """Store the effects of recalls in the last second; all other data is on disk already."""
+    """Store the effects of the latest recalls at the end of the program; all other data is on disk already."""
     if _loop is not None and _memories:
         with contextlib.suppress(Exception):
             asyncio.run_coroutine_threadsafe(_settle(), _loop).result(LAST_S)
 
 
 def _forked() -> None:
-    """Reset the state in a forked process, which has neither our thread nor its own connections."""
+    """Reset the state in a forked process, which has neither the loop's thread nor connections of its own."""
     global _loop, _starting
     _loop, _starting = None, threading.Lock()
     _stores.clear()

@@ -30,8 +30,8 @@ class MindstreamSession:
     Args:
         session_id: the conversation; an existing one is continued.
         data: a folder, a database's URL, or a store.
-        user: the owner of the memory, which has all sessions of the user; None: a memory of the session's own name.
-        session_settings: default number of items for a run.
+        user: the owner of the memory, which holds all sessions of the user; None: the session has a memory of its own.
+        session_settings: settings with the default number of items for a run (`limit`).
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 

@@ -31,7 +31,7 @@ AskFunction: TypeAlias = Callable[[str], Awaitable[str]]
 
 
 class CoachProcessor(FrameProcessor):
-    """Answers transcriptions; all other frames pass.
+    """Answers transcriptions, and passes on all other frames.
 
     An interruption, or a new transcription, cancels the text that is not spoken yet. A mind continues to reason about
     utterances that it has heard, for its memory. The end of the pipeline waits for the newest answer.
@@ -39,8 +39,8 @@ class CoachProcessor(FrameProcessor):
     Args:
         coach: a mind, or `async def coach(question) -> answer`.
         update_after: seconds after which `still_thinking` is spoken for a function; a mind has its own fillers.
-        thinking, still_thinking, sorry: texts at the beginning, during a long answer, and after a failure; of these, a
-            mind uses the last only.
+        thinking, still_thinking, sorry: texts spoken at the beginning, during a long wait, and after a failure. With a
+            mind, only `sorry` is used.
     """
 
     def __init__(

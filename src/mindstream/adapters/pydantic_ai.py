@@ -2,7 +2,7 @@
 
 agent = Agent(model, deps_type=Deps, capabilities=[MemoryCapability("data", user=lambda ctx: ctx.deps.user)])
 
-Recalled records are delimited data in the user's message. Results of tools are data, too.
+Recalled records are put as delimited data into the user's message, or into the instructions (`shown`).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class MemoryCapability(AbstractCapability[Any]):
     Args:
         data: a folder, a database's URL, or a store.
         user: the owner of a run's memory: a name, or a function of the run's context.
-        recalled: number of facts that are recalled for the prompt before each run, with half as many messages; 0: none.
-        shown: their place: before the user's words (`message`), or in the agent's `instructions`.
-        talk: store the prompt and the answer after a run, unless the run forgot something.
+        recalled: maximum number of facts recalled for the prompt before each run, with half as many messages; 0: none.
+        shown: the place of the recalled text: before the user's words (`message`), or in the agent's `instructions`.
+        talk: whether to store the prompt and the answer after a run; a run that forgot something is never stored.
         most_forgotten: maximum number of records that one call of `forget` erases; it refuses more.
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
@@ -74,7 +74,7 @@ class MemoryCapability(AbstractCapability[Any]):
     def from_spec(
         cls, data: str = "data", *, user: str = "you", user_field: str = "", **options: Any
     ) -> MemoryCapability:
-        """Make it from a spec of an agent (YAML, JSON).
+        """Make the capability from the spec of an agent (YAML, JSON).
 
         Args:
             user_field: the attribute, or key, of a run's deps with the user's name; "": `user` owns all runs.

@@ -1,7 +1,7 @@
-"""Store the messages and documents of frameworks: values are made to fit a record.
+"""Store the messages and documents of frameworks; values that do not fit into a record are converted or shortened.
 
-After a model has answered, failures are logged, not raised: the caller must get the agent's result, even if a text is
-too long, a type unknown or the database unavailable.
+After a model has answered, failures are logged, not raised: the caller must get the agent's result even if a text is
+too long, a type is unknown, or the database is unavailable.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALL = 2**31
 MAX_DEPTH = 30
 """Maximum nesting of a framework's own form of a message; deeper values are stored as text."""
 PART = MAX_TEXT // 4
-"""Maximum characters of a part: far below the limit of a record, since shorter parts are found better."""
+"""Maximum characters of a part: far below the limit of a record, because recall finds shorter parts better."""
 BREAKS = ("\n\n", "\n", " ")
 
 
@@ -90,7 +90,7 @@ def fit_text(text: Any, otherwise: str = "") -> str:
 
 
 def storable(value: Any, depth: int = 0) -> Any:
-    """Return a framework's form of a message as JSON that can be stored; of another type, its text."""
+    """Return a framework's form of a message as JSON values; a value of an unknown type becomes text."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if depth > MAX_DEPTH:

@@ -16,11 +16,11 @@ from mindstream.cli.shell.flags import PLAIN, flag, switch
 from mindstream.plugins import registered
 
 COMMANDS = {
-    "chat": ("Hold a conversation: it answers at once, thinks in the background, remembers.", "chat"),
+    "chat": ("Talk to an agent that answers at once, thinks in the background, and remembers.", "chat"),
     "solve": ("Solve a task with tools: plan it, run the plan, answer.", "solve"),
-    "live": ("Live for a goal, turn by turn, until there is nothing left to do.", "live"),
+    "live": ("Run a life: an agent that works for a goal, turn by turn, until nothing is left to do.", "live"),
     "serve": ("Serve REST, events, an OpenAI-compatible endpoint and MCP.", "server.serve"),
-    "work": ("Run the reasoners of minds that servers answer for.", "server.work"),
+    "work": ("Run the reasoners (background thinking) for servers, in a process of their own.", "server.work"),
     "mcp": ("Serve one memory to an MCP client, on standard input and output.", "server.mcp"),
     "token": ("Create, list and revoke the tokens of a server.", "server.token"),
     "log": ("Print the log: the numbered events of a mind.", "log"),
@@ -28,7 +28,7 @@ COMMANDS = {
     "init": ("Choose a model, test it with one short call, and write the settings file.", "init"),
     "doctor": ("Check settings, models, data and packages, and show how to fix problems.", "doctor"),
     "completion": ("Print the script that completes commands and flags in a shell.", "completion"),
-    "packs": ("List the packs that ship with mindstream.", "pack:listing"),
+    "packs": ("List the packs (coaching domains) that ship with mindstream.", "pack:listing"),
     "memory": (
         "Look into a user's memory, maintain it, export and import it.",
         "memory.look",
@@ -38,11 +38,11 @@ COMMANDS = {
         "memory.fit",
         "memory.care",
     ),
-    "data": ("Copy all data; retention; export a person; delete a tenant; the audit.", "data"),
+    "data": ("Copy all data, set retention, export a person's data, delete a tenant, show the audit.", "data"),
     "mind": ("Export and import a whole mind, as one file.", "mind"),
     "model": ("List the forms of model names, and whether `local` is installed.", "model"),
     "prompts": ("List the prompt templates, shipped and your own.", "prompts"),
-    "pack": ("Create and check a domain of your own.", "pack"),
+    "pack": ("Create and check a pack: a coaching domain of your own.", "pack"),
     "plan": ("Check, draw, edit and run plans in files; compare strategies.", "plan.files"),
     "pool": (
         "Share exemplars and lessons among agents: pools, their rubrics, members, verdicts.",
@@ -50,7 +50,7 @@ COMMANDS = {
         "pool_learning",
         "pool_lessons",
     ),
-    "life": ("Look at a life, answer it, steer it; from any process.", "life"),
+    "life": ("Show a life (see `live`), answer its questions and steer it, from any process.", "life"),
 }
 """The summary of each command, and its modules: `app` in them, or the name after a colon, holds the command. A group
 has the commands of all its modules. Plugins add commands and extend groups."""
@@ -100,17 +100,17 @@ def _commands() -> dict[str, tuple[str, ...]]:
 
 
 class Root(TyperGroup):
-    """All commands, of which only the one that is named is imported."""
+    """The root group: lists all commands, and imports only the modules of the command that the user names."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
         self.commands = {name: TyperCommand(name, help=help) for name, (help, *_) in _commands().items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is named.
+        """Import and return the command that the user named.
 
         Raises:
-            TyperException: it belongs to a distribution that is not installed.
+            TyperException: the command belongs to a distribution that is not installed.
         """
         known = _commands()
         if args[0] in known:
@@ -154,7 +154,7 @@ def mindstream(
 ) -> None:
     """A mind that answers at once and thinks in the background, with a durable memory.
 
-    --debug and --settings may be anywhere in a command line.
+    --debug and --settings may stand anywhere in a command line.
     """
     if settings is not None:
         os.environ["MINDSTREAM_SETTINGS"] = str(settings)  # the flag sets the variable, for this process

@@ -35,12 +35,13 @@ INCOMPLETE, UNANSWERED = 1, 2
 """Exit codes: a line was not accepted; nothing was answered, because no model was reached."""
 NOTES = """Without a terminal each line of standard input is an utterance; the next one is
 read after the answer and all reasoning. A line that is a command of the terminal
-(/plan, /help …) is not accepted; //plan says it. With --offer each answer is
-offered; in a terminal only those that you offer by /offer. `mindstream demo` plays
-a recorded conversation with a model.
+(/plan, /help …) is not accepted; //plan sends the text /plan. With --offer each
+answer is offered to the pool; in a terminal, only an answer after which you type
+/offer. `mindstream demo` plays a recorded conversation with a model.
 
-Exit code: 0; 1 if a line was not accepted; 2 if the conversation could not be
-held; 130 after Ctrl-C, 143 after SIGTERM.
+Exit code: 0; 1 if a line was not accepted; 2 if nothing was answered because no
+model was reached, or if the conversation could not start; 130 after Ctrl-C, 143
+after SIGTERM.
 
 \b
 Models:
@@ -69,7 +70,7 @@ def chat(
         str | None, flag("NAME", "The conversation to continue [a new one]; memory spans all of them.")
     ] = None,
     no_wait: Annotated[
-        bool, switch("--no-wait", "Without a terminal: read all lines at once; answers keep their order.")
+        bool, switch("--no-wait", "Without a terminal: do not wait for an answer before the next line is read.")
     ] = False,
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False,
     tools: Annotated[str, flag("A,B,…", "Tools of the reasoner: web, wikipedia, read_page, …")] = "",
@@ -80,9 +81,9 @@ def chat(
     offer: OfferTo = "",
     record: Record = None,
 ) -> int:
-    """Hold a conversation: it answers at once, thinks in the background, remembers.
+    """Talk to an agent that answers at once, thinks in the background, and remembers.
 
-    A talker answers from memory; reasoners think about the conversation, and write beliefs and a plan.
+    The talker answers from memory; reasoners think about the conversation, and write beliefs and a plan.
     """
     called = CalledTools(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), trust)
     return hold(settings, TalkOptions(session, not no_wait, json, record, pool, offer, called=called))
@@ -102,7 +103,7 @@ async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> 
     if in_terminal:
         from mindstream.cli.terminal import talk
 
-        screen = TextScreen(PlainConsole(highlight=False), echo=False, timed=False, thinks=False)
+        screen = TextScreen(PlainConsole(highlight=False), echo=False, timed=False, verbose=False)
         return await talk(settings, options, screen)
     lines = Lines()
     first = await lines.next()
@@ -111,7 +112,7 @@ async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> 
         return 0
     shown: Screen = JsonScreen()
     if not options.json:
-        shown = TextScreen(PlainConsole(highlight=False), echo=True, timed=True, thinks=True)
+        shown = TextScreen(PlainConsole(highlight=False), echo=True, timed=True, verbose=True)
     async with conversing(settings, shown, replace(options, follow_ups=False)) as conversation:
         shown.note(describe_models(conversation.mind.models, settings))
         complete = await answer(conversation, first, lines, wait=options.wait)

@@ -10,7 +10,7 @@ from typer.completion import get_completion_script  # type: ignore[attr-defined]
 from mindstream.cli.shell.flags import PLAIN, command, word
 
 VARIABLE = "_MINDSTREAM_COMPLETE"
-"""Variable by which the script asks for completions (see edge)."""
+"""Environment variable that the completion script sets to ask for completions (see `cli.edge`)."""
 app = typer.Typer(**PLAIN)
 
 

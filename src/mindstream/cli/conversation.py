@@ -32,15 +32,15 @@ from mindstream.tools.tool import Tool
 COMMANDS = {
     "/belief": "show the belief about you",
     "/plan": "show the plan",
-    "/retain": "WORDS: retain them as a note",
-    "/recall": "WORDS: show what memory holds of them",
+    "/retain": "WORDS: store these words in memory as a note",
+    "/recall": "WORDS: show the memories that match these words",
     "/sessions": "list the conversations",
     "/forget": "WORDS: permanently forget the records that mention them; shows them first, and asks",
     "/offer": "offer the last answer to the pool that --offer names; shows it first, and asks",
     "/work": "list what the reasoners work on",
     "/cancel": "stop the reasoners",
     "/help": "list the commands",
-    "/quit": "leave, as Ctrl-D does",
+    "/quit": "end the conversation, as Ctrl-D does",
 }
 """The commands of the terminal; all other input is an utterance."""
 MAX_AT_ONCE = 500
@@ -51,7 +51,11 @@ STORAGE_TRIES = 3
 
 @dataclass(frozen=True)
 class CalledTools:
-    """Tools by name, folders of documents, and MCP servers, as for `solve`; `trust`: accept the servers' tools."""
+    """Additional tools of a conversation, as for `solve`: tools by name, folders of documents, MCP servers.
+
+    Attributes:
+        trust: accept the tools of MCP servers without a question.
+    """
 
     names: tuple[str, ...] = ()
     docs: tuple[Path, ...] = ()
@@ -59,7 +63,7 @@ class CalledTools:
     trust: bool = False
 
     def open(self, settings: Settings) -> contextlib.AbstractAsyncContextManager[tuple[Tool, ...]]:
-        """Open them; in a terminal the user is asked whether to accept a server's tools."""
+        """Open the tools; in a terminal, ask the user whether to accept the tools of an MCP server."""
         console = PlainScreen(Console(stderr=True))
         asker = Asker(console) if self.mcp and is_answerable() else None
         return talk_tools(settings, self.names, self.docs, self.mcp, server_approval(self.trust, asker, console))
@@ -71,8 +75,9 @@ class TalkOptions:
 
     Attributes:
         wait: read the next line only after the answer and all reasoning.
-        pool: name of a pool whose exemplars the talker sees; offer: of a pool that answers are offered to.
-        follow_ups: the mind may say something after an answer.
+        pool: name of the pool whose exemplars the talker sees.
+        offer: name of the pool that answers are offered to.
+        follow_ups: the mind may send an unsolicited message after an answer.
         called: additional tools of the reasoner.
     """
 
@@ -88,13 +93,13 @@ class TalkOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Mark(Logged):
-    """Passes through the feed like an event: once it is read, all earlier events have been shown."""
+    """A marker in the feed of events: when the screen reads it, all earlier events have been shown."""
 
     shown: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Conversation:
-    """Says utterances to a mind and shows the answers."""
+    """Sends utterances to a mind and shows the answers."""
 
     def __init__(self, mind: Mind, screen: Screen) -> None:
         self.mind = mind
@@ -112,12 +117,14 @@ class Conversation:
         self._reason = ""
 
     async def say(self, text: str, heard: asyncio.Event | None = None) -> None:
-        """Say a text, and return when the answer has been shown; `heard` is set when it is on disk, or has failed.
+        """Send a text to the mind, and return when its answer has been shown.
+
+        `heard` is set as soon as the text is stored, or storing it has failed.
 
         Raises:
             InputError: the text is not accepted.
-            StorageError: it cannot be stored.
-            ModelError: it cannot be embedded.
+            StorageError: the text cannot be stored.
+            ModelError: the text cannot be embedded.
         """
         try:
             async with contextlib.aclosing(self.mind.hear(text)) as events:
@@ -130,18 +137,18 @@ class Conversation:
         await self.caught_up()
 
     async def find_opening(self) -> Logged | None:
-        """Return the row of the log that began this session."""
+        """Return the row of the log that opened this session; None if the newest such row is of another session."""
         last = await self.mind.memory.store.last(self.mind.memory.key, Opened.kind)
         return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
 
     async def _look(self) -> None:
-        """Update whether a reasoner works, or will."""
+        """Update `thinking`: whether a reasoner runs, or has work left that has not failed."""
         self.thinking = False
         with contextlib.suppress(StorageError):
             self.thinking = any(work.running or not work.error for work in await self.mind.reasoners.work())
 
     def complain(self, error: MindstreamError, where: str, before: str = "") -> None:
-        """Show an error as an event; the conversation goes on."""
+        """Show an error as an event; the conversation continues."""
         self.mind.memory.show(Failed(text=f"{before}{error}", where=where), "mindstream")
 
     async def offer(self) -> list[str]:
@@ -159,10 +166,10 @@ class Conversation:
         await mark.shown.wait()
 
     async def settled(self) -> None:
-        """Return when the reasoners have nothing left that they can finish now.
+        """Wait until the reasoners have finished all work that they can finish now.
 
         Raises:
-            StorageError: they cannot write.
+            StorageError: the reasoners failed to write STORAGE_TRIES times.
         """
         settling = asyncio.ensure_future(self.mind.settled())
         giving_up = asyncio.ensure_future(self._given_up.wait())
@@ -241,7 +248,7 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
                     screen.note(why)
                 events = stack.enter_context(
                     mind.memory.feed.listening()
-                )  # before anything else: reasoners work already
+                )  # before anything else, because reasoners already emit events
                 if (began := await conversation.find_opening()) is not None:
                     screen.show_opening(began)
                 showing = asyncio.create_task(conversation.follow(events))
@@ -254,7 +261,7 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
 
 
 def _shown(member: Member | None, options: TalkOptions, offering: Offering | None) -> Exemplars | None:
-    """Return what finds exemplars for the talker; None if a pool is named for offers only."""
+    """Return the object that finds exemplars for the talker; None if no pool is read (--offer without --pool)."""
     if member is None or not options.pool:
         return None
     return offering if options.offer else member
@@ -264,7 +271,7 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
     """Answer all lines and finish all work; return whether every line was accepted.
 
     Args:
-        wait: read the next line after the answer and all reasoning; else each line is heard at once.
+        wait: read the next line only after the answer and all reasoning; otherwise send each line at once.
 
     Raises:
         StorageError: the data cannot be written.
@@ -287,7 +294,7 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
             while line is not None:
                 heard = asyncio.Event()
                 group.create_task(pour(line, heard))
-                await heard.wait()  # keeps their order
+                await heard.wait()  # keeps the order of the lines
                 line = await lines.next()
     await conversation.settled()
     return all(taken)
@@ -297,7 +304,7 @@ async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Even
     command, *_ = line.text.split()
     try:
         if command.lower() in COMMANDS:
-            raise InputError(f"{command} is a command of the terminal; /{command} says it as text")
+            raise InputError(f"{command} is a command that works only in a terminal; /{command} sends it as text")
         text = line.text.lstrip()[1:] if command[1:].lower() in COMMANDS else line.text
         await conversation.say(text, heard)
         for message in await conversation.offer():
@@ -314,9 +321,9 @@ async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Even
 
 
 def describe_models(models: Models, settings: Settings) -> str:
-    """Return which models answer and think, and what a turn costs."""
+    """Describe on one line the models that answer and think, and the cost of a turn."""
     if models.only_rules:
-        return "no model is configured: rules answer, and understand little; `mindstream init` sets one"
+        return "no model is configured: fixed rules answer, and understand little; `mindstream init` sets a model"
     talker, reasoner = models.of("talker").name, models.of("reasoner").name
     who = f"{talker} answers and thinks" if talker == reasoner else f"{talker} answers, {reasoner} thinks"
     return f"{who}; {describe_turn(settings)}"

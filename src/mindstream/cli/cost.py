@@ -23,14 +23,14 @@ COLUMNS = ("calls", "failed", "tokens in", "of them cached", "tokens out", "seco
 @command(app, "data user", "mindstream cost", "mindstream cost --by model --user ann")
 async def cost(
     settings: Settings,
-    by: Annotated[By | None, typer.Option(help="The only total to show [day, user and role].")] = None,
+    by: Annotated[By | None, typer.Option(help="Show only the totals by this [day, user and role].")] = None,
     user: OneUser = None,
     json: AsJson = False,
 ) -> None:
     """Show tokens, seconds and US dollars of model calls.
 
-    From the log, with the prices at the time of each call; calls without a known price are counted as such. Days are
-    those of UTC. Seconds are added up call by call, though calls may run in parallel.
+    The figures come from the log, with the prices at the time of each call. Calls without a known price are counted,
+    but are not in the cost. Days are UTC days. Seconds are added up call by call, though calls may run in parallel.
     """
     async with calling(settings, known=bool(user), all_users=not user) as call:
         found: Bill = (await call("log.cost")).local
@@ -70,9 +70,9 @@ def _dollars(total: Total) -> str:
 def _notes(total: Total) -> list[str]:
     notes = []
     if total.free == total.calls:
-        notes.append("rules or recordings answered all of them, at no cost")
+        notes.append("rules or recordings answered all calls, at no cost")
     if total.unpriced:
         notes.append(f"{total.unpriced:,} of {total.calls:,} calls have no known price and are not in the total")
     if total.broken_off:
-        notes.append(f"{total.broken_off:,} were cancelled; their usage is mostly unknown")
+        notes.append(f"{total.broken_off:,} calls were cancelled; their usage is mostly unknown")
     return notes

@@ -25,19 +25,19 @@ from mindstream.service.privacy import erase, person, retention
 from mindstream.service.privacy.audit import note
 from mindstream.settings import Settings
 
-app = group("Copy all data; retention; export a person; delete a tenant; the audit.")
+app = group("Copy all data, set retention, export a person's data, delete a tenant, show the audit.")
 
 
 @command(app, "", "mindstream data copy ./data postgresql://mind@localhost:5432/mind")
 def copy(
     source: Annotated[str, word("FROM", "A data folder, or postgresql://user@host:port/db.")],
-    target: Annotated[str, word("TO", "The other of the two; it must be empty.")],
+    target: Annotated[str, word("TO", "The other kind of location than FROM; it must be empty.")],
     json: AsJson = False,
 ) -> None:
     """Copy all rows of a data folder into a PostgreSQL database, or back.
 
-    Rows of all users and tenants keep their numbers, and are counted and summed on both sides. Either all are written,
-    or none. The source is not changed; other files of the folder are not copied.
+    Rows of all users and tenants keep their numbers; row counts and checksums of both sides are compared. Either all
+    rows are written, or none. The source is not changed; other files of the folder are not copied.
     """
     copied = copy_data(source, target)
     if json:
@@ -48,8 +48,8 @@ def copy(
 
 
 Tenant = Annotated[str, flag("NAME", "The tenant [none: the users of this machine].")]
-DAYS = "Maximum age, as 90d or 12w; older data is erased."
-KINDS = "Only records of these kinds [everything, and the texts of the log]."
+DAYS = "Maximum age in days or weeks, such as 90d or 12w; older data is erased."
+KINDS = "Erase only records of these kinds [all records, and the texts of the log]."
 
 
 @command(
@@ -75,8 +75,9 @@ async def retain(
 ) -> None:
     """Set how long a tenant's texts are kept; without --after, show the rule.
 
-    Older texts are permanently erased, whatever their strength, with records derived from them alone. A server applies
-    each rule once a day, in one process. Pools, towns, documents and an unfinished life keep their data.
+    Texts that are older than --after are permanently erased, whatever their strength in memory, together with records
+    derived from them alone. A server applies each rule once a day, in one process. Pools, towns, documents and an
+    unfinished life keep their data.
     """
     clock, tenant = SystemClock(), tenant_key_of(tenant)
     async with open_store(settings.data, tenant) as store:
@@ -114,7 +115,7 @@ def _span_s(text: str) -> float:
     """Return a span of days or weeks in seconds."""
     number, unit = text[:-1], text[-1:]
     if unit not in ("d", "w") or not number.isascii() or not number.isdigit() or len(number) > 6:
-        raise InputError(f"--after takes days or weeks, as 90d or 12w, not {text!r}")
+        raise InputError(f"--after takes days or weeks, such as 90d or 12w, not {text!r}")
     return int(number) * DAY_S * (7 if unit == "w" else 1)
 
 
@@ -125,14 +126,15 @@ async def export_person(
     user: Annotated[str, flag("NAME", "The person; there is no default.")],
     tenant: Tenant = "",
     also: Annotated[
-        list[str] | None, flag("DIR", "Another data folder to include, as that of a town; repeatable.")
+        list[str] | None, flag("DIR", "Another data folder to include, such as a town's; repeatable.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write all data of a person into one archive: every row, every file, and a page to read them.
+    """Write all data of a person into one archive: every row, every file, and an HTML page to read them.
 
-    What was heard, noted, believed and planned, the log, work, checkpoints, typed history, results of operations,
-    spending, traces in pools, in other minds and in towns, and the audit.
+    The archive holds the person's utterances, notes, beliefs and plans, the log, background work, checkpoints, the
+    terminal's input history, results of operations, spending, the person's rows in pools, in the memories of other
+    users and in towns, and the audit.
     """
     at, folder, tenant = SystemClock().now(), settings.data.beside, tenant_key_of(tenant)
     async with open_store(settings.data) as ours, open_store(settings.data, tenant) as store:
@@ -154,7 +156,8 @@ async def delete_tenant(
 ) -> None:
     """Delete a tenant with all its users: every row, file, fork of a town, copy and token; nothing is left.
 
-    The files are rewritten. For PostgreSQL, the operator must handle the write-ahead log, replicas and backups.
+    The files are rewritten, so that no deleted byte stays in them. For PostgreSQL, the operator must clear the
+    write-ahead log, replicas and backups.
     """
     if tenant == LOCAL:
         raise InputError("the users of this machine are not a tenant: use `memory erase --user NAME` for each of them")

@@ -28,7 +28,7 @@ app = typer.Typer(**PLAIN)
     app,
     "more_roles pack model roles prompts data user embedder",
     "mindstream doctor --model openai:gpt-5-mini",
-    **dict.fromkeys(("pack", "model", "prompts"), "As for chat."),
+    **dict.fromkeys(("pack", "model", "prompts"), "As in `mindstream chat`."),
 )
 def doctor(
     chosen: Chosen,
@@ -36,7 +36,7 @@ def doctor(
         int | None, flag("N", "Also check which prompts fit into a context window of N tokens.", min=512)
     ] = None,
     mend: Annotated[
-        bool, switch("--mend", "First rebuild the memory from all that can be read; keeps a copy.")
+        bool, switch("--mend", "First rebuild a damaged memory from all rows that can be read; keeps a copy of it.")
     ] = False,
     json: AsJson = False,
 ) -> int:

@@ -1,4 +1,4 @@
-"""The outermost edge: every error ends here as one sentence and an exit code.
+"""The entry point of the process: turns every error into one sentence and an exit code.
 
 0: done · 1: done, with exceptions (see the command's help) · 2: a mistake in the arguments or the environment · 70: an
 error in mindstream · 130: stopped by Ctrl-C (129: the terminal was closed, 143: SIGTERM) · 141: the reader of the
@@ -22,7 +22,7 @@ from mindstream.errors import MindstreamError
 from mindstream.paths import variable
 
 OFF = ("", "0", "false", "no", "off", "n", "f")
-"""Values of MINDSTREAM_DEBUG that leave it off."""
+"""Values of MINDSTREAM_DEBUG that do not switch debugging on."""
 MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
 QUIET = logging.NullHandler()
 
@@ -31,9 +31,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no exception passes."""
     _streams()
     if is_stripped():
-        _say("it cannot run under `python -OO`, which removes docstrings: models read them as descriptions of tools")
+        _say(
+            "mindstream cannot run under `python -OO`, which removes docstrings: models read them as descriptions of"
+            " tools"
+        )
         return MISTAKE
-    if os.environ.get("COLUMNS") == "0":  # some environments set it, and lines of that width show nothing
+    if os.environ.get("COLUMNS") == "0":  # some environments set this width, at which no text would be shown
         del os.environ["COLUMNS"]
     words = _in_order(sys.argv[1:] if arguments is None else arguments)
     debug = words[:1] == ["--debug"] or variable("MINDSTREAM_DEBUG").casefold() not in OFF
@@ -65,7 +68,7 @@ def is_stripped() -> bool:
 
 
 def _in_order(words: Sequence[str]) -> list[str]:
-    """Move --debug and --settings FILE, which all commands take, before the command."""
+    """Move --debug and --settings FILE, which may stand anywhere in a command line, before the command."""
     debug, settings, rest = [], [], []
     coming = iter(words)
     for word in coming:
@@ -76,7 +79,7 @@ def _in_order(words: Sequence[str]) -> list[str]:
         elif word == "--settings":
             file = next(coming, None)
             if file is None:
-                return [word]  # which fails with the right message
+                return [word]  # the parser reports the missing value
             settings += [word, file]
         elif word.startswith("--settings="):
             settings.append(word)
@@ -86,7 +89,7 @@ def _in_order(words: Sequence[str]) -> list[str]:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the error inside the exception group of a task group."""
+    """Return the error inside an exception group of a task group, preferably a MindstreamError or OSError."""
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
         return error.__context__  # Typer has replaced it by SystemExit
     while isinstance(error, BaseExceptionGroup):
@@ -119,7 +122,10 @@ def _print_error(error: BaseException) -> int:
         _say(str(error))
         return MISTAKE
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't start new thread" in str(error)):
-        _say("this program got no more memory or threads; close other programs, or raise its limits (ulimit -a)")
+        _say(
+            "the system refused more memory or threads; close other programs, or raise the limits of this process"
+            " (ulimit -a)"
+        )
         return MISTAKE
     if isinstance(error, TimeoutError):
         _say(f"{describe(error)}; --debug shows where")
@@ -164,11 +170,14 @@ def _kept(error: BaseException) -> str:
             traceback.print_exception(error, file=file)
             return file.name
     except OSError:
-        return "no file, as none can be written; --debug prints it"
+        return "no file, because none can be written; --debug prints it"
 
 
 def _streams() -> None:
-    """Make sure that descriptors 0, 1 and 2 are open and accept any text: the next file would get a closed one."""
+    """Make sure that descriptors 0, 1 and 2 are open and accept any text.
+
+    Otherwise the next file that is opened would get the number of a closed descriptor.
+    """
     for descriptor, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             mode = os.O_RDONLY if descriptor == 0 else os.O_WRONLY

@@ -75,7 +75,7 @@ def init(
         cost,
         *([f"note: {above} is set and names another model, which is used"] if above.startswith("MINDSTREAM_") else []),
         "next:",
-        "  mindstream chat                 talk; it remembers",
+        "  mindstream chat                 talk to an agent that remembers",
         "  mindstream memory recall WORDS  search the memory",
         "  mindstream doctor               check models, data and packages",
     )
@@ -88,7 +88,7 @@ def _describe(name: str, trial: Trial) -> str:
 
 
 def _ask_for_model() -> str:
-    """Ask which of the models that were found is used.
+    """Ask the user to choose one of the models that were found; return its name.
 
     Raises:
         InputError: there is no terminal.

@@ -1,4 +1,7 @@
-"""`mindstream life …`: look at a life, answer it and steer it, whether or not a process lives it."""
+"""`mindstream life …`: show a life, answer its questions and steer it, whether or not a process runs it.
+
+A life is an agent that works for a goal over many turns; `mindstream live` runs it.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +30,19 @@ from mindstream.service.living import ZONE
 from mindstream.settings import Settings
 
 BEGINS = '`mindstream live --goal "…"`'
-app = group("Look at a life, answer it, steer it; from any process.\n\n`mindstream live` lives one.")
-Words = Annotated[list[str], word("TEXT", "The words.")]
+app = group(
+    "Show a life, answer its questions and steer it, from any process.\n\n"
+    "A life is an agent that works for a goal over many turns; `mindstream live` runs it."
+)
+Words = Annotated[list[str], word("TEXT", "The text.")]
 Because = Annotated[list[str] | None, word("WHY", "The reason; kept in the log.")]
-Number = Annotated[int, word("N", "Its number in `life tasks`.", min=1)]
-Call = Annotated[str, word("ID", "The id of the call [the only one that waits].")]
+Number = Annotated[int, word("N", "The task's number in `life tasks`.", min=1)]
+Call = Annotated[str, word("ID", "The id of the tool call that waits for permission [the only one that waits].")]
 
 
 @command(app, "data user", "mindstream life status --json")
 async def status(settings: Settings, json: AsJson = False) -> None:
-    """Show its state: goal, orders, tasks, questions, cost."""
+    """Show the state of the life: goal, standing orders, tasks, open questions, cost."""
     async with calling(settings, begins=BEGINS) as call:
         life = await call("life.status")
         now, state = call.runtime.clock.now(), life.local
@@ -60,7 +66,7 @@ async def status(settings: Settings, json: AsJson = False) -> None:
 
 @command(app, "data user", "mindstream life tasks")
 async def tasks(settings: Settings, json: AsJson = False) -> None:
-    """List its tasks: open, waiting and done."""
+    """List the tasks of the life: open, waiting and done."""
     async with calling(settings, begins=BEGINS) as call:
         ordered, now = (await call("life.status")).local.ledger.ordered(), call.runtime.clock.now()
     for task in ordered:
@@ -71,7 +77,7 @@ async def tasks(settings: Settings, json: AsJson = False) -> None:
 
 @command(app, "data user", 'mindstream life say "Leave the older reports aside."')
 async def say(settings: Settings, words: Words, json: AsJson = False) -> None:
-    """Say something to it; it wakes, and reads it before its next step."""
+    """Send a message to the life, which wakes and reads it before its next step."""
     text = " ".join(words)
     await _do(settings, "life.say", json, "said", {"text": text}, text=text)
 
@@ -80,29 +86,29 @@ async def say(settings: Settings, words: Words, json: AsJson = False) -> None:
 async def answer(
     settings: Settings,
     words: Words,
-    id_: Annotated[str, flag("ID", "The id of the question [the oldest that it waits for].", "--id")] = "",
+    id_: Annotated[str, flag("ID", "The id of the question [the oldest open one].", "--id")] = "",
     json: AsJson = False,
 ) -> None:
-    """Answer its question, also after it stopped waiting."""
+    """Answer a question that the life asked, even if it no longer waits for the answer."""
     text = " ".join(words)
     await _do(settings, "life.answer", json, "answered: {tip}", {"text": text}, text=text, id=id_)
 
 
 @command(app, "data user", "mindstream life allow 3.1.1.2.1")
 async def allow(settings: Settings, id_: Call = "", json: AsJson = False) -> None:
-    """Allow a call that changes something: this one, with these arguments."""
+    """Allow one waiting tool call that changes something, with exactly the arguments that were shown."""
     await _do(settings, "life.leave", json, "the call {id} may be made", {"yes": True}, yes=True, id=id_)
 
 
 @command(app, "data user", "mindstream life refuse")
 async def refuse(settings: Settings, id_: Call = "", json: AsJson = False) -> None:
-    """Refuse a call that changes something."""
+    """Refuse a waiting tool call that changes something."""
     await _do(settings, "life.leave", json, "the call {id} may not be made", {"yes": False}, yes=False, id=id_)
 
 
 @command(app, "data user", "mindstream life pause I am in a meeting")
 async def pause(settings: Settings, words: Because = None, json: AsJson = False) -> None:
-    """Let it do nothing until `resume`; it obeys before its next step."""
+    """Pause the life before its next step, until `life resume`."""
     await _order(
         settings, "pause", "it pauses before its next step; `mindstream life resume` continues it", words, json
     )
@@ -110,13 +116,13 @@ async def pause(settings: Settings, words: Because = None, json: AsJson = False)
 
 @command(app, "data user", "mindstream life resume")
 async def resume(settings: Settings, json: AsJson = False) -> None:
-    """Let it continue after a pause, a stop, or a rest."""
+    """Let the life continue after a pause, a stop, or a rest."""
     await _order(settings, "resume", "it may continue", None, json)
 
 
 @command(app, "data user", "mindstream life stop that is enough")
 async def stop(settings: Settings, words: Because = None, json: AsJson = False) -> None:
-    """End it, and the process that lives it. `resume`, or a new goal, continues it."""
+    """End the life, and the process that runs it. `life resume`, or a new goal, continues it."""
     did = "it stops before its next step; `mindstream life resume`, or a new goal, continues it"
     await _order(settings, "stop", did, words, json)
 
@@ -128,7 +134,7 @@ async def _order(settings: Settings, order: str, did: str, words: list[str] | No
 
 @command(app, "data user", 'mindstream life add "Compare both reports"')
 async def add(settings: Settings, words: Words, json: AsJson = False) -> None:
-    """Add a task."""
+    """Add a task to the life."""
     await _do(settings, "life.add_task", json, text=" ".join(words))
 
 
@@ -145,7 +151,7 @@ async def move(
 
 @command(app, "data user", "mindstream life drop 2")
 async def drop(settings: Settings, number: Number, json: AsJson = False) -> None:
-    """Give a task up; it stays in the log."""
+    """Give up a task; the log still holds it."""
     await _do(settings, "life.drop_task", json, number=number)
 
 
@@ -157,9 +163,9 @@ async def open_(settings: Settings, number: Number, json: AsJson = False) -> Non
 
 @command(app, "data user", "mindstream life turn 12")
 async def turn(
-    settings: Settings, number: Annotated[int, word("N", "Its number.", min=1)], json: AsJson = False
+    settings: Settings, number: Annotated[int, word("N", "The number of the turn.", min=1)], json: AsJson = False
 ) -> None:
-    """Show all of a turn as the log has it, also of one that became a memory."""
+    """Show a turn in full, as the log holds it, also an old turn that was condensed to a memory."""
     async with calling(settings, begins=BEGINS) as call:
         screen = LifeScreen(Console(highlight=False))
         for row in await commands.read_turn(await call.memory(), number):
@@ -168,7 +174,7 @@ async def turn(
 
 @command(app, "data user", 'mindstream life wake "The build failed."')
 async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
-    """Tell it about an event, from a hook or a script; it wakes."""
+    """Report an event to the life, from a hook or a script; the life wakes."""
     async with calling(settings, begins=BEGINS) as call:
         await commands.notice(await call.memory(), text := " ".join(words))
         await _tell(call, settings, json, {"did": "it is notified, and wakes", "text": text})
@@ -177,7 +183,10 @@ async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
 async def _do(
     settings: Settings, operation: str, json: bool, did: str = "", row: dict[str, Any] | None = None, **arguments: Any
 ) -> None:
-    """Call an operation and show the changed part; `did`: a format string for that, "": it changed a task."""
+    """Call an operation and show its change.
+
+    `did` is the format string of the message; if it is empty, the operation changed a task, and the task is shown.
+    """
     async with calling(settings, begins=BEGINS) as call:
         life = await call(operation, **arguments)
         if did:
@@ -192,11 +201,11 @@ async def _tell(call: LocalCaller, settings: Settings, json: bool, row: dict[str
     tell(json, row, row["did"])
     if not json and not await is_lived(await call.memory()):
         again = await _command(call, settings)
-        complain(f"no process lives it now; this continues it, and takes that in:\n  {again}")
+        complain(f"no process runs this life now; the following command continues it and reads this:\n  {again}")
 
 
 async def _command(call: LocalCaller, settings: Settings) -> str:
-    """Return the command that continues a life: as it was started, or with the model in its log."""
+    """Return the command that continues a life: the one that started it, or one with the model in its log."""
     opened = await read_opened(await call.memory())
     if opened.command:
         return opened.command
@@ -205,7 +214,7 @@ async def _command(call: LocalCaller, settings: Settings) -> str:
 
 
 def _print_row(screen: LifeScreen, row: Logged) -> None:
-    """Show a row with all its text."""
+    """Show a row of the log with its whole text."""
     event = row.event
     depth = event.id.count(".") // 2 if isinstance(event, Replied | ToolCalled | Observed) else 0
     match event:

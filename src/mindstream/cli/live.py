@@ -1,4 +1,7 @@
-"""`mindstream live`: live a life, or watch the process that lives it; the user can answer, steer and pause both."""
+"""`mindstream live`: run a life, or show the life that another process runs.
+
+In both cases the user can answer, steer and pause it.
+"""
 
 from __future__ import annotations
 
@@ -61,23 +64,24 @@ from mindstream.service.living import FOREVER_TOKENS, PROMPT_TOKENS, ZONE, LifeS
 from mindstream.service.memory import following, policy_given
 from mindstream.settings import Chosen, Settings
 
-NOTES = """M2 plans turn by turn, M1 carries out its tasks with tools, M0 thinks. What
-is worth keeping is remembered; sleep makes dreams of the rest. While there is
-nothing to do, no model is called. Everything is in the log: however the process
-ends, `mindstream live` continues where it was.
+NOTES = """Three model roles work on the goal: M2 plans turn by turn, M1 carries out the
+tasks with tools, M0 thinks without tools. Useful results are remembered; sleep
+archives unused memories and makes dreams of them. While there is nothing to do,
+no model is called. Everything is in the log: however the process ends,
+`mindstream live` continues where it was.
 
-One process lives a life at a time. A second one watches it, and can answer,
+One process runs a life at a time. A second one shows it, and can answer,
 steer, pause and stop it; so can `mindstream life`. In a terminal, your input
 is an answer to its question, or a message; /help lists the commands.
 
-It asks for permission before it changes anything, except in the folder of --out
-and with the tools of --allow. With --forever it does not end when nothing is
-left to do: M2 looks at its goal and its memories and proposes work within the
-day's budget, or rests and says why. While nothing changes, the next look costs
-nothing. Limits are those of the whole life, across processes.
+The life asks for permission before it changes anything, except in the folder of
+--out and with the tools of --allow. With --forever it does not end when nothing
+is left to do: M2 reads the goal and its memories and proposes work within the
+day's budget, or rests and says why. While nothing changes, the next search for
+work costs nothing. Limits apply to the whole life, across processes.
 
-Exit code: 0; 1 if it rests because a model failed or a limit is reached; 2 a
-mistake; 130 after Ctrl-C without a terminal."""
+Exit code: 0; 1 if it rests because a model failed or a limit is reached; 2 after
+a mistake in the arguments or settings; 130 after Ctrl-C without a terminal."""
 RESTED = 1
 """Exit code if it rests because a model failed or a limit is reached."""
 POLL_S = 1.0
@@ -89,14 +93,14 @@ app = typer.Typer(**PLAIN)
 class LiveFlags:
     """The flags of `live`."""
 
-    goal: Annotated[str, flag("WORDS", "What it is to reach [the goal in its log].")] = ""
-    for_: Annotated[str, flag("TIME", "Begin no turn after that: 2h, 90 min, until 18:00.", "--for")] = ""
+    goal: Annotated[str, flag("WORDS", "The goal of the life [the goal in its log].")] = ""
+    for_: Annotated[str, flag("TIME", "Begin no turn after this time: 2h, 90 min, until 18:00.", "--for")] = ""
     turns: Annotated[int | None, flag("N", "Maximum number of turns of this command.", min=0)] = None
     every: Annotated[
         list[str] | None,
         flag(
             "ORDER",
-            'A standing order, when and what: "day at 8:00: ask me how I slept", '
+            'A standing order, a time and a task: "day at 8:00: ask me how I slept", '
             '"monday and friday at 18:30: …", "2 hours: …", "1st of the month at noon: …"; repeatable.',
         ),
     ] = None
@@ -104,46 +108,52 @@ class LiveFlags:
         list[str] | None,
         flag(
             "A,B",
-            "Tools that M1 may call: as for solve, and planner, which solves tasks in steps with the others"
+            "Tools that M1 may call: those of solve, and planner, which solves tasks in steps with the other tools"
             " [calculator].",
         ),
     ] = None
     docs: Docs = None
     mcp: Mcp = None
     trust: Trust = False
-    out: Annotated[Path | None, flag("DIR", "It may write files into this folder.")] = None
+    out: Annotated[Path | None, flag("DIR", "A folder into which the life may write files without asking.")] = None
     allow: Allow = None
     pool: PoolName = ""
-    offer: Annotated[bool, switch("--offer", "Offer each finished task with its result to that pool.")] = False
-    hours: Annotated[str, flag("FROM-TO", "It acts by itself only at these hours: 08:00-22:00 [always].")] = ""
+    offer: Annotated[bool, switch("--offer", "Offer each finished task with its result to the pool of --pool.")] = False
+    hours: Annotated[
+        str, flag("FROM-TO", "Active hours, such as 08:00-22:00; outside them it does nothing by itself [always].")
+    ] = ""
     forever: Annotated[
-        bool, switch("--forever", "When nothing is left to do, let it look for work of its own, or rest and say why.")
+        bool, switch("--forever", "When nothing is left to do, let it propose work for itself, or rest and say why.")
     ] = False
-    beat: Annotated[str, flag("TIME", "Minimum time between two such looks: 1h, 30 min, 1 day [1h].")] = ""
+    beat: Annotated[
+        str, flag("TIME", "With --forever, minimum time between two searches for work: 1h, 30 min, 1 day [1h].")
+    ] = ""
     tokens_per_day: Annotated[
         int | None, flag("N", f"Maximum number of tokens a day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
     ] = None
     dream_tools: Annotated[
-        str, flag("A,B", "Tools that M1 may call while it makes a dream: R, M0, or others that it has [none].")
+        str, flag("A,B", "Tools that M1 may call while it makes a dream: R (recall), M0, or others of M1 [none].")
     ] = ""
     usd_per_day: Annotated[float | None, flag("X", "Maximum cost a day (UTC) in US dollars.", min=0)] = None
     words_per_day: Annotated[
         int | None, flag("N", "Maximum number of words of unsolicited questions a day.", min=0)
     ] = None
-    prompt_tokens: Annotated[int, flag("N", "Maximum length of M2's prompt; older turns become memories.")] = (
-        PROMPT_TOKENS
-    )
+    prompt_tokens: Annotated[
+        int, flag("N", "Maximum length of M2's prompt in tokens; older turns are condensed to memories.")
+    ] = PROMPT_TOKENS
     wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False
-    watch: Annotated[Path | None, flag("DIR", "Files that appear, change or disappear there wake it.")] = None
-    ignore_chat: Annotated[bool, switch("--ignore-chat", "Do not pass on to it what you say in `chat`.")] = False
+    watch: Annotated[
+        Path | None, flag("DIR", "A folder to watch: a file that appears, changes or disappears wakes the life.")
+    ] = None
+    ignore_chat: Annotated[bool, switch("--ignore-chat", "Do not let the life read your messages in `chat`.")] = False
     without_model: Annotated[
-        bool, switch("--without-model", "Let rules continue a life that was lived with a model.")
+        bool, switch("--without-model", "Let rules continue a life that was run with a model.")
     ] = False
     record: Record = None
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False
 
     def again(self, chosen: Chosen) -> list[str]:
-        """Return the command line that continues the life, with the flags that it needs again."""
+        """Return the command line that continues the life, with the flags that must be repeated."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         repeated = {each.name: given[each.name] for each in fields(self) if given[each.name] != each.default}
         limits = {field: getattr(chosen.settings, field) for field in LIMITS}
@@ -161,7 +171,7 @@ class LiveFlags:
 
 
 ONCE = ("goal", "for_", "turns", "every", "record", "json")
-"""Flags that a command to continue does not repeat."""
+"""Flags that the command which continues a life does not repeat."""
 
 
 @command(
@@ -176,19 +186,19 @@ ONCE = ("goal", "for_", "turns", "every", "record", "json")
     "mindstream live --for 2h --json         for two hours, one event a line",
     notes=NOTES,
     roles="Model of one role: M2 plans, M1 acts, M0 thinks; repeatable.",
-    budget_calls="Maximum number of model calls in its whole life.",
-    budget_tokens="Maximum number of tokens in its whole life.",
-    budget_usd="Maximum cost in US dollars in its whole life.",
+    budget_calls="Maximum number of model calls of the whole life.",
+    budget_tokens="Maximum number of tokens of the whole life.",
+    budget_usd="Maximum cost in US dollars of the whole life.",
 )
 def live(chosen: Chosen, flags: LiveFlags) -> int:
-    """Live for a goal, turn by turn, until there is nothing left to do.
+    """Run a life: an agent that works for a goal, turn by turn, until nothing is left to do.
 
     Without --goal, continue the life in the log.
     """
     if flags.beat and not flags.forever:
-        raise InputError("--beat is the time between two looks for work of its own: add --forever")
+        raise InputError("--beat is the minimum time between two searches for work by --forever: add --forever")
     if flags.watch and not flags.watch.is_dir():
-        raise InputError(f"there is no folder {str(flags.watch)!r} to watch")
+        raise InputError(f"--watch needs an existing folder; there is no folder {str(flags.watch)!r}")
     again = flags.again(chosen)
     special: dict[str, Any] = {
         "goal": flags.goal.strip(),
@@ -227,7 +237,10 @@ async def _live(settings: Settings, wanted: LifeSettings, flags: LiveFlags, agai
 
 
 async def _last_shown(memory: Memory) -> int:
-    """Return the row of the log after which events are shown: the last one, or that before an unfinished turn."""
+    """Return the number of the log row after which events are shown.
+
+    This is the last row, or during an unfinished turn the row before that turn.
+    """
     last = await memory.store.last(memory.key, "turn_began")
     if last is not None and (await read_state(memory)).in_turn:
         return last.seq - 1
@@ -238,7 +251,7 @@ async def _last_shown(memory: Memory) -> int:
 
 
 class _Session:
-    """A life that a person sees, lived by this process or by another one."""
+    """Shows a life to the user while this process or another one runs it."""
 
     def __init__(self, memory: Memory, screen: Screen, flags: LiveFlags, again: str, in_terminal: bool) -> None:
         self.memory, self.screen = memory, screen
@@ -247,7 +260,7 @@ class _Session:
         """The last row of the log that was shown."""
 
     async def live(self, life: Life, since: int, until: Moment | None, out: Path | None) -> int:
-        """Live it in this process; return the exit code."""
+        """Run the life in this process; return the exit code."""
         halted = life.state.halted
         if halted and not halted.startswith(("paused", "stopped", "budget")):  # a model failed: try again
             await commands.order(self.memory, "resume")
@@ -264,7 +277,10 @@ class _Session:
         return self._end(life.state, ended)
 
     async def watch(self) -> bool:
-        """Watch the process that lives it; return whether it had died, so that this process may continue the life."""
+        """Show the life that another process runs; return True if that process has died.
+
+        In that case this process may continue the life.
+        """
         states = _States(self.memory, await commands.look(self.memory))
         self.screen.say("another process lives this life: you watch it here, and can answer, steer, pause and stop it")
         if self.flags.turns is not None or self.flags.for_ or self.flags.watch:
@@ -293,7 +309,7 @@ class _Session:
         rhythm: Rhythm,
         others: Sequence[Coroutine[Any, Any, None]],
     ) -> str:
-        """Show events and take input while it lives; return why it ended, "" if the user left."""
+        """Show events and take input while the life runs; return why it ended, "" if the user left."""
         self._upto = since
         ends: list[asyncio.Task[Any]] = [asyncio.ensure_future(living)]
         running = [asyncio.ensure_future(each) for each in (self._follow(), *others)]
@@ -306,7 +322,7 @@ class _Session:
         try:
             done, _ = await asyncio.wait([*ends, *running], return_when=asyncio.FIRST_COMPLETED)
             for each in done:
-                each.result()  # an error of any of them ends all
+                each.result()  # an error of any task ends all tasks
             return str(ends[0].result()) if ends[0] in done else ""
         finally:
             for each in (*ends, *running):
@@ -336,7 +352,7 @@ class _Session:
             say(f"  {line}", "bold yellow")
         if state.halted:
             typed = self.in_terminal and state.halted.startswith("paused")  # a stopped life ends at once
-            way_on = "/resume lets it go on" if typed else describe_way_on(state, True)
+            way_on = "/resume continues it" if typed else describe_way_on(state, True)
             say(f"{state.halted}; {way_on}", "red")
         if self.in_terminal:
             say("your input is a message, or an answer to its question; /help lists the commands, Ctrl-C leaves")
@@ -359,7 +375,7 @@ class _Session:
 
 @dataclass
 class _States:
-    """The state of a life that another process lives, read again whenever the data changed."""
+    """The state of a life that another process runs, read again whenever the data changes."""
 
     memory: Memory
     state: LifeState
@@ -373,7 +389,10 @@ class _States:
 
 
 async def _show_rests(life: Life, screen: Screen) -> None:
-    """Show each rest once, with its end, until cancelled: output to a file or a pipe has no status line."""
+    """Show each rest once, with its end, until cancelled.
+
+    This is for output to a file or a pipe, which has no status line.
+    """
     shown = before = ""
     while True:
         await asyncio.sleep(POLL_S)
@@ -390,7 +409,7 @@ async def _show_rests(life: Life, screen: Screen) -> None:
 
 
 async def _wait_for_end(stream: Memory) -> str:
-    """Wait until no process lives it; return `dead` if the lease was never renewed in that time, else `over`."""
+    """Wait until no process runs the life; return `dead` if the lease was never renewed meanwhile, else `over`."""
     first, renewed = await lives.find_lease(stream), False
     while (lease := await lives.find_lease(stream)) is not None:
         renewed = renewed or lease != first

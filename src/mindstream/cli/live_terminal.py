@@ -1,4 +1,4 @@
-"""A life in a terminal: input is an answer to its question, a message, or a command."""
+"""Input for a life in a terminal: an answer to its question, a message, or a command."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from mindstream.memory.memory import Memory
 from mindstream.text.words import count_of
 
 COMMANDS = {
-    "/tasks": "its tasks, and what it asks you",
+    "/tasks": "list its tasks and open questions",
     "/add": "TASK: add a task",
-    "/drop": "N: give task N up",
+    "/drop": "N: give up task N",
     "/allow": "[ID]: allow the call that needs permission",
-    "/refuse": "[ID]: refuse it",
-    "/pause": "[WHY]: do nothing until /resume, or `mindstream life resume`",
-    "/resume": "continue",
+    "/refuse": "[ID]: refuse the call that needs permission",
+    "/pause": "[WHY]: pause it until /resume, or `mindstream life resume`",
+    "/resume": "continue it",
     "/stop": "[WHY]: end this life; /resume, or a new goal, continues it",
-    "/help": "this list",
-    "/quit": "leave, as Ctrl-C and Ctrl-D do; nothing is lost, `mindstream live` continues",
+    "/help": "list the commands",
+    "/quit": "leave, as Ctrl-C and Ctrl-D do; nothing is lost, `mindstream live` continues it",
 }
 STYLE = Style.from_dict(
     {"ask": "bold ansiyellow", "say": "bold ansicyan", "bottom-toolbar": "noreverse ansibrightblack"}
@@ -108,7 +108,7 @@ class LifeTerminal:
                 self._screen.say(f"there is no command {name} {rest[:40]}; /help lists the commands", "red")
 
     def _asked(self) -> list[str]:
-        """Return the ids of the questions that it waits for."""
+        """Return the ids of the questions that the user has not answered yet."""
         state = self._state()
         return [id_ for id_ in state.questions if id_ not in state.answers]
 

@@ -30,10 +30,12 @@ app = typer.Typer(**PLAIN)
 def log(
     settings: Settings,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Also print new rows, until Ctrl-C.")] = False,
-    after: Annotated[int, flag("SEQ", "Only rows after that one.", min=0, max=2**53)] = 0,
+    after: Annotated[int, flag("SEQ", "Only rows after the row with this number.", min=0, max=2**53)] = 0,
     limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MAX_ROWS)] = None,
     everybody: Annotated[bool, switch("--all", "Rows of all users.")] = False,
-    otlp: Annotated[str, flag("URL", "Send it as OpenTelemetry spans to this collector instead of printing it.")] = "",
+    otlp: Annotated[
+        str, flag("URL", "Send the log as OpenTelemetry spans to this collector instead of printing it.")
+    ] = "",
     with_content: Annotated[bool, switch("--with-content", "Include texts in the spans.")] = False,
     json: AsJson = False,
 ) -> None:
@@ -41,7 +43,7 @@ def log(
     if otlp and (follow or limit):
         raise InputError("--otlp sends complete traces of the current log: it cannot be used with --follow or --limit")
     if with_content and not otlp:
-        raise InputError("--with-content is for spans: name a collector with --otlp URL")
+        raise InputError("--with-content applies to spans only: name a collector with --otlp URL")
 
     async def run() -> None:
         console = Console(highlight=False)

@@ -27,8 +27,8 @@ async def export(
 ) -> None:
     """Write a whole mind as one file.
 
-    JSON Lines as `memory export` writes them, with superseded and archived records, under a header with the pack, gate,
-    models and session of the last conversation. The log is not included.
+    The file holds JSON Lines as `memory export` writes them, with superseded and archived records. Its header holds the
+    pack, gate, models and session of the last conversation. The log is not included.
     """
     async with open_user_memory(settings) as opened:
         count = await files.write_lines(file, backup.export(opened, settings)) - 1
@@ -42,7 +42,9 @@ async def export(
 def import_file(
     settings: Settings,
     file: Annotated[Path, word("FILE", "The file to read; - is standard input.")],
-    user: Annotated[str | None, flag("NAME", "The user whose mind it becomes [the one in the file].", "--user")] = None,
+    user: Annotated[
+        str | None, flag("NAME", "The user who gets the imported mind [the user in the file].", "--user")
+    ] = None,
     data: Annotated[
         str | None, flag("DIR", "Data folder, or postgresql://user@host:port/db [~/.local/share/mindstream].", "--data")
     ] = None,

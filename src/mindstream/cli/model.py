@@ -11,16 +11,16 @@ from mindstream.service.local_model import ABOUT, PACKAGES, install, missing
 
 app = typer.Typer(**PLAIN)
 NAMES = (
-    ("rules", "the default without a model: rules, offline, in microseconds"),
+    ("rules", "the default without a model: fixed rules, offline, in microseconds"),
     ("local", "SmolLM2-135M in this process; `mindstream model get` installs it"),
     ("gguf:FILE", "any GGUF file in this process (pip install 'mindstream[local]')"),
-    ("openai:NAME", "OpenAI; openai:NAME@URL for compatible endpoints that take its key"),
+    ("openai:NAME", "OpenAI; openai:NAME@URL for a compatible endpoint, called with the OpenAI key"),
     ("anthropic:NAME", "Anthropic (pip install 'mindstream[anthropic]')"),
     ("google:NAME", "Google (pip install 'mindstream[google]')"),
     ("ollama:NAME", "Ollama on this machine, or at OLLAMA_BASE_URL"),
     ("http://host:port/v1#NAME", "any OpenAI-compatible endpoint without a key"),
-    ("decisions:NAME", "an OpenAI-compatible endpoint for decisions only; it writes no text"),
-    ("systemone:NAME@URL", "the same with TypeSafe's protocol, which llama.cpp serves"),
+    ("decisions:NAME", "an OpenAI-compatible endpoint, used only to choose among options; it writes no text"),
+    ("systemone:NAME@URL", "also only for choices, with TypeSafe's protocol, which llama.cpp serves"),
     ("playback:FILE", "a recording by --record"),
 )
 

@@ -15,8 +15,8 @@ from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.text.words import count_of
 
 THIN = 1
-"""Exit code if a pack can be used, but has gaps."""
-app, listing = group("Create and check a domain of your own."), typer.Typer(**PLAIN)
+"""Exit code if a pack can be used, but has gaps ("thin spots")."""
+app, listing = group("Create and check a pack: a coaching domain of your own."), typer.Typer(**PLAIN)
 
 
 @command(app, "", "mindstream pack check ./my_pack")
@@ -24,7 +24,7 @@ def check(
     name: Annotated[str, word("PACK", "A shipped pack by name, or a folder by its path.")],
     all_phrases: Annotated[bool, switch("--phrases", "List the phrases of the rules, by move.")] = False,
 ) -> int:
-    """List errors of a pack, by file and line, and gaps.
+    """List the errors of a pack by file and line, and its gaps ("thin spots").
 
     Exit code 2 if it cannot be used, 1 if it has gaps.
     """
@@ -59,7 +59,7 @@ def new(folder: Annotated[Path, word("FOLDER", "A folder to create.")]) -> None:
 
 @command(listing, "", "mindstream packs --json")
 def packs(json: AsJson = False) -> None:
-    """List the packs that ship with mindstream."""
+    """List the packs (coaching domains) that ship with mindstream."""
     found = [load(name) for name in shipped_packs()]
     if json:
         print_json(*({"name": pack.name, "title": pack.title, "languages": pack.languages} for pack in found))

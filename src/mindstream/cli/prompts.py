@@ -23,12 +23,12 @@ app = typer.Typer(**PLAIN)
     "mindstream prompts copy words         copy the templates, to change them",
     "mindstream prompts --prompts words    show which are used",
     "mindstream chat --prompts words --model openai:gpt-5-mini",
-    prompts="The folder of your own templates, as for chat.",
+    prompts="The folder of your own templates.",
 )
 def show(context: typer.Context, settings: Settings, json: AsJson = False) -> None:
-    """List the prompt templates, shipped and your own.
+    """List the prompt templates: the shipped ones and your own.
 
-    Rules read no prompts; they answer until a model is named.
+    Without a model, fixed rules answer, which read no prompts.
     """
     if context.invoked_subcommand is not None:
         return
@@ -43,7 +43,7 @@ def show(context: typer.Context, settings: Settings, json: AsJson = False) -> No
         rows = [(words.name, words.role, _whose(words), words.asks) for words in found]
         print_table(("prompt", "role", "template", "what it asks for"), rows, words=4)
     for path in prompts.unread(folder) if folder else []:
-        say(f"no prompt reads {path}; check its name", sys.stderr)
+        say(f"{path} is not used: no prompt template has this name", sys.stderr)
 
 
 def _whose(words: prompts.PromptFile) -> str:
@@ -61,7 +61,7 @@ def copy(folder: Annotated[Path, word("DIR", "A folder; created if it does not e
     written, kept = prompts.copy(folder)
     for path in kept:
         say(f"{path} exists already and is not changed", sys.stderr)
-    say(f"{len(written)} written to {folder}. Change them, and delete those that you do not change:")
-    say("a later version of mindstream may improve those. Then")
+    say(f"{len(written)} templates written to {folder}. Edit them, and delete those that you do not change:")
+    say("for deleted templates, improvements of later mindstream versions take effect. Then")
     where = shlex.quote(str(folder))
     say(f"  mindstream prompts --prompts {where}\n  mindstream chat --prompts {where} --model …")

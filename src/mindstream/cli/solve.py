@@ -63,50 +63,53 @@ from mindstream.tools.approval import Approver, allow, refuse
 
 NO_ANSWER = 1
 EXEMPLARS = (
-    "Solved tasks to show the planner: shipped, none, or a FILE, with --- between texts or written by `plan export`"
-    " [none]."
+    "Solved tasks that the planner sees as examples: shipped, none, or a FILE (texts separated by lines of ---, or"
+    " written by `plan export`) [none]."
 )
 TOOLS = (
-    "Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; llm with a model, else recall"
-    " without --docs]."
+    "Tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; also llm with a model, or recall"
+    " without a model and --docs]."
 )
 Tools = Annotated[list[str] | None, flag("A,B", TOOLS, "--tools")]
 Replans = Annotated[int, flag("N", "Maximum number of times the plan is revised.", min=0, max=100)]
-MODEL = "The model that plans, works and answers, as for chat [none]."
+MODEL = "The model that plans, works and answers; `mindstream model` lists the forms of names [none]."
 ROLE = "The model of one role: planner, worker, solver, replanner; repeatable."
 ASKED_FROM_USD = 0.10
-"""Estimated cost, in US dollars, from which on a run asks first, in a terminal and without a budget."""
+"""Estimated cost in US dollars from which a run asks first, if there is a terminal and no budget is set."""
 
 
 @dataclass(frozen=True)
 class SolveOptions:
     """The flags that `solve` and `plan run` share."""
 
-    how: Annotated[Strategy, flag("WAY", "rewoo, react, plan-execute; without tools: direct, cot.")] = "rewoo"
+    how: Annotated[Strategy, flag("WAY", "The strategy: rewoo, react, plan-execute; without tools: direct, cot.")] = (
+        "rewoo"
+    )
     tools: Tools = None
     docs: Docs = None
     mcp: Mcp = None
     trust: Trust = False
     approve: Annotated[bool, switch("--approve", "Show the plan, and ask before any step runs.")] = False
-    yes: Annotated[bool, switch("--yes", "Do not ask, whatever the estimated cost.")] = False
+    yes: Annotated[bool, switch("--yes", "Do not ask, even if the estimated cost is high.")] = False
     allow: Allow = None
     replans: Replans = 1
     own_knowledge: Annotated[
-        bool, switch("--own-knowledge", "If a tool fails, the model may answer from its own knowledge; that is marked.")
+        bool,
+        switch("--own-knowledge", "If a tool fails, the model may answer from its own knowledge, which is reported."),
     ] = False
-    fresh: Annotated[bool, switch("--fresh", "Make a new plan, even if one that solved such a task is remembered.")] = (
-        False
-    )
+    fresh: Annotated[
+        bool, switch("--fresh", "Make a new plan, even if memory holds a plan that solved a similar task.")
+    ] = False
     tool_calls: Annotated[int | None, flag("N", "Maximum number of tool calls.", min=0)] = None
     seconds: Annotated[float | None, flag("S", "Maximum duration in seconds.", min=0)] = None
     save: Annotated[Path | None, flag("FILE", "Save the plan to this file, as JSON.")] = None
-    run: Annotated[str, flag("NAME", "The run's name; an unfinished run of that name is resumed [a new name].")] = ""
+    run: Annotated[str, flag("NAME", "Name of the run; an unfinished run of this name is resumed [a new name].")] = ""
     json: AsJson = False
 
     def task(
         self, text: str, *, file: Path | None = None, exemplars: str = NONE, pool: str = "", offer: str = ""
     ) -> SolveSettings:
-        """Return the task with these options."""
+        """Return the settings of a task with these options."""
         return SolveSettings(
             text,
             self.how,
@@ -126,7 +129,7 @@ class SolveOptions:
         )
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
-        """Return the command line that resumes a run, with the flags that it needs again."""
+        """Return the command line that resumes a run, with the flags that must be repeated."""
         again = {
             "tools": ",".join(task.tools or ()),
             "docs": task.docs,
@@ -139,10 +142,10 @@ class SolveOptions:
         return shlex.join([*resume, *flags_again(chosen), *write_flags(again), *more])
 
 
-NOTES = """With rewoo a plan is written before any step runs; with plan-execute it is revised
-on the way; react has no plan; direct and cot use no tools. Steps that do not need
-each other run in parallel. Every step is in the log: --resume NAME, with the same
-tools, continues a run that was stopped.
+NOTES = """With rewoo a plan is written before any step runs; with plan-execute the plan is
+revised after its steps; react has no plan; direct and cot use no tools. Steps that
+do not need each other's results run in parallel. Every step is in the log: --resume
+NAME, with the same tools, continues a run that was stopped.
 
 The answer is written to standard output, everything else to standard error. A
 tool that changes something is called only after you approved its arguments;
@@ -185,7 +188,7 @@ def solve(
     task = options.task(" ".join(words or ()), exemplars=exemplars, pool=pool, offer=offer)
     if resume:
         if words:
-            raise InputError("--resume continues the run's own task: name no other; --run NAME names a new run")
+            raise InputError("--resume continues the task of that run: omit TASK, or start a new run with --run NAME")
         begun = asyncio.run(_find_run(chosen.settings, resume))
         way = next(way for way in get_args(Strategy) if way == begun.how)
         plan = begun.plan if options.approve else None
@@ -202,9 +205,9 @@ async def _find_run(settings: Settings, name: str) -> RunCheckpoint:
 
 
 def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun: RunCheckpoint | None = None) -> int:
-    """Solve a task; return the exit code. `begun`: the state of a run that is resumed."""
+    """Solve a task; return the exit code. `begun`: the checkpoint of the run to resume, if any."""
     if options.approve and (options.json or not is_answerable()):
-        raise InputError("--approve asks: run it in a terminal, without --json")
+        raise InputError("--approve asks questions: run the command in a terminal, without --json")
     if options.approve and task.how in UNPLANNED:
         raise InputError(f"{task.how} makes no plan to approve: use --how rewoo or plan-execute")
     if options.save and not options.save.absolute().parent.is_dir():
@@ -300,14 +303,14 @@ def _can_run(solver: Solver) -> bool:
 
 
 async def _is_worth(expected: Estimate, settings: Settings, options: SolveOptions, asker: Asker | None) -> bool:
-    """Return whether to run at this price; the user is asked if it is high and no budget or --yes covers it."""
+    """Return whether to run at the estimated cost; ask the user if it is high, without a budget or --yes."""
     if asker is None or options.yes or settings.budget_usd is not None or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
         return True
     return await asker.ask("Continue? [Y/n]", "ny") == "y"
 
 
 class _Changed(Unwatched):
-    """Asks before a plan runs that was changed after its approval."""
+    """Asks the user before a plan runs that was changed after its approval."""
 
     def __init__(self, asker: Asker, approved: Plan | None) -> None:
         self._asker, self._approved = asker, approved
@@ -321,7 +324,7 @@ class _Changed(Unwatched):
 
 
 async def _offer(solver: Solver, solution: Solution, screen: PlainScreen, asker: Asker | None) -> None:
-    """Offer the plan of a solved task to a pool; it is shown first, and in a terminal the user is asked."""
+    """Show the plan of a solved task and offer it to a pool; in a terminal, ask the user first."""
     if why := why_not_offered(solution):
         screen.note(f"no plan is offered: {why}", "yellow")
         return
@@ -332,7 +335,7 @@ async def _offer(solver: Solver, solution: Solution, screen: PlainScreen, asker:
 
 
 def _show(solution: Solution, screen: PlainScreen, expected: Estimate, by_model: str) -> None:
-    """Show the result of a run; `by_model`: the command line that lets a model answer from it."""
+    """Show the result of a run; `by_model`: the command line that lets a model answer from a quotation."""
     for id in solution.missing:
         evidence = solution.evidence[id]
         screen.note(f"{id} ({evidence.tool}) has no result: {short(evidence.text, 300)}", "red")
@@ -345,7 +348,7 @@ def _show(solution: Solution, screen: PlainScreen, expected: Estimate, by_model:
             f"{id} ({solution.evidence[id].tool}) found nothing: the model answered from its own knowledge", "yellow"
         )
     if solution.is_quotation:
-        screen.note(f"a quotation, not an answer; a model answers from it:\n  {by_model}", "yellow")
+        screen.note(f"this is a quotation, not an answer; with a model it is answered:\n  {by_model}", "yellow")
     elif solution.unanswered:
         screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")
     if solution.stopped:

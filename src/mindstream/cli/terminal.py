@@ -39,7 +39,7 @@ MAX_HISTORY = 16 << 20
 """Maximum size of the history file, in bytes: the whole file is read."""
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})
 AGAIN = 4
-"""Number of messages of a resumed conversation that are shown again."""
+"""Maximum number of messages of a resumed conversation that are shown again."""
 
 
 async def talk(settings: Settings, options: TalkOptions, screen: TextScreen) -> int:
@@ -61,7 +61,7 @@ async def _talk(settings: Settings, options: TalkOptions, screen: TextScreen) ->
 
 
 class Terminal:
-    """Reads input, shows answers, and shows events in between."""
+    """Reads input in a terminal, and shows answers and the events between them."""
 
     def __init__(self, conversation: Conversation, screen: TextScreen, history: Path) -> None:
         self._conversation = conversation
@@ -89,15 +89,15 @@ class Terminal:
                 if not await self._commands.run(text):
                     break
                 if text.startswith("/forget"):
-                    self._session = self._begin()  # without the forgotten lines
+                    self._session = self._begin()  # reads the input history again, without the forgotten lines
             else:
                 await self._interruptibly(self._conversation.say(text.removeprefix("/")), "stopped")
         if await self._conversation.mind.reasoners.work():
             self._screen.note("the reasoners finish their work; Ctrl-C leaves it for the next time")
-            await self._interruptibly(self._conversation.settled(), "left for the next time")
+            await self._interruptibly(self._conversation.settled(), "the rest of the work is left for the next time")
 
     async def _ask(self) -> str | None:
-        """Return the input; None: the user leaves."""
+        """Return the next input that is not blank; None if the user leaves."""
         while True:
             with patch_stdout(raw=True):
                 try:
@@ -108,7 +108,7 @@ class Terminal:
                 return text.strip()
 
     async def _ask_line(self, question: str) -> str | None:
-        """Ask a question and return the answer; None: Ctrl-C or Ctrl-D."""
+        """Ask a question and return the answer; None if the user pressed Ctrl-C or Ctrl-D."""
         asking: PromptSession[str] = PromptSession(style=STYLE)
         with patch_stdout(raw=True):
             try:
@@ -121,7 +121,7 @@ class Terminal:
         task: asyncio.Task[None] = asyncio.ensure_future(doing)  # type: ignore[arg-type]
 
         def stop() -> None:
-            if not task.cancelling():  # once: a second time would cancel storing the partial answer
+            if not task.cancelling():  # only once: a second cancellation would stop the storing of the partial answer
                 task.cancel()
 
         try:
@@ -155,7 +155,7 @@ class Terminal:
             """Insert a paste, unless it is too long: showing it would take minutes."""
             if (size := len(event.data)) > MAX_UTTERANCE:
                 self._screen.complain(
-                    f"that is too long to paste: {size:,} characters, and a message has at most {MAX_UTTERANCE:,}"
+                    f"the pasted text is too long: {size:,} characters; a message has at most {MAX_UTTERANCE:,}"
                 )
             else:
                 event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
@@ -170,7 +170,7 @@ class _History(FileHistory):
 
 
 def _history(path: Path) -> History:
-    """Return the history of input; it is not stored if its file is not regular (a pipe could block), or huge."""
+    """Return the input history; it is not stored if its file is not a regular one (a pipe could block), or is huge."""
     with contextlib.suppress(OSError):
         make_private_folder(path.parent)
         if not path.is_symlink():
@@ -193,14 +193,14 @@ def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
 
 
 WANTING = {
-    "/retain": "name what to retain, as in /retain the key hangs in the shed",
-    "/recall": "name what to look for, as in /recall what disturbs the sleep",
-    "/forget": "name what to forget, as in /forget the red bicycle",
+    "/retain": "type the text to store, for example: /retain the key hangs in the shed",
+    "/recall": "type a query, for example: /recall what disturbs the sleep",
+    "/forget": "type the subject to forget, for example: /forget the red bicycle",
 }
 
 
 class Commands:
-    """Runs the commands of the terminal; they are not remembered."""
+    """Runs the commands of the terminal; commands are not stored in memory."""
 
     def __init__(
         self, conversation: Conversation, screen: TextScreen, ask_line: Callable[[str], Awaitable[str | None]]
@@ -243,7 +243,8 @@ class Commands:
                     return False
                 case _:
                     self._screen.complain(
-                        f"there is no command {command}; /help lists the commands, // says a line that begins with /"
+                        f"there is no command {command}; /help lists the commands, and a line that begins with // is"
+                        " sent as text that begins with /"
                     )
         except MindstreamError as error:
             self._screen.complain(str(error))
@@ -285,7 +286,7 @@ class Commands:
             self._screen.text(describe_done(await memory.remove(removal, deed=deed)))
 
     async def _choose(self, question: str, *, part: bool = False) -> Answer:
-        """Ask until y or n is typed, or p if `part`; Ctrl-C and Ctrl-D mean no."""
+        """Ask until the user types y or n, or p if `part` is set; Ctrl-C and Ctrl-D mean no."""
         hint = f"{question}\n{PART}\n[y/n/p]: " if part else f"{question} [y/n]: "
         while (line := await self._ask_line(hint)) is not None:
             if answer := read_answer(line, part=part):

@@ -1,4 +1,4 @@
-"""The protocol `Engine`, which runs tasks in other processes: functions of modules, with picklable arguments."""
+"""The protocol `Engine`, which runs tasks (module-level functions with picklable arguments) in other processes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ R = TypeVar("R")
 
 
 class Engine(Protocol):
-    """Runs tasks elsewhere: `Processes`, `OnRay`."""
+    """Runs tasks in other processes; implemented by `Processes` and `OnRay`."""
 
     @property
     def workers(self) -> int:
         """The number of tasks that run in parallel."""
 
     async def run(self, do: Callable[..., Awaitable[R]], *given: object) -> R:
-        """Run a task when a worker is free. If its worker dies, another one runs it again.
+        """Run a task as soon as a worker is free. If the worker dies, another worker runs the task again.
 
         Raises (in addition to the task's errors):
             WorkerLost: several workers died in succession.
@@ -27,7 +27,7 @@ class Engine(Protocol):
 
 @contextlib.asynccontextmanager
 async def open_engine(ray: bool, workers: int = 0, cpus: float = 1.0) -> AsyncIterator[Engine]:
-    """Open Ray, or processes of this machine; at the end of the block running tasks are stopped, and save their work.
+    """Open Ray, or processes of this machine; at the end of the block, running tasks are stopped and save their work.
 
     Args:
         workers: number of parallel tasks; 0: the number of processors.

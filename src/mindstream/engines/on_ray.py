@@ -1,4 +1,4 @@
-"""Ray's workers, on this machine or on the cluster in RAY_ADDRESS (docs/ray.md)."""
+"""An engine of Ray workers, on this machine or on the cluster in RAY_ADDRESS (docs/ray.md)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mindstream.errors import SettingsError, WorkerLost
 
 R = TypeVar("R")
 STORE_BYTES = 100 << 20
-"""Size of Ray's object store on this machine: results are small."""
+"""Size in bytes of Ray's object store on this machine; results are small."""
 CONNECT_S = 10.0
 """Timeout for connecting to a cluster, in seconds."""
 ADDRESS = "RAY_ADDRESS"
@@ -26,14 +26,14 @@ ADDRESS = "RAY_ADDRESS"
 TOKEN = "RAY_AUTH_MODE=token"
 """Ray's setting for sending its token to a cluster."""
 SKIPPED = "RAY_DEDUP_LOGS_SKIP_REGEX"
-"""Ray's variable for log lines that it does not print: otherwise its reports of dead workers mix with the output."""
+"""Ray's variable for log lines that it does not print; else its reports of dead workers would mix with the output."""
 NICENESS = "RAY_worker_niceness"
 UNUSED = ("start_monitor", "start_log_monitor")
 """Parts of Ray that a single machine does not need: the autoscaler, and the forwarding of workers' output."""
 
 
 class OnRay:
-    """Tasks on Ray, which restarts a task whose worker dies.
+    """Runs tasks on Ray, which restarts a task whose worker dies.
 
     Args:
         workers: number of parallel tasks; 0: the number of the cluster's processors.
@@ -48,7 +48,7 @@ class OnRay:
         try:
             import ray
         except ImportError:
-            raise SettingsError("Ray is not installed: pip install 'mindstream[ray]'; or leave --ray away") from None
+            raise SettingsError("Ray is not installed: pip install 'mindstream[ray]', or omit --ray") from None
         self._ray: Any = ray
         logging.getLogger("ray").setLevel(logging.ERROR)
         self._is_own = not ray.is_initialized()
@@ -70,14 +70,14 @@ class OnRay:
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         if address := os.environ.get(ADDRESS):
             host, _, port = address.rpartition("//")[2].rpartition(":")
-            if port.isdigit():  # else a keyword such as auto; without a server, Ray would retry for minutes
+            if port.isdigit():  # not a keyword such as `auto`; without this test, Ray would retry for minutes
                 socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
             try:
                 self._ray.init(**quiet)
             except ConnectionError as error:
-                raise OSError(f"{error}; if it wants a token, set {TOKEN}") from None
+                raise OSError(f"{error}; if the cluster needs a token, set {TOKEN}") from None
             return
-        os.environ.setdefault(NICENESS, "0")  # otherwise its workers have the lowest priority of the machine
+        os.environ.setdefault(NICENESS, "0")  # by default, Ray's workers get a low priority
         processors = max(1, round(self.workers * self._cpus)) if self.workers else None
         own: dict[str, Any] = {"address": "local", "num_cpus": processors, "object_store_memory": STORE_BYTES}
         with _without_monitors(self._ray._private.node.Node):
@@ -110,9 +110,10 @@ class OnRay:
 
 @contextlib.contextmanager
 def _without_monitors(node: type) -> Iterator[None]:
-    """Start Ray without its unused parts: this saves a fifth of its start, and a second at its end.
+    """Let Ray start without its unused parts, which saves a fifth of its start time, and a second at its end.
 
-    `ray start` has an option for it, `ray.init` has none. In versions of Ray with other names, the parts are started.
+    `ray start` has an option for this, but `ray.init` has none. In Ray versions that name the parts differently, the
+    parts are started.
     """
     removed = {name: method for name, method in vars(node).items() if name in UNUSED}
     for name in removed:

@@ -1,4 +1,4 @@
-"""Worker processes of this machine, each with its own connection: a process that dies affects no other task."""
+"""An engine of worker processes on this machine; each has its own connection, so its death affects no other task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAVING_S = 30.0
 MAX_ATTEMPTS = 4
 """Maximum number of attempts for a task whose worker dies."""
 STOP, END = "stop", "end"
-"""Orders to a worker, in addition to tasks: stop the running task; and exit after that."""
+"""Orders to a worker, in addition to tasks: stop the running task; stop the running task and exit."""
 
 R = TypeVar("R")
 Task = tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]]
@@ -38,8 +38,8 @@ def _runner() -> asyncio.Runner:
 
 
 def carry_out(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...], folder: str) -> Any:
-    """Run a task in this process, in the caller's folder, since its paths may be relative."""
-    with suppress(OSError):  # it may not exist on another machine
+    """Run a task in this process, in the caller's working directory, because the task may use relative paths."""
+    with suppress(OSError):  # the directory may not exist on another machine
         os.chdir(folder)
 
     async def run() -> Any:
@@ -49,9 +49,12 @@ def carry_out(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...], folder:
 
 
 def serve(line: Connection) -> None:
-    """Run the tasks of a connection until it is closed: then stop, save, exit. Ctrl-C is handled by the parent."""
+    """Run the tasks that arrive on a connection; when it is closed, stop the running task, let it save, and exit.
+
+    The parent process handles Ctrl-C.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked since the start
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the parent started this process with it blocked
     _runner().run(_serve(line))
     os._exit(0)  # does not wait for threads that a task left
 
@@ -61,7 +64,7 @@ async def _serve(line: Connection) -> None:
     threading.Thread(target=_listen, args=(line, orders, asyncio.get_running_loop()), daemon=True).start()
     while (order := await orders.get()) != END:
         if isinstance(order, str):
-            continue  # it came as the task ended
+            continue  # the order to stop arrived when the task had ended
         task, next_order = asyncio.ensure_future(_answer(*order)), asyncio.ensure_future(orders.get())
         await asyncio.wait({task, next_order}, return_when=asyncio.FIRST_COMPLETED)
         if not next_order.done():
@@ -97,10 +100,11 @@ async def _answer(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...]) -> 
 
 
 class Processes:
-    """A number of processes, each started when it is needed; they save and exit at the end, or when this process dies.
+    """Runs tasks in worker processes, each started when needed.
 
-    Not `concurrent.futures`: when one of its processes dies it ends all others, and one that is started while its
-    watcher is busy dies unnoticed (Python 3.11: the wake-up is consumed before the process is in the list).
+    The workers let their tasks save and exit at the end, or when this process dies. `concurrent.futures` is not used:
+    it ends all processes if one dies, and it does not notice the death of a process that is started while its watcher
+    is busy (Python 3.11: the wake-up is consumed before the process is in the list).
     """
 
     def __init__(self, workers: int) -> None:
@@ -138,7 +142,7 @@ class _GoneError(Exception):
 
 
 class _Worker:
-    """A process and its connection, which carries tasks and answers; it breaks when the process dies."""
+    """A worker process and the connection for its tasks and answers; the connection breaks if the process dies."""
 
     def __init__(self) -> None:
         spawning = multiprocessing.get_context("spawn")
@@ -150,14 +154,14 @@ class _Worker:
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        there.close()  # otherwise the connection would not break
+        there.close()  # otherwise the connection would not break when the process dies
         self._thread = ThreadPoolExecutor(1)
         self._sent = asyncio.Event()
         self._sent.set()
         self.is_free = True
 
     async def ask(self, task: Task) -> Answer:
-        """Run a task; if the caller is cancelled, the task is stopped, and has saved when this returns.
+        """Run a task; if the caller is cancelled, stop the task, and wait until it has saved its work.
 
         Raises:
             _GoneError: the process has died.

@@ -18,7 +18,7 @@ async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
     """Return the model's typed answer.
 
     Raises:
-        ModelError: there is none, or it does not fit (the wrapper `Repair` lets the model correct it).
+        ModelError: the model gave no answer, or one of the wrong type (the wrapper `Repair` lets the model correct it).
     """
     text, _, _ = await gather_reply(model, Request(prompt, role or prompt.role))
     return prompt.ground(prompt.parse(text), ())[0]
@@ -38,7 +38,7 @@ async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGener
                 has_text = has_text or any(sign.isprintable() and sign != " " for sign in part.text)
                 yield part.text
     if not has_text:
-        raise ReplyInvalid(f"{model.name} answered {prompt.label()!r} with no words")
+        raise ReplyInvalid(f"{model.name} answered the prompt {prompt.label()!r} without any visible text")
 
 
 async def act(
@@ -49,7 +49,7 @@ async def act(
     role: str = "",
     on_text: Callable[[str], None] | None = None,
 ) -> tuple[str, tuple[Call, ...]] | R:
-    """Return (text, calls) while the model wants to call tools, else its typed answer.
+    """Return (text, calls) if the model calls tools, else its typed answer.
 
     Args:
         on_text: called with each piece of text as it arrives.
@@ -79,7 +79,7 @@ async def gather_reply(
 
 
 async def text_logprobs(model: Model, prompt: Prompt[Any], text: str, role: str = "") -> tuple[float, ...]:
-    """Return the log-probability of each of the first tokens of a text that follows a prompt.
+    """Return the log-probabilities of a given text's first tokens, if the text follows a prompt.
 
     Raises:
         ModelRefused: the model reports no log-probabilities.

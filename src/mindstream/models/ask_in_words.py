@@ -25,12 +25,12 @@ async def ask(model: Model | str, prompt: Prompt[Any] | str, role: str = "", *, 
         mood = await ask("openai:gpt-5-mini", "In which mood is 'What a day!'?", output=Mood)
 
     Args:
-        model: a model, or its name (opened for this question alone; `Models.named` keeps one open).
+        model: a model, or its name (then it is opened for this question only; `Models.named` keeps one open).
         prompt: a typed prompt, or a question in words.
         output: the type of the answer to a question in words: a Pydantic model, or any type that Pydantic knows.
 
     Raises:
-        ModelError: there is no answer, or it does not fit (see the wrapper `Repair`, which lets the model mend it).
+        ModelError: the model gave no answer, or one of the wrong type (the wrapper `Repair` lets the model correct it).
         SettingsError: there is no model of that name.
     """
     if isinstance(prompt, str):
@@ -43,7 +43,7 @@ async def ask(model: Model | str, prompt: Prompt[Any] | str, role: str = "", *, 
 
 @cache
 def question_for(output: Any) -> type[Prompt[Any]]:
-    """Return the prompt of a question in words, with the type of its answer."""
+    """Return the prompt class for a question in words whose answer has the type `output`."""
 
     class InWords(Prompt[output]):
         """Answer a question in words."""

@@ -3,7 +3,7 @@
 with calls_for(Cause(rows=(heard.seq,))):
     await ask(model, prompt)
 
-Tasks that are started in the block inherit it.
+Tasks that are started in the block inherit the cause.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 from mindstream.models.model import JsonSchema
 
 MIN_TEXT, MIN_ITEM = 24, 90
-"""Minimum length that a text is allowed, and that a further item of a list needs, in characters."""
+"""Characters that every text may have at least, and that must be left for each further item of a list."""
 MAX_ITEMS, MAX_KEYS, MAX_DEPTH = 8, 3, 8
 MAX_NUMBER = 999_999
 WEIGHTS = {"array": 3, "object": 3, "string": 2}
@@ -18,7 +18,7 @@ DROPPED = ("title", "description", "default", "examples", "items", "properties",
 def bound_schema(schema: JsonSchema, characters: int) -> JsonSchema:
     """Return the schema with limits on texts, lists, numbers, and untyped values.
 
-    The characters of a level are divided among its fields; narrower limits of the schema stay.
+    The characters of an object are divided among its fields; narrower limits of the schema stay.
     """
     limited = _limit(schema, characters, schema.get("$defs", {}), 0)
     return {key: value for key, value in limited.items() if key != "$defs"}

@@ -40,9 +40,9 @@ class CachedPrompts:
         return fingerprint(Request(prompt, prompt.role), self.models.of(prompt.role).name)
 
     async def kept(self, prompt: Prompt[R], row: dict[str, Any], dump: Callable[[R], Any]) -> tuple[str, Any] | None:
-        """Return the key and the reply, stored or requested now; None if it cannot be read."""
+        """Return the key and the stored reply, asking the model if none is stored; None if the reply is invalid."""
         key, model = self.key(prompt), self.models.of(prompt.role)
-        async with self._locks.setdefault(key, asyncio.Lock()):  # two tasks may ask the same
+        async with self._locks.setdefault(key, asyncio.Lock()):  # two tasks may ask the same prompt
             found = self.ledger.find(key)
             if found is None:
                 try:
@@ -55,7 +55,7 @@ class CachedPrompts:
         return key, found["reply"]
 
     async def each(self, doing: str, todo: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
-        """Apply a function to each item, several at a time, and return the results; the first error ends it."""
+        """Apply a function to the items, several at a time, and return the results; the first error stops the rest."""
         turn, done = asyncio.Semaphore(self._at_once), 0
 
         async def one(item: T) -> R:

@@ -1,4 +1,4 @@
-"""Quality of probabilities, measured by the answers that were right."""
+"""Measures the quality of predicted probabilities, given the right answers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def accuracy(judged: Sequence[Judged]) -> float:
 
 
 def coin(answers: Sequence[str]) -> dict[str, float]:
-    """Return equal probabilities: the baseline."""
+    """Return equal probabilities of all answers: the baseline of a measurement."""
     return dict.fromkeys(answers, 1 / len(answers))
 
 

@@ -1,13 +1,13 @@
-"""Remove characters that no file can store or that control a terminal; join halves of characters."""
+"""Remove characters that no file can store or that control a terminal; join surrogate pairs."""
 
 from __future__ import annotations
 
 import re
 
 ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
-"""Halves of characters (surrogates) and NUL, which no file can store."""
+"""Surrogates (halves of characters) and NUL, which no UTF-8 file can store."""
 CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Terminal escape sequences, and all control characters but tab and line break."""
+"""Terminal escape sequences, and all control characters except tab and line break."""
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 HALF = re.compile(r"[\ud800-\udbff]\Z")
 """The first half of a character, at the end of a text."""

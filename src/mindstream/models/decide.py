@@ -7,8 +7,9 @@
     likely = await decide(model, IsUrgent(message=text))
     if likely["yes"] > 0.7: ...
 
-A rule or a decision endpoint gives the probabilities itself. A chat model is asked for one token, and the probability
-of each answer as that token counts; if the model reports none, its answer in text gets the probability 1.
+A rule or a decision endpoint returns the probabilities itself. A chat model is asked for a single token, and the
+log-probabilities of that token give the probability of each answer; if the model reports none, its answer in text gets
+the probability 1.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from mindstream.models.reply import legible_parts
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIN_COVERED = 0.02
-"""Minimum share of the first token's probability that the answers must have; otherwise the model was not deciding."""
+"""Minimum share of the first token's probability on the answers; below it, the answer in text is used instead."""
 MIN_PROBABILITY = 1e-6
 """Probability of an answer that the model does not mention."""
 Basis = Literal["distribution", "logprobs", "words"]
 
 
 class Question(Prompt[str]):
-    """A prompt with a set of answers; the reply in text is one of them.
+    """A prompt with a fixed set of answers; a reply in text must be one of them.
 
-    Its `# system` part asks the question, its `# user` part holds the subject; instructions on the form of the answer
-    are added.
+    The template's `# system` part asks the question, its `# user` part holds the subject; `messages` adds instructions
+    on the form of the answer.
     """
 
     reply_tokens: ClassVar[int] = 40
@@ -54,7 +55,7 @@ class Question(Prompt[str]):
         """Return the answers, at least two and at most 26."""
 
     def marks(self) -> tuple[str, ...]:
-        """Return what the model writes for each answer: letters, unless the answers are short words."""
+        """Return the text that the model writes for each answer: a letter, unless a subclass returns short words."""
         return tuple(LETTERS[: len(self.answers())])
 
     def reply_schema(self) -> JsonSchema:
@@ -74,7 +75,7 @@ class Question(Prompt[str]):
         """Read an answer in text: an answer or its mark, and nothing else.
 
         Raises:
-            ReplyInvalid: it is anything else.
+            ReplyInvalid: the text is anything else.
         """
         said = without_thoughts(text).strip(" \t\n\"'`*.()[]").casefold()
         for answer, mark in zip(self.answers(), self.marks(), strict=True):
@@ -142,9 +143,9 @@ class Probabilities:
 
     Attributes:
         weights: the answers in their order.
-        basis: the source: a `distribution` (of a rule, a decision endpoint), the `logprobs` of one token, or `words`,
-            an answer in text, which gets the probability 1.
-        covered: share of the token's probability that was for any of the answers.
+        basis: the source of the probabilities: a `distribution` of a rule or a decision endpoint, the `logprobs` of one
+            token, or `words`: an answer in text, which gets the probability 1.
+        covered: share of the token's probability that was on any of the answers.
     """
 
     weights: tuple[tuple[str, float], ...]
@@ -160,14 +161,14 @@ class Probabilities:
     def without(self, prior: Probabilities) -> Probabilities:
         """Return the probabilities without a model's bias, measured by its answers to an empty subject (Zhao 2021).
 
-        Small models prefer one answer whatever the text is; ask them once about "N/A", and pass the result as `prior`.
+        Small models prefer one answer for every text. Ask the model once about "N/A", and pass the result as `prior`.
         """
         divided = {answer: p / prior[answer] for answer, p in self.weights}
         return replace(self, weights=_normalised(tuple(self), divided, self.basis).weights)
 
     @property
     def best(self) -> str:
-        """The likeliest answer; of equally likely ones the first."""
+        """The likeliest answer; the first one if several are equally likely."""
         return max(self.weights, key=lambda weight: weight[1])[0]
 
     @property
@@ -177,10 +178,10 @@ class Probabilities:
 
 
 async def decide(model: Model, question: Question, role: str = "") -> Probabilities:
-    """Return the probability of each answer; usually by one forward pass without any text.
+    """Return the probability of each answer, usually from a single token of the model.
 
     Raises:
-        ModelError: the model is unavailable, or never gives one of the answers.
+        ModelError: the model is unavailable, or its reply is none of the answers.
     """
     answers = question.answers()
     text, given, first = list[str](), None, None
@@ -207,9 +208,9 @@ async def decide(model: Model, question: Question, role: str = "") -> Probabilit
 
 
 def weigh(first: Logprobs, answers: Sequence[str], marks: Sequence[str]) -> list[float]:
-    """Return how much of the first token's probability is for each answer.
+    """Return the share of the first token's probability that each answer gets.
 
-    A token counts for the one answer that it is, or begins: by its mark, or by its word.
+    A token counts for an answer if it is the answer's mark, or the beginning of that answer only.
     """
     weights = [0.0] * len(answers)
     for token, logprob in first.first:
@@ -223,7 +224,7 @@ def _matching_answer(token: str, answers: Sequence[str], marks: Sequence[str]) -
     if bare in marks:
         return marks.index(bare)
     begun = bare.casefold()
-    if len(begun) < 2 and any(len(mark) == 1 for mark in marks):  # a small letter may begin any word
+    if len(begun) < 2 and any(len(mark) == 1 for mark in marks):  # a lower-case letter may begin any word
         return None
     found = [place for place, answer in enumerate(answers) if begun and answer.casefold().startswith(begun)]
     return found[0] if len(found) == 1 else None
@@ -233,7 +234,7 @@ def _normalised(answers: Sequence[str], weights: dict[str, float], basis: Basis)
     """Scale weights so that they sum to 1 over the answers.
 
     Raises:
-        ReplyInvalid: there are none for these answers, or they are not probabilities.
+        ReplyInvalid: no weight is for one of these answers, or the weights are not probabilities.
     """
     found = [weights.get(answer, 0.0) for answer in answers]
     total = sum(found)
@@ -248,5 +249,5 @@ def _normalised(answers: Sequence[str], weights: dict[str, float], basis: Basis)
 @rule(Choice)
 @rule(Score)
 def tossed(question: Question) -> dict[str, float]:
-    """Rule for questions about a text that no rule can read: equal probabilities."""
+    """Answer a question about a text without a model: with equal probabilities, since no rule understands the text."""
     return coin(question.answers())

@@ -1,8 +1,8 @@
-"""Delimit untrusted text (of users, models, tools and files) in a prompt: as data between tags.
+"""Delimit untrusted text (from users, models, tools and files) in a prompt, as data between tags.
 
-Text cannot close its tag or open another one, since every angle bracket that could begin a tag is written `&lt;`. (Why
-not a random delimiter: a small model takes a plain `</memory>` for the end whatever the delimiter is, and a changing
-delimiter would prevent prefix caching.) A bracket before a number stays: "slept <6 hours", "<3".
+The text cannot close its tag or open another one, because every angle bracket that could begin a tag is written
+`&lt;`. A bracket before a number stays: "slept <6 hours", "<3". A random delimiter would not be safer: a small model
+takes a plain `</memory>` for the end of the data with any delimiter, and a changing delimiter prevents prefix caching.
 """
 
 from __future__ import annotations
@@ -13,23 +13,26 @@ from collections.abc import Iterable
 from mindstream.models.clean_text import without_controls
 
 MAX_TEXT, MAX_SHORT = 64_000, 200
-"""Maximum length of a text, and of a name or a date, that is shown, in characters."""
+"""Maximum number of characters shown of a text (`delimited`), and of a name or date (`delimited_short`)."""
 BRACKET = re.compile(
     r"[<\uff1c\ufe64](?! ?\d)"
     r"|[\u2039\u2329\u3008\u27e8\u27ea\u276c\u276e\u2770\u29fc\u2991\u02c2\u1438\u227a\u22d6\U0001d236]"
     r"(?=[\W_]{0,8}(?![\u3040-\u30ff\u3400-\u9fff])[^\W\d])"
 )
-"""What a model may read as the beginning of a tag: `<`, and look-alikes before a letter (〈红楼梦〉 is a title)."""
+"""Characters that a model may read as the beginning of a tag: `<`, and look-alikes before a letter.
+
+Look-alikes before a Chinese or Japanese character stay: 〈红楼梦〉 is a title.
+"""
 INDENT = "\n    "
 
 
 def escaped(text: object) -> str:
-    """Return a text in which nothing can be read as a tag."""
+    """Return a text in which every character that could begin a tag is escaped."""
     return BRACKET.sub("&lt;", without_controls(str(text)))
 
 
 def delimited(text: object, tag: str) -> str:
-    """Put untrusted text between tags that it cannot close; the middle of a text that is too long is removed."""
+    """Put untrusted text between tags that it cannot close; a text over MAX_TEXT loses its middle."""
     return f"<{tag}>\n{escaped(cut(str(text), MAX_TEXT)).strip()}\n</{tag}>"
 
 
@@ -47,7 +50,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def indented(text: object) -> str:
-    """Return a text whose further lines are indented, so that none looks like a line of another author."""
+    """Return a text whose lines after the first are indented, so that none looks like a line of another author."""
     return INDENT.join(str(text).splitlines())
 
 

@@ -1,4 +1,7 @@
-"""A model whose replies are fetched by an engine's workers; counters, limits and caches stay in this process."""
+"""A model whose replies are fetched by the workers of an engine (see `mindstream.engines`).
+
+Counters, limits and caches stay in this process.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from mindstream.models.rules import Rules
 
 
 class EngineModel:
-    """Runs each call of a model as a task of an engine; the reply arrives as a whole, not piece by piece.
+    """A model that runs each call as a task of an engine; the reply arrives as a whole, not piece by piece.
 
     Args:
-        patience_s, window: as for `Models.named`.
+        patience_s, window: see `Models.named`.
     """
 
     def __init__(self, name: str, engine: Engine, patience_s: float | None = None, window: int | None = None) -> None:
@@ -34,14 +37,14 @@ class EngineModel:
 async def answer(
     opened: tuple[str, float | None, int | None], request: Request
 ) -> tuple[list[Part], ModelError | None]:
-    """Return the parts of a model's reply that arrived, and the error that ended it."""
+    """Return the parts of a model's reply that arrived, and the error that ended the reply, if any."""
     parts, thoughts, failure = list[Part](), list[str](), None
     try:
         async for part in _open(*opened).reply(request.but(on_thought=thoughts.append)):
             parts.append(part)
     except ModelError as error:
         failure = error
-    if thoughts and not any(isinstance(part, Usage) for part in parts):  # thoughts are known to this process only
+    if thoughts and not any(isinstance(part, Usage) for part in parts):  # only this process knows the thoughts
         said = (part.text for part in parts if isinstance(part, Piece))
         parts.append(Usage(request.tokens, estimate_tokens("".join((*thoughts, *said)))))
     return parts, failure

@@ -1,8 +1,8 @@
-"""Read JSON objects as models write them, and fit them to the requested schema.
+"""Read the inexact JSON objects that models write, and fit them to the requested schema.
 
 Servers and models send the arguments of a tool call as `null`, as JSON in a JSON string, in a code fence, as JSON5 or
-as a Python literal; they wrap a typed reply in an outer key or list, write `"3"` for 3 and `Score` for `score`. Nothing
-that is missing is filled in, and an object that was cut off stays unreadable.
+as a Python literal; they wrap a typed reply in an outer key or list, write `"3"` for 3 and `Score` for `score`. Missing
+values are not filled in, and an object that was cut off stays unreadable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mindstream.models.reply import DECODER, MAX_DEPTH, broken_json, check_depth
 from mindstream.models.schema import JsonSchema, find_faults
 
 NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
-"""Texts that stand for no arguments, in lower case."""
+"""Texts that mean "no arguments", in lower case."""
 MAX_NESTING = 4
 """Maximum number of JSON strings around an object, and of levels that are fitted."""
 NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
@@ -31,7 +31,7 @@ MAX_MENDED = 100_000
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Return the one JSON object in a text; {} if the text stands for no arguments.
+    """Return the one JSON object in a text; {} if the text means "no arguments".
 
     Raises:
         ReplyInvalid: the text holds no object, a broken one, or several that differ.
@@ -54,7 +54,7 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
-    """Read an object with other text, a fence or a copy of itself next to it, as JSON5 or as a Python literal."""
+    """Read an object that is JSON5 or a Python literal, or that has other text, a fence or its own copy around it."""
     for attempt in (text, mend_json(text)):
         found: list[Any] = []
         with suppress(ReplyInvalid):
@@ -68,7 +68,7 @@ def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
             value = DECODER.decode(json.dumps(value, allow_nan=False))
             check_depth(value)
             return dict(value)
-    raise ReplyInvalid("it is nested too deep" if isinstance(error, RecursionError) else str(error))
+    raise ReplyInvalid("the JSON is nested too deep" if isinstance(error, RecursionError) else str(error))
 
 
 def fit(value: Any, schema: JsonSchema) -> Any:
@@ -83,7 +83,7 @@ def fit(value: Any, schema: JsonSchema) -> Any:
     for candidate in (value, *_inner(value, schema)):
         fitted = _fit(candidate, schema, schema)
         if isinstance(fitted, dict) and fitted and not fitted.keys() & schema.get("properties", fitted).keys():
-            continue  # anything would fit a schema without required fields
+            continue  # without required fields, an object with only unknown keys would fit
         if isinstance(fitted, dict | list) and not find_faults(fitted, schema):
             return fitted
     return value
@@ -130,7 +130,7 @@ def _fit(value: Any, schema: Any, root: JsonSchema, depth: int = 0) -> Any:
 
 
 def _only_alike(key: str, names: Sequence[str]) -> str | None:
-    """Return the only one of these names that differs in letter case, hyphens and underscores at most."""
+    """Return the name that equals `key` except for letter case and punctuation, if it is the only one."""
     bare = bare_name(key)
     alike = [name for name in names if bare and bare_name(name) == bare]
     return alike[0] if len(alike) == 1 else None
@@ -178,7 +178,10 @@ def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 
 
 def match_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the offered name that is meant: with other letter case, a prefix (`functions.`), a number or a token."""
+    """Return the offered name that a model's spelling means; None if there is none.
+
+    The spelling may differ in letter case, and have a prefix (`functions.`), a number or a special token.
+    """
     if name in names:
         return name
     plain = name.partition("<|")[0].strip(" \t\n\"'`")
@@ -192,7 +195,7 @@ def mend_json(text: str) -> str | None:
     """Return a text in which JSON5 objects and lists are replaced by JSON; None if that is not possible.
 
     JSON5 has comments, trailing commas, single quotes, and names without quotes. Other errors, such as a missing value,
-    a quote within a text, or an end that was cut off, are not corrected: that would be guessing.
+    a quote within a text, or a missing end, are not corrected, because a correction would be a guess.
     """
     if len(text) > MAX_MENDED:
         return None
@@ -211,7 +214,7 @@ def _read_json5(text: str) -> str:
     """Return JSON for JSON5.
 
     Raises:
-        ValueError: it is not JSON5, or JSON has no such number.
+        ValueError: the text is not JSON5, or holds a number that JSON does not have, such as NaN.
     """
     import pyjson5  # only if a model could not correct its own reply
 

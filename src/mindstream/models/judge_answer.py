@@ -1,4 +1,4 @@
-"""The prompt `JudgeAnswer`: is an answer right? There is no rule for it, since comparing words is not enough."""
+"""The prompt `JudgeAnswer`: is an answer right? It needs a model: comparing words, as a rule would, is not enough."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ class Judgement(BaseModel):
 
 
 class JudgeAnswer(Prompt[Judgement]):
-    """Is an answer right, compared with answers that are known to be?
+    """Is an answer right, compared with known right answers?
 
     Attributes:
-        expected: any of them is enough; none: the sources do not contain the answer, and a right answer states this.
+        expected: right answers, any of which is enough. If there are none, the sources do not contain the answer, and
+            a right answer says so.
         points: the content of a right answer, if the data lists it.
     """
 

@@ -56,9 +56,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The cost of a reply in tokens and US dollars; its last part. `cost_usd` None: the price is not known.
+    """The cost of a reply in tokens and US dollars; the last part of a reply.
 
-    `cached_tokens`: number of input tokens that the endpoint had cached from an earlier prompt with the same beginning.
+    Attributes:
+        cost_usd: None if the price is not known.
+        cached_tokens: number of input tokens that the endpoint had cached from an earlier prompt with the same
+            beginning.
     """
 
     input_tokens: int
@@ -135,17 +138,18 @@ class Request:
 
     Attributes:
         prompt: the typed question; its text is rendered only when a model reads `messages`.
-        role: the role that asks (talker, reasoner, …); it decides which model answers.
+        role: the role that asks (talker, reasoner, …); each role has its model.
         turns: messages after the question: the model's own calls and replies, tool results, corrections.
         tools: the tools that may be called.
-        words: a template to use instead of the prompt's own.
-        longest_reply: maximum number of tokens of the reply, if known; 0: the prompt's own limit.
+        words: the text of a template to use instead of the prompt's own.
+        longest_reply: maximum tokens of the reply that the model allows, if known; 0: only the prompt's limit.
         sampling: sampling parameters.
         cut: the parts that were removed so that the rest fits the model's window (see wrappers/fit).
-        options: the answers of a typed question whose probabilities are requested: one token, and no text (see decide).
-        continuation: a text after the prompt of which only the probability is requested (see `ask.text_logprobs`).
+        options: the answers whose probabilities are requested in place of a text (see decide).
+        continuation: a text after the prompt whose log-probabilities are requested in place of a reply (see
+            `ask.text_logprobs`).
         on_call: called by the meter for this request, in addition to the meter's own listener (see wrappers/meter).
-        on_thought: called with each piece of the model's thoughts, which are no part of the reply.
+        on_thought: called with each piece of the model's thoughts, which are not part of the reply.
     """
 
     prompt: Prompt[Any]
@@ -179,7 +183,7 @@ class Request:
         return found + sum(tool.tokens for tool in self.tools)
 
     def but(self, **changes: Any) -> Self:
-        """Return a copy with other fields; messages that stay the same are not rendered again."""
+        """Return a copy with changed fields; messages are rendered again only if a change affects them."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, **changes)
         if not RENDERED.isdisjoint(changes):
@@ -193,16 +197,16 @@ class Request:
 
 
 RENDERED = frozenset({"prompt", "turns", "words", "tools", "offered"})
-"""The fields of a request that its messages and its length depend on."""
+"""The fields of a request that determine its messages and their length."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate a text's tokens, rather too high: one per 3.5 ASCII characters, or per 3 bytes of other scripts."""
+    """Estimate the number of a text's tokens, usually too high: one per 3.5 ASCII characters, or 3 bytes of UTF-8."""
     return len(text) * 2 // 7 + 1 if text.isascii() else len(text.encode("utf-8", "replace")) // 3 + 1
 
 
 class Model(Protocol):
-    """Anything that answers requests: a model behind an endpoint or in this process, rules, a `FakeModel`."""
+    """An object that answers requests: a model behind an endpoint or in this process, rules, or a `FakeModel`."""
 
     @property
     def name(self) -> str:

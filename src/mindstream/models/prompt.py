@@ -1,7 +1,8 @@
-"""A prompt is a typed question.
+"""Prompts: typed questions to a model.
 
-Its fields are its variables, its type argument is the reply, its text is a Markdown file of the same name next to the
-module, and its rule, which answers when there is no model, is a plain function:
+The fields of a prompt class are the variables of its template, its type argument is the type of the reply, its template
+is a Markdown file of the same name next to the module, and its rule, which answers if no model is configured, is a
+plain function:
 
     class RateImportance(Prompt[Importance]):       # rate_importance.md is next to this module
         memory: str
@@ -9,10 +10,10 @@ module, and its rule, which answers when there is no model, is a plain function:
     @rule(RateImportance)
     def by_words(ask: RateImportance) -> Importance: ...
 
-The text has two parts, `# system` (static text first, so that prefix caches work) and `# user`; they are Jinja
-templates over the fields (see template.py), and an unknown variable is an error. Text of users, models, tools or files
-is data, never instruction, and is delimited (see delimiters.py): `{{ text | data("memory") }}`, or on one line
-`{{ who | short("who") }}`. The reply is read strictly (see reply.py).
+The template has two parts, `# system` (static text first, so that prefix caches work) and `# user`; both are Jinja
+templates over the fields (see template.py), and an unknown variable is an error. Text from users, models, tools or
+files is data, never instruction, and is delimited (see delimiters.py): `{{ text | data("memory") }}`, or on one line
+`{{ who | short("who") }}`. The reply is parsed strictly (see reply.py).
 """
 
 from __future__ import annotations
@@ -60,8 +61,10 @@ class Prompt(BaseModel, Generic[R_co]):
         ("notes", "last"),
         ("known", "first"),
     )
-    """Lists that lose items if a model's window is small, the least needed first, and the end that is kept: of lists
-    that are numbered for the model, the first.
+    """Names of list fields that are shortened, in this order, if the prompt does not fit the model's context window.
+
+    The second value is the end of the list that is kept. Lists whose items are numbered in the prompt keep the first
+    items, so that the numbers stay right.
     """
 
     @classmethod
@@ -71,7 +74,7 @@ class Prompt(BaseModel, Generic[R_co]):
 
     @classmethod
     def words(cls) -> str:
-        """Return the template that is next to the module."""
+        """Return the text of the template that is next to the module."""
         return _text_of(cls)
 
     @classmethod
@@ -89,7 +92,7 @@ class Prompt(BaseModel, Generic[R_co]):
         return _reply_schema(type(self))
 
     def dialogue(self) -> Sequence[Message]:
-        """Return messages between the system and the user message: the conversation before this question."""
+        """Return the messages between the system and the user message: the conversation before this question."""
         return ()
 
     def messages(self, words: str | None = None) -> tuple[Message, ...]:
@@ -103,11 +106,11 @@ class Prompt(BaseModel, Generic[R_co]):
         return tuple(each for place, each in enumerate(both) if each.text or 0 < place < len(both) - 1)
 
     def parse(self, text: str) -> R_co:
-        """Read the model's answer.
+        """Parse the model's answer.
 
         Raises:
-            ReplyInvalid: the answer does not fit; the message is for the model. Nothing else is raised, whatever the
-                text.
+            ReplyInvalid: the answer is not of the reply type; the message is written for the model. No other error is
+                raised for any text.
         """
         if self.reply_type() is str:
             words = without_thoughts(legible(text))
@@ -126,10 +129,10 @@ class Prompt(BaseModel, Generic[R_co]):
 
     def ground(
         self,
-        reply: R_co,  # type: ignore[misc]  # it is what `parse` gave, and nothing else
+        reply: R_co,  # type: ignore[misc]  # always the value that `parse` returned
         turns: Sequence[Message],  # noqa: ARG002
     ) -> tuple[R_co, str]:
-        """Return an answer without the parts that nothing in the prompt or the turns supports; and their description.
+        """Return an answer without the parts that the prompt and the turns do not support, and a description of these.
 
         The wrapper `Repair` shows the description to the model once; "" if there are no such parts.
         """
@@ -137,7 +140,7 @@ class Prompt(BaseModel, Generic[R_co]):
 
 
 def complaints(error: ValidationError) -> str:
-    """Return the findings of a Pydantic validation in one line, each with its place."""
+    """Return the errors of a Pydantic validation on one line, each with the path of its field."""
     return "; ".join(
         f"{'.'.join(map(str, found['loc']))[:100] or 'the whole'}: {found['msg'][:200]}"
         for found in error.errors(include_url=False, include_context=False, include_input=False)[:5]
@@ -145,12 +148,10 @@ def complaints(error: ValidationError) -> str:
 
 
 def _answer(text: str, schema: JsonSchema) -> Any:
-    """Return the one JSON value in a reply that fits a schema's fields.
-
-    Of several different ones none is returned, since the model may have quoted one.
+    """Return the one JSON value in a reply that has fields of a schema.
 
     Raises:
-        ReplyInvalid: there is none, or more than one.
+        ReplyInvalid: there is no such value, or there are several that differ: the model may have quoted one of them.
     """
     values = _values(text, schema)
     fields = schema.get("properties", {})
@@ -166,10 +167,12 @@ def _answer(text: str, schema: JsonSchema) -> Any:
 
 
 def _values(text: str, schema: JsonSchema) -> list[Any]:
-    """Return the JSON values in a reply that are of the schema's kind, also those in a list of one or in a JSON string.
+    """Return the JSON values in a reply that are of the schema's type (object or list).
+
+    A value inside a JSON string, or inside a list of one item, counts too.
 
     Raises:
-        ReplyInvalid: there is none.
+        ReplyInvalid: there is no such value.
     """
     kind, other = (list, dict) if schema.get("type") == "array" else (dict, list)
     try:
@@ -238,7 +241,7 @@ def _compact_reply(prompt: type[Prompt[Any]]) -> str:
 
 
 def _compact(schema: JsonSchema | None) -> str:
-    """Return a schema as JSON without the titles, docstrings and defaults of Pydantic: fewer tokens, same meaning."""
+    """Return a schema as compact JSON without Pydantic's titles, class docstrings and defaults, which saves tokens."""
 
     def strip(node: Any, named: bool = False) -> Any:
         if isinstance(node, Mapping):

@@ -44,7 +44,7 @@ class RecordedCall(BaseModel):
 
 
 class Recorder:
-    """Appends every finished call to a file that only its owner can read; it holds requests and answers, but no key."""
+    """Appends every finished call, with request and answer but without keys, to a file that only its owner can read."""
 
     def __init__(self, model: Model, path: Path | str) -> None:
         self.name = model.name
@@ -90,10 +90,9 @@ def costs_nothing(name: str) -> bool:
 class Playback:
     """Answers from a recording.
 
-    Each line is played once. `strict`: a line answers only the request that it was recorded for. Otherwise that line is
-    preferred, and else, of those of the same prompt, the one that shares most lines with it (the next one if no
-    messages
-    were recorded), so that a run may differ a little.
+    Each recorded call is used once. A call with exactly the same request is preferred. If there is none, `strict`
+    refuses the request; otherwise the call of the same prompt is used whose messages share most lines with the request
+    (the first of equals), so that a run may differ a little from the recorded one.
     """
 
     def __init__(self, path: Path | str, *, strict: bool = False) -> None:
@@ -127,12 +126,12 @@ class Playback:
         label = request.prompt.label()
         start = f"the recording {self._path} has no answer to the prompt {label!r} after {self._played} calls"
         if not left:
-            return f"{start}: all its lines for this prompt are used. Record the run again"
+            return f"{start}: all its calls of this prompt are used. Record the run again"
         asked, recorded = request.messages, left[0].messages
         for number, (now, then) in enumerate(zip(asked, recorded, strict=False), 1):
             if now != then:
-                return f"{start}: its message {number} is {now.text[:120]!r}, recorded was {then.text[:120]!r}"
-        return f"{start}: it has {len(asked)} messages and perhaps other tools, recorded were {len(recorded)}"
+                return f"{start}: message {number} is {now.text[:120]!r}, but the recorded one is {then.text[:120]!r}"
+        return f"{start}: the tools differ, or the number of messages: {len(asked)}, but {len(recorded)} recorded"
 
 
 def _lines_of(messages: Iterable[Message]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Read a model's reply strictly: text that can be stored, and the JSON in it, complete or not at all."""
+"""Parse a model's reply strictly: text without unprintable characters, and complete JSON values only."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ OPENS = re.compile(rf"{SEEN.pattern}|[{{\[]", re.IGNORECASE)
 ESCAPED = re.compile(r"\\[ubfr]")
 """An escape in JSON that may represent an unprintable character."""
 BRACKET = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.?)*+"?)*+([{}\[\]])', re.DOTALL)
-"""The next bracket outside strings; a string that is not closed extends to the end."""
+"""Matches up to the next bracket outside strings; an unclosed string extends to the end of the text."""
 LOOKS_LIKE_JSON = re.compile(r"\{\s*+(?:[\"'}/#]|\w++\s*+:)|\[\s*+[\"'{\[\]]")
 """The beginning of JSON, even if it is broken, as opposed to words in brackets."""
 KINDS: dict[type, str] = {dict: "object", list: "list"}
 
 
 async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
-    """Pass a reply on with clean text; half a character waits for the next piece, nothing else waits."""
+    """Pass on a reply's parts with unprintable characters removed; half a character waits for the next piece."""
     half = ""
     async with aclosing(parts):
         async for part in parts:
@@ -48,10 +48,10 @@ async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
 
 
 def first_json(text: str, kind: type | None = None) -> Any:
-    """Return the first JSON object or list (`kind`: dict or list, only that one) in a text with other text around it.
+    """Return the first JSON object or list in a text with other text around it; `kind` (dict or list) allows only one.
 
     Raises:
-        ReplyInvalid: there is none, or it is not complete.
+        ReplyInvalid: there is none, or one is not complete.
     """
     return whole_json(text, kind)[0]
 
@@ -59,15 +59,16 @@ def first_json(text: str, kind: type | None = None) -> Any:
 def whole_json(text: str, kind: type | None = None) -> list[Any]:
     """Return the outermost JSON objects or lists in a text, in their order, at least one.
 
-    Linear in the text. Thoughts between their marks are skipped, and so is all text before a closing mark alone.
+    The time is linear in the text. Thoughts between their marks are skipped, and so is all text before a closing mark
+    without an opening one.
 
     Raises:
-        ReplyInvalid: there is none, or one is not complete; the message is for the model.
+        ReplyInvalid: there is none, or one is not complete; the message is written for the model.
     """
     text = without_controls(text)
     found, other, wanted = list[Any](), "", {"dict": "{", "list": "["}.get(kind.__name__ if kind else "", "{[")
     for start, value in _values(text):
-        if start is None:  # all that came before was thought
+        if start is None:  # all text before this was thoughts
             found, other = [], ""
         elif isinstance(value, ValueError):
             wrong = _place(value, text)
@@ -86,10 +87,10 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
 
 
 def broken_json(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each outermost bracket pair that looks like JSON and cannot be read.
+    """Yield the start and the end of each outermost bracket pair that looks like JSON but is not valid.
 
     Raises:
-        ReplyInvalid: one is not closed, or the nesting is too deep.
+        ReplyInvalid: a bracket is not closed, or the nesting is too deep.
     """
     for start, value in _values(text):
         if start is not None and isinstance(value, ValueError) and LOOKS_LIKE_JSON.match(text, start):
@@ -97,10 +98,10 @@ def broken_json(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _values(text: str) -> Iterator[tuple[int | None, Any]]:
-    """Yield the start of each outermost bracket with its value or the error in it; None after thoughts.
+    """Yield the start of each outermost bracket with its value or parse error; yield (None, None) after thoughts.
 
     Raises:
-        ReplyInvalid: one is not closed, or the nesting is too deep.
+        ReplyInvalid: a bracket is not closed, or the nesting is too deep.
     """
     at = 0
     while opening := OPENS.search(text, at):
@@ -124,10 +125,10 @@ def _values(text: str) -> Iterator[tuple[int | None, Any]]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return where the bracket that opens at `start` is closed, strings skipped.
+    """Return the end position of the bracket that opens at `start`, ignoring brackets in strings.
 
     Raises:
-        ReplyInvalid: it is not, or the nesting is too deep.
+        ReplyInvalid: the bracket is not closed, or the nesting is too deep.
     """
     depth, at = 0, start
     while token := BRACKET.match(text, at):
@@ -144,7 +145,7 @@ def check_depth(value: Any) -> None:
     """Check the nesting of a value's lists and objects.
 
     Raises:
-        ReplyInvalid: it is too deep.
+        ReplyInvalid: the nesting is deeper than MAX_DEPTH.
     """
     level = [value]
     for _ in range(MAX_DEPTH):
@@ -155,19 +156,19 @@ def check_depth(value: Any) -> None:
     _refuse(DEEP)
 
 
-# Strings may contain line breaks; numbers must be storable.
+# The JSON decoder: strings may contain line breaks; numbers must be finite, and integers must fit into 64 bits.
 
 
 def _int(digits: str) -> int:
     if len(digits) > 20 or not -MAX_INTEGER <= (number := int(digits)) < MAX_INTEGER:
-        raise ValueError(f"the number {digits[:20]}… is too great")
+        raise ValueError(f"the number {digits[:20]}… does not fit into 64 bits")
     return number
 
 
 def _float(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits[:20]} is no number that JSON knows")
+        raise ValueError(f"{digits[:20]} is not a number in JSON")
     return number
 
 

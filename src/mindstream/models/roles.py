@@ -33,7 +33,7 @@ DEFAULT = "default"
 
 
 class Models:
-    """The models of a mind, by role; a role that is not in the table gets the default, if there is one.
+    """The models of a mind, by role; a role without a model of its own gets the default, if there is one.
 
     `Models.named({"default": "openai:gpt-5-mini"})` opens models by name; `Models(model)` takes the caller's own
     models.
@@ -45,16 +45,16 @@ class Models:
         self._providers: tuple[Provider, ...] = ()
 
     def of(self, *roles: str) -> Model:
-        """Return the model of the first of these roles that has one, itself or by its substitutes; else the default.
+        """Return the model of the first of these roles that has one, itself or by a substitute role; else the default.
 
         Raises:
-            SettingsError: there is none.
+            SettingsError: there is no such model and no default.
         """
         if (found := self._find(roles)) is None:
             role = roles[0] if roles else DEFAULT
             raise SettingsError(
-                f"no model is named for the role {role!r}: name one (--role {role}=MODEL), or a model for all roles"
-                " without one (--model MODEL)"
+                f"no model is configured for the role {role!r}: name one for this role (--role {role}=MODEL), or one"
+                " for all roles (--model MODEL)"
             )
         return self._models[found]
 
@@ -96,7 +96,7 @@ class Models:
         return models
 
     def with_listener(self, on_call: Callable[[Metered], None]) -> Models:
-        """Return the same models, shared, for a caller that wants its own calls reported."""
+        """Return the same models, shared, which also report the calls made through the returned object to `on_call`."""
         return self.each(lambda model: WithListener(model, on_call))
 
     @classmethod
@@ -121,16 +121,15 @@ class Models:
     ) -> Models:
         """Build the models of a table role -> name; a name that occurs twice is built once.
 
-        An empty table means rules for all roles. Otherwise a role without a model is an error when its model is
-        requested,
-        unless there is a `default`.
+        An empty table means rules for all roles. Otherwise, unless there is a `default`, requesting the model of a role
+        without one is an error.
 
         Args:
-            patience_s: maximum silence of each model, or of the named ones, in seconds [see limits].
-            context: context window of each model, or of the named ones, in tokens.
-            fallback: the model that is asked when another one fails; "": none.
-            keeps_words: `on_call` and listeners get the full text of requests and answers, except of rules.
-            engine: its workers fetch the answers; recordings are read in this process.
+            patience_s: maximum seconds between two parts of a reply, for all models or by model name (see limits).
+            context: context window in tokens, for all models or by model name.
+            fallback: the model that is asked if another one fails; "": none.
+            keeps_words: `on_call` and listeners get the full text of requests and answers, except those of rules.
+            engine: an engine whose workers fetch the answers; recordings are still read in this process.
 
         Raises:
             SettingsError: an unknown name, a missing key, package, recording or folder of prompt texts.
@@ -138,12 +137,14 @@ class Models:
         clock = clock or SystemClock()
 
         def wrapped(name: str, inner: Model) -> Model:
-            """Put wrappers around a model; rules and recordings are only measured, recorded and reworded.
+            """Put wrappers around a model.
 
-            From the outside in: PromptOverride (decides the text) · Mend (when all attempts are used up) · Repair ·
-            Recorder (records answers, not attempts) · Cache · Guard (before the cache, so that no junk is stored) ·
-            Fit · Breaker (an outage is one after all attempts) · Retry · Budgeted (counts each attempt) · Limit ·
-            Meter (measures each attempt, without its time in the queue).
+            Rules get only Meter and Recorder; recordings get also Mend, Repair and PromptOverride.
+
+            From the outside in: PromptOverride (chooses the prompt's text) · Mend (after all repairs failed) · Repair ·
+            Recorder (records answers, not attempts) · Cache · Guard (inside Cache, so that no degenerate reply is
+            stored) · Fit · Breaker (sees a failure only after all attempts) · Retry · Budgeted (counts each attempt) ·
+            Limit · Meter (measures each attempt, without its time in the queue).
             """
             model = inner
             if engine and isinstance(inner, Rules | Provider):
@@ -208,7 +209,7 @@ async def open_models(models: AnyModels, clock: Clock | None = None) -> AsyncIte
     for each in own.values():
         if not callable(getattr(each, "reply", None)):
             raise SettingsError(
-                "models= takes the name of a model, a model, a table of these by role, or Models, not"
+                "models= takes the name of a model, a model, a mapping from roles to these, or Models, not"
                 f" {type(each).__name__}"
             )
     names = {role: each for role, each in table.items() if isinstance(each, str)}

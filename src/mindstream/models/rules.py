@@ -1,4 +1,4 @@
-"""The model `rules`: it answers prompts by functions when no model is configured, offline and in microseconds."""
+"""The model `rules`: it answers prompts with functions if no model is configured, offline and in microseconds."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Rules:
     name = "rules"
 
     def answer(self, prompt: Prompt[R]) -> R:
-        """Return a prompt's answer as it is, without writing and reading it, for callers that ask thousands of times.
+        """Return a prompt's answer as an object, without serialising it; for callers that ask thousands of times.
 
         Raises:
-            ModelRefused: no rule answers it.
+            ModelRefused: the prompt has no rule.
         """
         return self._rule(prompt)(prompt)  # type: ignore[no-any-return]
 
     def _rule(self, prompt: Prompt[Any]) -> Callable[..., Any]:
         rule = RULES.get(type(prompt))
         if rule is None:
-            raise ModelRefused(f"no rule answers the prompt {prompt.label()!r}: configure a model for it")
+            raise ModelRefused(f"the prompt {prompt.label()!r} has no rule: configure a model for it")
         return rule
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:

@@ -1,6 +1,6 @@
 """Render untrusted templates: Jinja's sandbox with few filters, and a limit on the work done.
 
-It is imported when the first template is read, since importing Jinja takes a moment.
+This module is imported when the first template is compiled, because importing Jinja takes a moment.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ JINJA_FILTERS = (
     "trim",
     "upper",
 )
-"""Filters that are taken from Jinja."""
+"""Jinja's filters that templates may use."""
 MAX_ATTRIBUTES = 1_000
 """Maximum number of attributes for which the sandbox's decision is cached."""
 _WORK = "_work"
 
 
 class TooMuch(Exception):  # noqa: N818
-    """A template needs more work than any text does."""
+    """A template renders too much text, or exceeds the limit of work."""
 
 
 @dataclass(slots=True)
 class _Work:
-    """The work that a rendering may still do."""
+    """The remaining work of one rendering, in characters or items."""
 
     left: int = MAX_WORK
 
     def spend(self, size: int) -> None:
-        """Count an amount of characters or items that was made, or is about to be.
+        """Subtract a number of characters or items that a filter or call produces.
 
         Raises:
-            TooMuch: it is too long, or the total is too large.
+            TooMuch: the number exceeds MAX_TEXT, or the total exceeds MAX_WORK.
         """
         self.left -= size + 100
         if size > MAX_TEXT or self.left < 0:
-            raise TooMuch("rendering it takes more work than any text needs")
+            raise TooMuch(f"rendering the template exceeds the limit of {MAX_WORK:,} processed characters")
 
 
 def render(template: Template, fields: Mapping[str, Any]) -> str:
@@ -73,7 +73,7 @@ def render(template: Template, fields: Mapping[str, Any]) -> str:
         texts.append(text)
         left -= len(text)
         if left < 0:
-            raise TooMuch(f"it renders more than {MAX_TEXT:,} characters")
+            raise TooMuch(f"the template renders more than {MAX_TEXT:,} characters")
     return "".join(texts).strip()
 
 

@@ -1,4 +1,4 @@
-"""Check values against untrusted JSON Schemas: by `jsonschema_rs`, in bounded time, with messages for models."""
+"""Check values against untrusted JSON Schemas, with `jsonschema_rs`, in bounded time, and with messages for models."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 MAX_SCHEMA = 200_000
 """Maximum length of a schema in characters; longer ones are ignored."""
 MAX_VISITS = 100_000
-"""Maximum number of checks of a value's parts against parts of a schema; `anyOf` in `anyOf` doubles it at each step."""
+"""Maximum number of checks of a value's parts against parts of a schema; each nested `anyOf` can double the number."""
 MAX_BACKTRACKS = 10_000
-"""Maximum number of backtracking steps of a pattern with a look-around; all others are linear in the text."""
+"""Maximum number of backtracking steps of a pattern with a look-around; other patterns take linear time."""
 LONG_TEXT = 1_000
-"""Number of characters of a text that count as one more part."""
+"""A text counts as one more part of a value for each LONG_TEXT characters."""
 MAX_FAULTS, MAX_SHOWN = 5, 80
-"""Maximum number of messages, and characters of a value in one."""
+"""Maximum number of messages, and maximum number of characters of a value in a message."""
 SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "dependentSchemas")
 """Keywords whose schemas apply to the same value."""
 INNER_VALUES = (
@@ -45,12 +45,13 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def find_faults(value: Any, schema: JsonSchema, unknown: Collection[Path] = ()) -> list[str]:
-    """Return what in a JSON value does not fit a schema, at most five messages; [] if nothing is known to be wrong.
+    """Return at most five messages about the parts of a JSON value that do not fit a schema; [] if no fault is known.
 
-    The values at the paths `unknown` are not known yet: null stands for any value, another one for its type.
+    The values at the paths `unknown` are not known yet: there, null means any value, and another value means any value
+    of its type.
 
-    Nothing is fetched: a `$ref` must lead into the schema itself. A schema that cannot be read, or that would take too
-    long for this value, yields no fault: the receiver of the value checks it again.
+    Nothing is fetched: a `$ref` must lead into the schema itself. An invalid schema, or one that would take too long
+    for this value, yields no fault, because the receiver of the value checks it again.
     """
     return SchemaChecker(schema).find_faults(value, unknown)
 
@@ -65,7 +66,7 @@ class SchemaChecker:
             self._checker = None
 
     def find_faults(self, value: Any, unknown: Collection[Path] = ()) -> list[str]:
-        """Return what in a JSON value does not fit the schema."""
+        """Return messages about the parts of a JSON value that do not fit the schema."""
         try:
             return self._checker.find_faults(value, unknown) if self._checker else []
         except UNREADABLE:
@@ -92,12 +93,12 @@ class _Checker:
         return list(islice((words for error in found for words in _messages(error)), MAX_FAULTS))
 
     def _count_visits(self, schema: Any, depth: int) -> int:
-        """Return the maximum number of schemas that apply to a part of a value and to its own parts, `depth` deep."""
+        """Return the maximum number of schemas that apply to one part of a value, and to its parts down to `depth`."""
         if not isinstance(schema, dict):
             return 1
         key = id(schema), depth
         if key not in self._visits:
-            self._visits[key] = 1  # if it leads back to itself with the same value, the library stops
+            self._visits[key] = 1  # ends a cycle of $ref, which jsonschema_rs stops at too
             found = 1 + sum(
                 self._count_visits(inner, depth) for name in SAME_VALUE for inner in self._inner(schema, name)
             )
@@ -116,10 +117,10 @@ class _Checker:
         return inner if isinstance(inner, list) else []
 
     def _target(self, reference: str) -> Any:
-        """Return the schema that a reference within this one names.
+        """Return the part of this schema that a `$ref` names.
 
         Raises:
-            ValueError: it leads elsewhere.
+            ValueError: the reference leads out of this schema.
         """
         head, *steps = reference.split("/")
         if head != "#":
@@ -164,13 +165,13 @@ def _values(value: dict[str, Any] | list[Any]) -> Collection[Any]:
 
 
 def _messages(error: ValidationError) -> Iterator[str]:
-    """Yield the messages of an error, with its place."""
+    """Yield the messages of an error, each with the path of the wrong part."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:MAX_SHOWN]}" for step in error.instance_path)
     path, name, facts = path.removeprefix("."), error.kind.name, error.kind.as_dict()
     where, inside = path or "the value", f"{path}." if path else ""
     match name:
         case "pattern" if "pattern" not in facts:
-            return  # the search was given up: whether the text fits is not known
+            return  # the pattern exceeded MAX_BACKTRACKS: it is not known whether the text fits
         case "anyOf" | "oneOf" if all(facts["context"]):
             yield from _messages_of_branches(facts["context"], error, where)
         case "required":

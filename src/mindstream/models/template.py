@@ -1,7 +1,7 @@
-"""The text of a prompt as a template: which elements it may use, and how much work rendering may take.
+"""Compiles the text of a prompt as a template, and refuses elements that templates must not use.
 
-Templates may be written by users, so only a part of Jinja's language is allowed, in its sandbox: a template can call
-only a few methods, cannot nest loops, and stops when it has done more work than any text needs.
+Users may write templates, so only a part of Jinja's language is allowed, in Jinja's sandbox: a template can call only a
+few methods, cannot nest loops, and is stopped at a limit of work (see sandbox).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NODES = frozenset({
     "Test", "Tuple",
 })  # fmt: skip
 CALLED = frozenset({"written", "items", "keys", "values", "get"})
-"""Methods that a template may call: of a plan, and of mappings."""
+"""Methods that a template may call: `written` of a plan, and methods of mappings."""
 
 
 @lru_cache(256)
@@ -35,13 +35,15 @@ def templates(words: str, label: str) -> tuple[Render, Render]:
     """Return the functions that render the system part and the user part of a prompt.
 
     Raises:
-        SettingsError: the text is not a valid template; with the line.
+        SettingsError: the text is not a valid template; the message names the line.
     """
     if len(words) > MAX_TEMPLATE:
         raise SettingsError(f"the text of the prompt {label!r} is longer than {MAX_TEMPLATE:,} characters")
     heads = list(PARTS.finditer(words))
     if not heads:
-        raise SettingsError(f"the text of the prompt {label!r} needs a line '# system' or '# user'")
+        raise SettingsError(
+            f"the text of the prompt {label!r} has no line '# system' or '# user', but needs at least one"
+        )
     ends = [head.start() for head in heads[1:]] + [len(words)]
     parts = {
         head[1]: "\n" * words.count("\n", 0, head.end()) + words[head.end() : end]
@@ -67,17 +69,17 @@ def _render(words: str, label: str) -> Render:
     def rendered(fields: Mapping[str, Any]) -> str:
         try:
             return render(template, fields)
-        except Exception as error:  # noqa: BLE001 (a template is foreign code; all its errors are reported to its author)
+        except Exception as error:  # noqa: BLE001 (a template is untrusted code; its author gets all its errors)
             raise SettingsError(f"{where}: {error or type(error).__name__}") from None
 
     return rendered
 
 
 def _check(tree: nodes.Template, where: str) -> None:
-    """Refuse elements that a text does not need.
+    """Refuse elements that a template must not use.
 
     Raises:
-        SettingsError: with the element and its line.
+        SettingsError: there is such an element; the message names it and its line.
     """
     from jinja2 import nodes
 
@@ -103,7 +105,7 @@ def _wrong(node: nodes.Node) -> str:
         case nodes.Call():
             return f"only these methods can be called: {', '.join(sorted(CALLED))}"
         case nodes.Filter(name=name) if name not in SANDBOX.filters:
-            return f"there is no filter {name!r}; there are: {', '.join(sorted(SANDBOX.filters))}"
+            return f"there is no filter {name!r}; the filters are {', '.join(sorted(SANDBOX.filters))}"
         case nodes.For() if node.recursive or any(True for part in node.body + node.else_ for _ in _loops(part)):
             return "a loop cannot contain a loop"
         case nodes.Assign() if not isinstance(node.target, nodes.Name):

@@ -24,8 +24,11 @@ from mindstream.text.words import terms
 
 TOKEN = re.compile(r"[a-z']+|[0-9]+|[\u3400-\u9fff]")
 MAX_WORD_GRAM, CHARACTER_GRAMS = 3, (2, 5)
-"""Lengths of n-grams: up to three words (or Chinese characters), and two to five characters within a word. Beginning
-and end of the text count as words, so that "I just want to sleep" differs from the beginning of a longer sentence."""
+"""Lengths of n-grams: up to three words (or Chinese characters), and two to five characters within a word.
+
+The beginning and the end of the text count as words, so that "I just want to sleep" differs from the beginning of a
+longer sentence.
+"""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,8 +54,8 @@ class Classifier:
     """A binary classifier.
 
     Args:
-        path: an .npz file with `hashes` (K, ascending), `rarity` (K: inverse document frequency), `rarest` (that of
-            an n-gram outside the training set: unknown n-grams lower the weight of the others), `weights` (K) and
+        path: an .npz file with `hashes` (K, ascending), `rarity` (K: inverse document frequencies), `rarest` (the
+            inverse document frequency of unknown n-grams, which lower the weight of the others), `weights` (K) and
             `bias`.
 
     Raises:
@@ -108,7 +111,7 @@ def _characters(plain: str) -> list[str]:
 
 
 SHARE = 0.5
-"""Minimum share of a text's words that must occur in the sources, if it quotes none."""
+"""Minimum share of a text's words that must occur in the sources, if the text quotes no source."""
 MIN_QUOTATION = 4
 """Minimum number of letters of a quotation (half as many in a script without spaces)."""
 MAX_COMPLAINT = 400
@@ -116,9 +119,9 @@ BROKEN_OFF = re.compile(r"\.{3}|…")
 
 
 class Support:
-    """The sources that a belief may be based on: messages of users, results of tools, records.
+    """The texts that a belief may be based on: messages of users, results of tools, records.
 
-    Source: grounded beliefs (quotations are searched literally, apart from case, spaces and punctuation).
+    Quotations are searched literally, except for letter case, spaces and punctuation.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -133,7 +136,7 @@ class Support:
         return frozenset(term for text in self._texts for term in terms(text))
 
     def has_quotation(self, quoted: str) -> bool:
-        """Return whether a quotation occurs in the sources; if it has gaps (…), whether all its parts do.
+        """Return whether a quotation, or each part of a quotation with gaps (…), occurs in the sources.
 
         A very short quotation must be a whole message ("no").
         """

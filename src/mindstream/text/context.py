@@ -18,7 +18,7 @@ class Part:
     """A list of items for a prompt, any of which can be left out.
 
     Attributes:
-        keep: which items are kept if not all fit: the first, or the last (a history).
+        keep: the end of the list that is kept if not all items fit: the first items, or the last (of a history).
     """
 
     name: str
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The selection: by part the positions of the kept items, and how many were cut."""
+    """The selection: for each part, the positions of the kept items and the number of removed ones."""
 
     places: dict[str, list[int]]
     cut: dict[str, int]

@@ -55,7 +55,7 @@ PARTS = {
     "seasons": "|".join(SEASONS),
     "holidays": "|".join(HOLIDAYS),
 }
-"""The parts of patterns: `<name>` in a pattern stands for one. The table below adds others."""
+"""Named parts of patterns: `<name>` in a pattern is replaced by the part. The table below adds others."""
 for _line in r"""
 D         (?P<day>[0-3]?\d)(?:st|nd|rd|th)?
 M         (?P<month><names>)\.?(?!\w)
@@ -90,10 +90,12 @@ HINT = build_pattern(
     r"\d|[年月日天周]|星期|礼拜|<holidays>|\b(?:<months>|<seasons>|to(?:day|night)|yesterday|night|morning|evening)"
     r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b"
 )
-"""A text without any of these names no time; most texts have none."""
+"""A quick test: a text in which this pattern does not match names no time. This is true of most texts."""
 MAX_BEFORE = 60
-"""Maximum number of characters before a time that are searched for words that extend it: 'a couple of weekends before
-the'."""
+"""Maximum number of characters before a time that are searched for words that extend the time.
+
+Example: 'a couple of weekends before the'.
+"""
 
 
 def spans(text: str, now: Moment) -> list[DateSpan]:
@@ -150,8 +152,10 @@ def _year(year: int) -> Days:
 
 
 def _back(today: datetime, n: int, unit: str) -> Days:
-    """Return the day, week, month or year n units ago; two weeks or more are meant loosely, so the span is centred on
-    the day."""
+    """Return the day, week, month or year n units ago.
+
+    Two weeks or more are usually meant loosely, so such a week is centred on the day.
+    """
     if unit == "day":
         return _day(today - timedelta(days=n))
     if unit == "week":

@@ -53,7 +53,7 @@ class Postings:
         return np.concatenate((kept, new)) if len(new) else kept
 
     def count(self, key: str) -> int:
-        """Return how many numbers a key has."""
+        """Return the number of numbers of a key."""
         new = self._new.get(key)
         return len(self._kept_of(key)) + (0 if new is None else 1 if isinstance(new, int) else len(new))
 
@@ -71,8 +71,9 @@ class Postings:
         return int(self._starts[at]), int(self._starts[at + 1])
 
     def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
-        """Return a copy without some numbers of keys, in which later documents move up; None: it does not contain them
-        all.
+        """Return a copy without some numbers of keys, in which later documents move up.
+
+        None: some of these numbers are not stored.
 
         Args:
             removed_below: for each document how many documents before it are removed.
@@ -263,10 +264,10 @@ def _postings(document: int, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 class Matches(NamedTuple):
-    """Where terms were found: the documents of each term in order, the counts in them, and the number of documents per
-    term.
+    """The matches of terms: the documents of each term in order, the term's counts in them, and the documents per term.
 
-    For a part of an index, `held` is the number of documents per term in the whole index, and `of` its matches there.
+    For a part of an index, `held` is the number of documents per term in the whole index, and `of` are the matches
+    there.
     """
 
     documents: Ints
@@ -312,7 +313,9 @@ class Lexical:
         removed: Ints,
         removed_below: NDArray[np.uint32],
     ) -> Lexical | None:
-        """Return a copy in which some documents are removed and others have other terms; None: it cannot be made.
+        """Return a copy in which some documents are removed and others have other terms.
+
+        None: some of the old terms are not stored.
 
         Args:
             gone: the terms of the removed documents; `removed`: their numbers, in order.

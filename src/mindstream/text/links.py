@@ -1,8 +1,8 @@
-"""Find links in text, and remove the links that no trusted text contains: an address can carry words away.
+"""Find links in text, and remove links that no trusted text contains, because an address can leak data.
 
-A chat page may load an image or follow a link in an answer. So every form that Markdown or HTML makes a request of is
-a link here: `https:host`, `//host`, a bare host with a path, `javascript:` in a Markdown destination, the attributes of
-an HTML tag, and all of them written with entities, full-width or invisible characters.
+A chat page may load an image or follow a link in an answer. Therefore every form that Markdown or HTML turns into a
+request counts as a link: `https:host`, `//host`, a bare host with a path, `javascript:` in a Markdown destination, the
+attributes of an HTML tag, and all of these written with entities, full-width or invisible characters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_HELD_BACK = 2_000
 """Maximum characters of an unfinished link or tag that are held back."""
 LEFT_OUT = "…"
 ENDS = ".,;:!?)]}*_'~/"
-"""Characters at the end of a link that belong to the sentence; a final slash makes no other link."""
+"""Characters at the end of a link that belong to the sentence; a final slash does not make a different link."""
 _TRAILING = re.compile(rf"[{re.escape(ENDS)}]{{1,4}}\Z")
 _REST = r"[!#-;=?-~\u00c0-\u1fff\u2c00-\u2dff]"
 """A character of a link. Quotation marks, brackets and letters of Chinese, Japanese and Korean end it."""
@@ -121,13 +121,13 @@ class LinkFilter:
         self._before = ""
         """The paragraph up to the current word."""
         self._word = ""
-        """The current word, or HTML tag with its spaces, as far as it came."""
+        """The part of the current word (or HTML tag, with its spaces) that has arrived."""
         self._sent = 0
-        """How many characters of it have been passed on."""
+        """Number of characters of the current word that have been passed on."""
         self._is_tag = self._is_dropping = False
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Return what can be passed on."""
+        """Add a piece; return the text that can be passed on."""
         passed = ""
         if self._is_plain(piece):
             text = self._word + piece
@@ -165,7 +165,7 @@ class LinkFilter:
         return not _MARK.search(piece) and "\n" not in piece and not _MARK.search(self._word)
 
     def _end(self) -> str:
-        """Return what may be passed on of the current word, and begin the next one."""
+        """End the current word; return the part of it that may be passed on."""
         word, sent, is_tag = self._word, self._sent, self._is_tag
         self._word, self._sent, self._is_tag = "", 0, False
         if self._is_dropping:
@@ -181,7 +181,7 @@ class LinkFilter:
         return LEFT_OUT if links(texts) - self._loaded() else tag
 
     def _judge(self, word: str, sent: int) -> str:
-        """Return a word from `sent` on, without the links that it may not hold."""
+        """Return a word from the position `sent` on, without links that are not allowed."""
         if not _MARK.search(word):
             return word[sent:]
         lead = "](" if self._before.rstrip(" <").endswith("](") else ""
@@ -200,6 +200,6 @@ class LinkFilter:
 
 
 def _plain(word: str) -> str:
-    """Return a word as a page reads it: entities resolved, full-width letters narrow, invisible characters removed."""
+    """Return a word as a web page reads it, with entities resolved, narrow letters, and no invisible characters."""
     plain = html.unescape(unicodedata.normalize("NFKC", html.unescape(word)))
     return "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")

@@ -1,10 +1,10 @@
 r"""Regular expressions that no text can make slow: RE2 searches in linear time; look-arounds are checked in a second
 step.
 
-Syntax and matches are those of Python's `re` with IGNORECASE. RE2 has no look-arounds, and its `\w`, `\b` and the
-like are ASCII only. So RE2 searches for a *relaxed* pattern without these parts, which matches at least where the
-original does. Only where it matches is the original searched for by `regex`, which some texts make slow; so that
-search runs on windows of the text and has a time limit.
+Syntax and matches are those of Python's `re` with IGNORECASE. RE2 has no look-arounds, and its `\w`, `\b` and similar
+classes are ASCII only. Therefore RE2 searches for a *relaxed* pattern without these parts, which matches at least where
+the original does. Only if it matches, `regex` searches for the original. Some texts make `regex` slow, so this search
+runs on windows of the text and has a time limit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Name = TypeVar("Name", bound=Hashable)
 MAX_SECONDS = 0.05
 """Maximum process time, in seconds, of the searches by `regex` in one text."""
 WINDOW = 2_400
-"""Number of characters that `regex` searches at once: the most that the rules read of an utterance (words.MAX_READ)."""
+"""Number of characters that `regex` searches at once; rules read no more of an utterance (words.MAX_READ)."""
 MAX_REMOVED = 100
 """Maximum number of matches that `without` removes."""
 MAX_SIZE = 20_000
@@ -54,7 +54,7 @@ class SearchBudget:
 
 
 class Pattern:
-    """A regular expression, compiled at its first search. Use `pattern` for one that has not been checked."""
+    """A regular expression, compiled at its first search. Use `pattern` for an unchecked regular expression."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -68,7 +68,7 @@ class Pattern:
 
     @cached_property
     def size(self) -> int:
-        """The size of RE2's program for it: the maximum cost per character."""
+        """The size of RE2's program for the pattern, which is its maximum cost per character."""
         size: int = self._relaxed(Form.CHECK).programsize
         return size
 
@@ -78,7 +78,7 @@ class Pattern:
         return not self.form(Form.ASCII)[1] and self._relaxed(Form.ASCII).search("") is not None
 
     def matches(self, text: str, *, in_doubt: bool = False) -> bool:
-        """Return whether it matches anywhere in a text; `in_doubt` if that takes too long."""
+        """Return whether the pattern matches anywhere in a text; return `in_doubt` if the search takes too long."""
         return self.hits(text) and self.stands(text, _form(text), SearchBudget(), in_doubt)
 
     def hits(self, text: str) -> bool:
@@ -102,7 +102,7 @@ class Pattern:
         return spaced
 
     def stands(self, text: str, form: Form, budget: SearchBudget, in_doubt: bool) -> bool:
-        """Return whether it matches in a text in which its relaxed form does; `in_doubt` if that takes too long."""
+        """Return whether the pattern matches in a text in which its relaxed form does; `in_doubt` on a timeout."""
         if self.form(form)[1]:
             return True
         relaxed = self._relaxed(form)
@@ -125,7 +125,7 @@ class Pattern:
 
 
 class Patterns(Generic[Name]):
-    """Search for several patterns under each name together.
+    """Searches for many patterns at once, with several under each name.
 
     `in_doubt`: whether a pattern counts as found if the time limit ends its search.
     """

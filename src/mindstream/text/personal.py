@@ -18,7 +18,7 @@ from mindstream.redaction import Cleaned, Redactor
 
 NAMES = ("presidio",)
 MIN_SCORE = 0.4
-"""Minimum score. Presidio gives a phone number .4, and anything that only has the form of a number less."""
+"""Minimum score of a match. Presidio gives a phone number 0.4, and less to other digits that only look like one."""
 RECOGNISERS = {
     "email": "Email",
     "card": "CreditCard",

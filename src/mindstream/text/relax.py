@@ -94,8 +94,10 @@ def _escape(text: str, form: Form) -> tuple[str, bool]:
 
 
 def _class(text: str, form: Form) -> tuple[str, bool]:
-    """Translate `[…]`. Where the engine's character classes differ from Python's, the result matches more characters,
-    never fewer."""
+    """Translate a character class `[…]`.
+
+    Where the engine's classes differ from Python's, the result matches more characters, never fewer.
+    """
     begin = "[^" if text.startswith("[^") else "["
     out, exact = [begin], True
     for item in IN_CLASS.finditer(text, len(begin), len(text) - 1):

@@ -1,6 +1,6 @@
-"""Read times as people type them: "tomorrow 9:00", "in 20 minutes", "Feb 14 19:00"; and recurrence rules.
+"""Parse times as people type them ("tomorrow 9:00", "in 20 minutes", "Feb 14 19:00"), and recurrence rules.
 
-Not for sentences: a text that contains anything else is not a time.
+This is not for sentences: a text that contains anything else is not a time.
 """
 
 from __future__ import annotations
@@ -179,5 +179,5 @@ def month_of(text: str) -> int:
 
 
 def local_moment(day: date, at: time, zone: tzinfo, fold: int = 0) -> Moment:
-    """Return when the clock of a zone shows a time of a day; the second time with `fold`."""
+    """Return the moment at which the clock of a zone shows a time of a day; with `fold`, the second such moment."""
     return datetime.combine(day, at.replace(fold=fold), zone).astimezone(UTC).timestamp()

@@ -99,7 +99,7 @@ def _without_accents(word: str) -> str:
 
 T = TypeVar("T")
 MAX_READ = 2_000
-"""Maximum number of characters that rules read; of a longer text they read the beginning and the end."""
+"""Maximum number of characters that rules read; of a longer text, they read only the beginning and the end."""
 SENTENCE = re.compile(r"(?:[^.!?;。！？；\n]|[.!?;](?=\w))+[.!?;。！？；]*")
 """A punctuation mark before a letter or digit does not end a sentence: 184.00, example.org."""
 

@@ -1,10 +1,11 @@
-"""Approval of actions: who decides whether a tool that changes the world may be called (`approve=`).
+"""Approval of actions: decides whether a tool that changes the world may be called (`approve=`).
 
     ChatBot.open(…, approve=["send_mail"])          # these tools
     Planner(…, approve=lambda request: request.tool != "pay" and not request.foreign)
     run_tool_loop(…, approve=ask_at_the_terminal)   # an async function
 
-One word and one protocol for chat bots, planners, lives and the tool loop. Tools that only read need no approval.
+Chat bots, planners, lives and the tool loop use the same parameter. Tools that only read need no approval, except for
+calls with an address from no trusted source (see tools/call).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class ToolRequest:
         tool: the name of the tool.
         arguments: its arguments as JSON text; `values` has them as a dictionary.
         foreign: the arguments may contain third-party content (a page, a file, a server's words).
-        address: why approval is needed for a call that only reads: no trusted source gave this address; "" otherwise.
+        address: for a call that only reads, the address that makes approval necessary, because no trusted source gave
+            it; otherwise "".
     """
 
     tool: str
@@ -55,7 +57,7 @@ class ToolRequest:
 
 
 Approver: TypeAlias = Callable[[Any], Awaitable[bool]]
-"""Decides whether a call may be made; takes a `ToolRequest`, in a plan a `Wish`, which also has the step."""
+"""A function that decides whether a call may be made; it gets a `ToolRequest`, or in a plan a `Wish` with the step."""
 Approve: TypeAlias = Collection[str] | Callable[[Any], bool | Awaitable[bool]]
 """Values of `approve=`: the names of tools that may be called unless their arguments contain third-party content, or a
 function, plain or async, that decides about each call."""
@@ -76,9 +78,9 @@ def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
 
 
 def approver(approve: Approve) -> Approver:
-    """Return one function for any value of `approve=`. It decides about one call at a time, as a person does.
+    """Return an async function for any value of `approve=`, which decides about one call at a time.
 
-    A plain function runs in a thread.
+    A plain function runs in a thread, because it may wait for a person.
     """
     if isinstance(approve, str):
         approve = (approve,)

@@ -1,6 +1,6 @@
-"""The calculator: read formulas, compute exactly, solve linear equations; SymPy solves the others.
+"""The calculator: parse formulas, compute exactly, solve linear equations; SymPy solves other equations.
 
-Formulas are read by our own parser; no text reaches Python's or SymPy's evaluation. `solve_symbolic` runs in a child
+This module has its own parser; no text reaches Python's or SymPy's evaluation. `solve_symbolic` runs in a child
 process.
 """
 
@@ -23,7 +23,7 @@ from mindstream.errors import ToolError
 from mindstream.tools.child import run_child
 
 MAX_FORMULA, MAX_DEPTH, MAX_EQUATIONS = 2_000, 50, 40
-"""Maximum characters of a formula, nesting, and statements that are solved together."""
+"""Maximum characters of a formula, depth of nesting, and number of statements that are solved together."""
 CONSTANTS = {"pi": math.pi, "e": math.e}
 SIGNS = {
     "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∕": "/", "\u2044": "/", "−": "-", "–": "-", "—": "-", "^": "**",
@@ -44,17 +44,17 @@ _TOKEN, _ARGUMENT = (
 Tree: TypeAlias = "str | tuple[Any, ...]"
 """A number or a name as text, or an operator or function followed by its arguments."""
 Formula: TypeAlias = tuple[Tree, ...]
-"""One statement: sides that are equal, or a single side, whose value is asked for."""
+"""One statement: the sides of an equation, or a single expression to be computed."""
 
 
 def read_formulas(text: str) -> list[Formula]:
-    """Read statements that are separated by line ends, `;`, a comma or `and`.
+    """Parse statements that are separated by line ends, `;`, a comma or `and`.
 
     Raises:
-        ToolError: the text is too long, nested too deep, or no formula.
+        ToolError: the text is too long, nested too deep, or not a formula.
     """
     if len(text) > MAX_FORMULA:
-        raise ToolError(f"a formula has at most {MAX_FORMULA:,} characters, and that one has {len(text):,}")
+        raise ToolError(f"a formula has at most {MAX_FORMULA:,} characters, but this one has {len(text):,}")
     plain = _VULGAR.sub(lambda found: f"({found[1] or 0}+{unicodedata.normalize('NFKC', found[2])})", text)
     plain = unicodedata.normalize("NFKC", _SIGN.sub(lambda sign: SIGNS[sign[0]], plain))
     plain = re.sub(r"[$€£¥₹](?=\s*[\d.])", "", plain).rstrip("?\n ")
@@ -190,7 +190,7 @@ class _Reader:
         return self._text[self._at : self._at + 1] in {*"0123456789."}
 
     def _fail(self) -> NoReturn:
-        raise ToolError(f"{self._text.strip()[:40]!r} is no formula: a bracket or a sign is misplaced")
+        raise ToolError(f"{self._text.strip()[:40]!r} is not a formula: a bracket or a sign is misplaced")
 
 
 def _is_number(word: Tree) -> bool:
@@ -202,26 +202,26 @@ def _is_percentage(tree: Tree) -> bool:
 
 
 def words_in(tree: Tree) -> frozenset[str]:
-    """Return the names in a side that are no constants: unknowns, units, or words."""
+    """Return the names in an expression that are not constants: unknowns, units, or words."""
     if isinstance(tree, str):
         return frozenset() if _is_number(tree) or tree in CONSTANTS else frozenset({tree})
     return frozenset[str]().union(*map(words_in, tree[1:]))
 
 
 MAX_BITS, MAX_FACTORIAL = 12_000, 1_000
-"""Maximum length of a number (3,600 digits), and of what a factorial is taken of."""
+"""Maximum bits of a number (3,600 digits), and maximum argument of a factorial."""
 TINY = 1e-12
 Real: TypeAlias = Fraction | float
 Linear: TypeAlias = Mapping[str, Real]
-"""The factors of unknowns by their names, none of them zero; the constant, which is always there, has the name ""."""
+"""A linear expression: non-zero factors by the names of their unknowns, and the constant under the name ""."""
 
 
 class NotLinear(Exception):  # noqa: N818 (a property of the formula, not a failure)
-    """Unknowns are multiplied, divided by, or under a function."""
+    """The formula multiplies unknowns, divides by one, or applies a function to one."""
 
 
 def _plus(first: Linear, second: Linear, times: Real = Fraction(1)) -> Linear:
-    """Return a sum plus `times` another."""
+    """Return `first` plus `times` times `second`."""
     total = dict(first)
     for name, factor in second.items():
         total[name] = _bounded(total.get(name, Fraction(0)) + factor * times)
@@ -237,17 +237,17 @@ def _bounded(value: Real) -> Real:
     """Return a number unless it is too large, infinite, or not a number."""
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ToolError("that comes to no number, or to one too large")
+            raise ToolError("the result is not a number, or is too large")
     elif max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
         raise ToolError("that number is too large: at most 3,600 digits are computed")
     return value
 
 
 def evaluate(tree: Tree, known: Mapping[str, Linear] | None = None) -> Linear:
-    """Compute one side of a formula; `known`: values of unknowns.
+    """Compute an expression; `known`: values of unknowns.
 
     Raises:
-        NotLinear: SymPy is needed.
+        NotLinear: the expression is not linear, so SymPy is needed.
         ToolError: it has no real value, or one that is too large.
     """
     try:
@@ -283,7 +283,7 @@ def _apply(how: str, given: list[Linear]) -> Linear:
     try:
         return {"": _bounded(OF_NUMBERS[how](*(each[""] for each in given)))}
     except ValueError:
-        raise ToolError(f"{how} has no real value there") from None
+        raise ToolError(f"{how} has no real value for these arguments") from None
     except TypeError:
         raise ToolError(f"{how} does not take {len(given)} values") from None
 
@@ -376,7 +376,7 @@ FUNCTIONS = OF_NUMBERS.keys() - {"mod", "//", "**"}
 
 
 def written(value: Real) -> str:
-    """Write a number as people do: whole, as a finite decimal, else as a fraction and its rounded value."""
+    """Write a number as a whole number or a finite decimal if possible, else as a fraction with its rounded value."""
     if isinstance(value, float):
         short = f"{value:.10g}"
         return short if abs(value - float(short)) < TINY * max(1.0, abs(value)) else f"≈ {short}"
@@ -411,10 +411,10 @@ def _factor(factor: Real) -> str:
 
 
 def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
-    """Return the equations of a text, and the sides whose values are asked for.
+    """Return the equations of a text, and the expressions to be computed.
 
     Raises:
-        ToolError: see `read_formulas`, or there are too many.
+        ToolError: see `read_formulas`, or there are more than MAX_EQUATIONS.
     """
     formulas = read_formulas(text)
     equations = [pair for each in formulas for pair in pairwise(each)]
@@ -425,10 +425,10 @@ def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
 
 
 def solve_linear(equations: Sequence[tuple[Tree, Tree]], asked: Sequence[Tree]) -> list[str]:
-    """Return a line for each unknown, then the values that are asked for.
+    """Return a line for each unknown, then the values of the expressions in `asked`.
 
     Raises:
-        NotLinear: SymPy is needed.
+        NotLinear: a formula is not linear, so SymPy is needed.
     """
     zero = [_plus(evaluate(left), evaluate(right), Fraction(-1)) for left, right in equations]
     names = dict.fromkeys(name for each in zero for name in each if name)
@@ -447,7 +447,7 @@ def solve_linear(equations: Sequence[tuple[Tree, Tree]], asked: Sequence[Tree]) 
 
 
 def _eliminate(zero: Sequence[Linear]) -> dict[str, Linear] | None:
-    """Return the unknowns for which each of these sums is 0; None if they contradict one another."""
+    """Solve the equations "sum = 0" for the unknowns; return None if the equations contradict each other."""
     solved: dict[str, Linear] = {}
     for each in zero:
         rest = _substituted(each, solved)
@@ -474,14 +474,14 @@ def _substituted(value: Linear, known: Mapping[str, Linear]) -> Linear:
 
 MAX_SYMBOLIC, MAX_SOLUTIONS = 400, 12
 SYMPY_NAMES = {"mod": "Mod", "abs": "Abs", "ceil": "ceiling", "min": "Min", "max": "Max"}
-"""Functions that SymPy calls by another name."""
+"""Functions that have another name in SymPy."""
 
 
 def solve_symbolic(text: str) -> list[str]:
-    """Solve by SymPy: return a line for each solution, then the values that are asked for. Runs in a child process.
+    """Solve equations with SymPy, in a child process; return a line for each solution, then the requested values.
 
     Raises:
-        SystemExit: there is no value; the message is for the caller.
+        SystemExit: there is no result; its message is for the caller.
     """
     try:
         return _solve(*statements_of(text))
@@ -517,7 +517,7 @@ def _solve(equations: list[tuple[Tree, Tree]], asked: list[Tree], real: bool = T
 
 
 def _symbolic(tree: Tree, real: bool) -> Any:
-    """Return a side as SymPy's expression; a part without unknowns is computed here, within our own limits."""
+    """Return a SymPy expression; parts without unknowns are computed by `evaluate`, within this module's limits."""
     import sympy
 
     with contextlib.suppress(NotLinear):
@@ -577,7 +577,7 @@ def _approach(zero: Any, unknown: Any) -> list[dict[Any, Any]]:
 
 
 SECONDS, MEGABYTES = 10, 1_000
-"""Limits of the child process."""
+"""Limits of the child process: CPU seconds and memory."""
 
 
 async def calculator(expression: str) -> str:
@@ -594,7 +594,7 @@ async def calculator(expression: str) -> str:
                 "equations that are not linear need a package: pip install 'mindstream[planning]'"
             ) from None
     except (OverflowError, RecursionError):
-        raise ToolError("that is too large") from None
+        raise ToolError("a number in this formula, or the formula itself, is too large") from None
     return "\n".join(
         await run_child(Path(__file__), "solve_symbolic", expression, seconds=SECONDS, megabytes=MEGABYTES)
     )

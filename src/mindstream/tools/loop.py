@@ -1,7 +1,7 @@
-"""The tool loop: ask the model, make the calls that it wants, show it the results, until it answers.
+"""The tool loop: ask the model, make the calls that it requests, send it the results, until it answers.
 
-The host decides how calls are made: at the same time (`run_tool_loop`), or one by one with results that are stored for
-good (roles of a life; life/agent).
+The host decides how calls are made: at the same time (`run_tool_loop`), or one by one with durably stored results (the
+roles of a life; life/agent).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from mindstream.tools.tool import Tool, is_in_run
 R = TypeVar("R")
 
 MAX_PER_REPLY, MAX_CALLS = 8, 24
-"""Maximum number of calls of one reply, and of a whole run; the others get a refusal as their result."""
+"""Maximum number of calls of one reply, and of a whole run; further calls get a refusal as their result."""
 LAST = "No more tools can be called. Answer now."
 MAX_SAME = 2
-"""Maximum number of times that the same call is made; its result will hardly change."""
+"""Maximum number of times that the same call is made, since its result will hardly change."""
 
 
 class Watcher(Protocol):
     """Observes the calls of a loop."""
 
     async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
-        """Return the result of a call that is not made (an earlier result, or a refusal); None: the call is made."""
+        """Return a result (an earlier one, or a refusal) in place of making the call; None: the call is made."""
         return None
 
     async def log_call(self, call: Call) -> None: ...
@@ -110,7 +110,9 @@ async def run_loop(
         turns.append(Message("assistant", words, calls[: len(results)]))
         for call, found in zip(calls, results, strict=False):
             turns.append(Message("tool", delimited(found.text, "result"), call_id=call.id, tool=call.tool))
-    raise ReplyInvalid(f"{model.name} wanted more tools after {steps} steps of {prompt.label()!r}, and gave no answer")
+    raise ReplyInvalid(
+        f"{model.name} gave no answer to the prompt {prompt.label()!r} within {steps} steps, but called tools in each"
+    )
 
 
 async def run_tool_loop(
@@ -132,7 +134,7 @@ async def run_tool_loop(
     Args:
         approve: the names of tools that may change the world, or a function that decides about each such call
             (tools/approval). None: all are called.
-        on_text: gets the model's words as they come, those before a call of a tool too.
+        on_text: called with each piece of text as it arrives, also before tool calls.
 
     Raises:
         ModelError: the model failed, or did not answer within `steps`.

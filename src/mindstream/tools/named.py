@@ -22,7 +22,7 @@ from mindstream.tools.web.search import Ddgs, Search, Tavily, page_tool, search_
 from mindstream.tools.web.web import Web
 
 NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")
-"""The names; `web` is Tavily if its key is set, else ddgs."""
+"""The names of the tools; `web` uses Tavily if its key is set, else ddgs."""
 TAVILY, WOLFRAM = "TAVILY_API_KEY", "WOLFRAM_APP_ID"
 
 
@@ -33,7 +33,7 @@ class Means:
     Attributes:
         model: the model of `llm`.
         memory: the memory that `recall` searches; documents are stored for its owner.
-        data: where the passages of documents are stored; None: in a temporary folder, until the tools are closed.
+        data: the place where passages of documents are stored; None: a temporary folder, until the tools are closed.
     """
 
     model: Model | None = None
@@ -84,11 +84,11 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
             return (page_tool(means.web),)
         case "llm":
             if means.model is None or means.model.name == Rules.name:
-                raise SettingsError("'llm' needs a model, and the rules are none: name one with --model")
+                raise SettingsError("'llm' needs a language model, not the rules: name one with --model")
             return (model_tool(means.model),)
         case "recall":
             if means.memory is None:
-                raise SettingsError("'recall' needs a mind's memory, and there is none here")
+                raise SettingsError("'recall' needs the memory of a mind, but none is open here")
             return (recall_tool(means.memory),)
     raise SettingsError(_unknown(name))
 
@@ -104,5 +104,5 @@ def _search(means: Means) -> Search:
 def _unknown(name: str) -> str:
     near = difflib.get_close_matches(name.partition(":")[0].lower(), [each.partition(":")[0] for each in NAMES], 1)
     whole = next((each for each in NAMES if near and each.startswith(near[0])), "")
-    advice = f"did you mean {whole!r}?" if whole else f"there are {', '.join(NAMES)}"
+    advice = f"did you mean {whole!r}?" if whole else f"the tools are {', '.join(NAMES)}"
     return f"there is no tool {name[:80]!r}; {advice}"

@@ -1,4 +1,4 @@
-"""A mind's own model and memory as tools: `LLM`, which ReWOO's planners know (Xu 2023), and `recall`."""
+"""A mind's own model and memory as tools: `LLM` (the name in ReWOO's plans, Xu 2023), and `recall`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mindstream.tools.tool import FunctionTool, Traits, Words, tool
 
 Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40_000)]
 A_DAY_S = 86_400.0
-"""Timeout of a call in seconds; the model has its own, which is shorter."""
+"""Timeout of a call in seconds; the model's own timeout is shorter."""
 
 
 class AskModel(Prompt[str]):

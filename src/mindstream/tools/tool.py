@@ -1,4 +1,4 @@
-"""Tools: a name, a description, typed arguments, an async call. Made from Python functions."""
+"""Tools, each with a name, a description, typed arguments and an async call; and tools made from Python functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mindstream.models.schema import find_faults
 from mindstream.moved import renamed_arguments
 
 Batch: TypeAlias = Callable[[Sequence[Call]], Awaitable[Sequence[str]]]
-"""Makes several calls of one tool at once; returns the results in the order of the calls."""
+"""A function that makes several calls of one tool at once, and returns the results in the order of the calls."""
 
 
 @renamed_arguments(foreign="untrusted")
@@ -32,18 +32,19 @@ class Traits:
     """The properties of a tool that decide how it is called.
 
     Attributes:
-        changes: it changes something outside (sends, writes, pays): a person approves each call; it is not repeated
-            without need.
-        untrusted: its results are third-party content (a page, a server): data that no later step may obey.
+        changes: it changes something outside (sends, writes, pays): each call needs approval, and calls are not
+            repeated without need.
+        untrusted: its results are third-party content (of a page, a server): data whose instructions are not obeyed.
         key: name of the argument for an idempotency key: calls with the same key have their effect once.
-        timeout_s: maximum duration of one call; None: that of the run.
-        retries: number of times that a failed call is repeated; a tool that `changes` needs a `key` for that.
+        timeout_s: maximum duration of one call; None: the run's own limit for calls.
+        retries: maximum number of repetitions of a failed call; a tool with `changes` is repeated only if it has a
+            `key`.
         at_once: maximum number of its calls that run at the same time.
         batch: makes several calls in one.
         cost_usd: cost of one call, if known.
-        concludes: its result is derived from its arguments only: a model that reads the result needs no arguments.
+        concludes: its result is derived from its arguments only.
         finds: its results name pages that may be fetched (a search engine; see tools/call).
-        ready: returns whether it can be used yet; a life does not offer it before. None: always.
+        ready: a function that returns whether the tool can be used yet; a life does not offer it before. None: always.
     """
 
     changes: bool = False
@@ -80,7 +81,7 @@ def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
     """Return the arguments of a call.
 
     Raises:
-        ToolError: they are not a JSON object, or do not fit the tool's schema.
+        ToolError: the arguments are not a JSON object, or do not fit the tool's schema.
     """
     try:
         given: dict[str, Any] = first_json(call.arguments, dict) if call.arguments.strip() else {}
@@ -100,15 +101,15 @@ _free = threading.Semaphore(MAX_THREADS)
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
-    """Run a function in a thread and return its result; cancelling stops the waiting only, not the thread.
+    """Run a function in a thread and return its result; cancelling stops only the waiting, not the thread.
 
     The thread does not delay the end of the process.
 
     Raises:
-        ToolError: too many are running.
+        ToolError: MAX_THREADS functions are running already.
     """
     if not _free.acquire(blocking=False):
-        raise ToolError(f"{MAX_THREADS} functions are running and have not returned; this one is not started")
+        raise ToolError(f"this function was not started: {MAX_THREADS} earlier ones are still running")
     done: Future[tuple[T, None] | tuple[None, BaseException]] = Future()
     context = contextvars.copy_context()
 
@@ -141,7 +142,7 @@ ShortWords: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, 
 
 
 class Tool(Protocol):
-    """Something that can be called with arguments."""
+    """An object that a model can call with arguments."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -151,7 +152,7 @@ class Tool(Protocol):
         """Run it and return the result as text.
 
         Raises:
-            ToolError: the arguments do not fit, or it failed; the message is for the caller.
+            ToolError: the arguments do not fit, or the tool failed; the message is for the caller.
         """
 
 
@@ -167,7 +168,7 @@ class FunctionTool:
     function: Callable[..., Any]
     """The original function, for code that calls it."""
     in_run: bool = False
-    """Whether it changes the run that calls it: a run that is resumed has to call it again."""
+    """Whether the tool changes the run that calls it, so that a resumed run has to call it again."""
     traits: Traits = PLAIN
 
     async def __call__(self, call: Call) -> str:
@@ -191,7 +192,7 @@ def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> str | Aw
 
 
 def as_text(result: object) -> str:
-    """Return the result of a tool as text: JSON unless it is one."""
+    """Return the result of a tool as text: a text unchanged, any other value as JSON."""
     return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
 
 
@@ -204,8 +205,8 @@ def tool(
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function, a method or a `partial`, sync or async, with type hints and a docstring.
 
-    Arguments that a `partial` has set are not shown, and cannot be set again. `@tool(changes=True)`: it changes the
-    world (sends, writes, pays), and is called only if the call is approved.
+    Arguments that a `partial` has set are not shown to the model, and cannot be set again. `@tool(changes=True)` means
+    that the tool changes the world (sends, writes, pays), and is called only if the call is approved.
 
     Raises:
         TypeError: an argument has no type hint or cannot be given by name, or there is no docstring, which is the
@@ -241,7 +242,7 @@ def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...
 
 MAX_SHAPES = 500
 _SHAPES: dict[object, tuple[ToolSpec, TypeAdapter[dict[str, Any]]]] = {}
-"""Cache of specs by a function's code: a closure is made a tool every turn, and its code is always the same."""
+"""Cache of specs by a function's code, because the same closure becomes a tool in every turn."""
 
 
 def _key(function: Callable[..., Any]) -> object:
@@ -258,7 +259,7 @@ def _key(function: Callable[..., Any]) -> object:
 
 
 def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, TypeAdapter[dict[str, Any]]]:
-    """Read a function's signature by Pydantic: by a function with the same arguments that returns them."""
+    """Return a function's spec, and a Pydantic adapter that validates its arguments and returns them by name."""
     fixed: dict[str, Any] = {}
     inner = function
     while isinstance(inner, partial):
@@ -282,7 +283,7 @@ def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, TypeAdapter[dict[str
 
 
 def _untitled(schema: JsonSchema) -> JsonSchema:
-    """Remove the titles that Pydantic gives to parameters: they cost tokens and say nothing."""
+    """Remove the titles that Pydantic gives to parameters, which cost tokens and carry no information."""
     parts = ((name, each) for name, each in schema.items() if name != "title" or not isinstance(each, str))
     return {name: _untitled(each) if isinstance(each, dict) else each for name, each in parts}
 

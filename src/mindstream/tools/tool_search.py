@@ -1,4 +1,4 @@
-"""Search among many tools: a model is shown the few that fit a need, and can search for more within a run."""
+"""Search among many tools: a model sees the few that fit a need, and can search for more within a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ToolIndex:
     """Finds tools by a need in words: by the cosine and BM25 of their names, descriptions and arguments.
 
     Raises:
-        InputError: two tools have one name.
+        InputError: two tools have the same name.
     """
 
     def __init__(self, tools: Sequence[Tool], embedder: Embedder) -> None:
@@ -43,7 +43,7 @@ class ToolIndex:
         self._vectors: Floats | None = None
 
     async def find(self, need: str, k: int = FOUND) -> tuple[Tool, ...]:
-        """Return the k tools that fit a need best, best first; if there are at most k, all in their order.
+        """Return the k tools that best fit a need, best first; if there are at most k tools, all in their order.
 
         Raises:
             ModelError: the embedder's endpoint failed.

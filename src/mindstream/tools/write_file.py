@@ -1,4 +1,4 @@
-"""Files that an agent writes into one folder of the user: no other folders, and no files from another source."""
+"""Tools with which an agent writes files into one folder of the user; they change no files from another source."""
 
 from __future__ import annotations
 
@@ -57,13 +57,15 @@ def find_path(root: Path, name: str) -> Path:
     """Return the path of a file of the folder.
 
     Raises:
-        ToolError: it is not a plain file name, or not a regular file.
+        ToolError: the name is not a plain file name, or the file is not a regular file.
     """
     plain = (
         name.isprintable() and not set(name) & set('/\\:*?"<>|') and not name.startswith(".") and name.strip() == name
     )
     if not plain or not 0 < len(name.encode()) <= MAX_NAME:
-        raise ToolError(f"{name[:80]!r} is not a plain file name, like brief.md: no folders, no dot in front")
+        raise ToolError(
+            f"expected a plain file name such as brief.md, without folders or a dot in front: {name[:80]!r}"
+        )
     root.mkdir(parents=True, exist_ok=True)
     path = root / name
     if path.is_symlink() or (path.exists() and not path.is_file()):

@@ -1,7 +1,7 @@
-"""OpenTelemetry spans with the names of the GenAI conventions (tracing/genai); off until `trace(True)`.
+"""OpenTelemetry spans with the names of the GenAI conventions (tracing/genai); they are off until `trace(True)`.
 
-mindstream itself exports nothing: configure an SDK and an exporter in the usual way. Texts of users, models and
-memories are recorded only if requested.
+mindstream itself exports nothing: configure an OpenTelemetry SDK and an exporter. Texts of users, models and memories
+are recorded only if requested.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ def span(
 
 
 def tell(traced: Span, attributes: genai.Attributes) -> None:
-    """Set attributes of a span; those that hold texts only if texts are recorded."""
+    """Set attributes of a span; attributes that hold texts are set only if texts are recorded."""
     for name, value in attributes.items():
         if _content or name not in genai.WORDS:
             traced.set_attribute(name, value)
 
 
 def fail(traced: Span, kind: str) -> None:
-    """Mark a span as failed, with the kind of the failure; error messages are not recorded: they may quote texts."""
+    """Mark a span as failed, with the kind of the failure; the error's message, which may quote texts, is left out."""
     if _on:
         from opentelemetry.trace import Status, StatusCode
 

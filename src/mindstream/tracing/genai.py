@@ -1,8 +1,7 @@
-"""The names of OpenTelemetry's conventions for generative AI that mindstream uses; they are defined here only.
+"""The names from OpenTelemetry's conventions for generative AI that mindstream uses; no other module defines them.
 
-Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai (spans, agent spans, memory). All of it has
-the
-status "development", so readers of spans need `VERSION`.
+Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai (spans, agent spans, memory). The conventions
+have the status "development" and may change, so readers of spans need `VERSION`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ SCHEMA = f"https://opentelemetry.io/schemas/gen-ai-dev/{VERSION}"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The environment variable that requests texts in spans."""
 ON_SPANS = frozenset({"true", "1", "span_only", "span_and_event"})
-"""Its values, in lower case, for spans."""
+"""Values of CAPTURE, in lower case, that request texts in spans."""
 
 Value: TypeAlias = str | int | float | bool
 Attributes: TypeAlias = Mapping[str, Value]
@@ -55,7 +54,7 @@ RECORDS = "gen_ai.memory.record.count"
 PROMPT = "gen_ai.prompt.name"
 ERROR = "error.type"
 
-# Attributes that hold texts: only on request.
+# Attributes that hold texts; they are recorded only on request.
 ASKED = "gen_ai.input.messages"
 ANSWERED = "gen_ai.output.messages"
 ARGUMENTS = "gen_ai.tool.call.arguments"
@@ -65,16 +64,16 @@ CONTENTS = "gen_ai.memory.records"
 WORDS = frozenset({ASKED, ANSWERED, ARGUMENTS, RESULT, QUERY, CONTENTS})
 
 PROVIDERS = {"google": "gcp.gemini"}
-"""Names of providers that differ in the conventions."""
+"""Providers whose name in the conventions differs from the prefix of the model's name."""
 
 
 def span_name(operation: str, subject: str = "") -> str:
-    """Return `operation subject`; for memories the conventions use the operation alone."""
+    """Return the span name `operation subject`, or the operation alone without a subject, as for memories."""
     return f"{operation} {subject}" if subject else operation
 
 
 def model_attributes(name: str) -> dict[str, Value]:
-    """Return provider and model of a model's or embedder's name: `openai:gpt-5-mini`, `wordllama`."""
+    """Return the attributes for provider and model from a model's or embedder's name, such as `openai:gpt-5-mini`."""
     provider, _, model = name.partition("@http")[0].partition(":")
     return {PROVIDER: PROVIDERS.get(provider, provider), MODEL: model or provider}
 

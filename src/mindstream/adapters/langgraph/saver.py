@@ -1,8 +1,8 @@
-"""LangGraph's checkpoints, the values of their channels, and pending writes in a memory, with a record for each.
+"""LangGraph's checkpoints, the values of their channels, and pending writes, each as a record of a memory.
 
 Each call fills an `InMemorySaver` of LangGraph with the rows that it needs, and stores the new rows. Checkpoints and
-values belong to the episode of their thread. Writes belong to an episode of their checkpoint and are derived from it,
-so that they are erased with it.
+values belong to the episode of their thread. Writes belong to an episode of their checkpoint and are derived from the
+checkpoint, so that they are erased with it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ from mindstream.memory.store.store import Entry, Store
 
 Place: TypeAlias = tuple[Any, ...]
 CHECKPOINT: Kind = "document"
-"""Its place: thread, namespace, id."""
+"""Kind of the records of checkpoints; their place: thread, namespace, id."""
 VALUE: Kind = "evidence"
-"""Its place: thread, namespace, channel, version."""
+"""Kind of the records of values; their place: thread, namespace, channel, version."""
 WRITE: Kind = "feedback"
-"""Its place: thread, namespace, id of the checkpoint, task, number (negative for errors: these are replaced)."""
+"""Kind of the records of pending writes; their place: thread, namespace, id of the checkpoint, task, number.
+
+The number is negative for errors, which are replaced.
+"""
 BY, MAX_NAME = "langgraph", 400
 
 
@@ -44,8 +47,8 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
 
     Args:
         data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
-        user: the owner of the memory; use it for nothing else, since checkpoints are useless for recall.
-        serde: as for other savers.
+        user: the owner of the memory; use this memory for nothing else, because checkpoints are useless for recall.
+        serde: see LangGraph's other savers.
     """
 
     def __init__(

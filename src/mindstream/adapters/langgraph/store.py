@@ -38,8 +38,8 @@ class MindstreamStore(base.BaseStore):
         data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
         user: the owner of the memory; memories of different users are isolated from one another.
         embed: an embedder of mindstream, its name, a LangChain `Embeddings`, or a function from texts to vectors.
-        index: as for other stores; its `embed` takes precedence, its `fields` are searched ("$": all).
-        ttl: as for other stores; expired items are not returned, even before they are swept.
+        index: see LangGraph's other stores; its `embed` takes precedence, its `fields` are searched ("$": all).
+        ttl: see LangGraph's other stores; expired items are not returned, even before they are swept.
     """
 
     supports_ttl = True
@@ -67,7 +67,7 @@ class MindstreamStore(base.BaseStore):
         self.handle.close()
 
     async def _batch(self, ops: Iterable[base.Op], memory: Memory) -> list[base.Result]:
-        """Do operations: first all reads, then all writes, in one commit."""
+        """Perform operations: first all reads, then all writes in one commit."""
         found: list[base.Result] = []
         read: list[Record] = []
         puts: dict[Place, base.PutOp] = {}
@@ -180,7 +180,7 @@ def _with_whole_texts(value: Any) -> Any:
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
-        return value  # it is refused when it is stored
+        return value  # storing it will fail with an error
     if text.isascii() or not SURROGATE.search(text):
         return value
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
@@ -212,7 +212,7 @@ def _passes(value: Any, wanted: Any) -> bool:
 
 def _compares(value: Any, name: str, other: Any) -> bool:
     if name not in COMPARISONS:
-        raise ValueError(f"there is no operator {name!r}; there are {', '.join(COMPARISONS)}")
+        raise ValueError(f"there is no operator {name!r}; the operators are {', '.join(COMPARISONS)}")
     with contextlib.suppress(TypeError):
         return bool(COMPARISONS[name](value, other))
     return False

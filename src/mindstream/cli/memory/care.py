@@ -47,15 +47,15 @@ from mindstream.text.words import count_of
 
 app = group()
 SHOWN_FINDINGS, SHOWN_RECORDS = 5, 20
-"""Maximum number of findings of an audit, and of records to be forgotten, that are shown; the others are counted."""
-WHICH = "Also forget similar ones? Numbers, or Enter for none"
+"""Maximum numbers of audit findings and of records to be forgotten that are shown; the others are only counted."""
+WHICH = "Also forget similar records? Type their numbers, or Enter for none"
 WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
-"""All kinds except messages: to forget only these, and keep a message that also says other things."""
+"""All kinds of records except messages, for forgetting that keeps messages which also say other things."""
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")
 async def audit(settings: Settings, json: AsJson = False) -> None:
-    """Look for duplicates, junk and echoes.
+    """Look for duplicates, junk and echoes (records that repeat an older one) in a memory.
 
     Nothing is changed.
     """
@@ -83,7 +83,7 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
     }.items():
         say_lines(_listed(title, lines, SHOWN_FINDINGS))
     if found.foreign:
-        say(f"{found.foreign} have no vector of {embedder}: `mindstream memory reembed` makes them")
+        say(f"{found.foreign} records have no vector of {embedder}: `mindstream memory reembed` computes them")
 
 
 @command(app, "data user", "mindstream memory purge --older 365 --yes")
@@ -95,8 +95,8 @@ def purge(
 ) -> None:
     """Permanently delete archived records.
 
-    Their text is also removed from the log, and from dreams and thoughts derived from them. What the user said in a
-    chat stays; `memory erase` deletes that. Asks first.
+    Their text is also removed from the log, and from dreams and thoughts derived from them. The user's chat messages
+    stay; `memory erase` deletes those. The command asks first.
     """
 
     async def count(delete: bool) -> int:
@@ -120,10 +120,10 @@ def purge(
 
 @command(app, "data user embedder", "mindstream memory reembed --embedder st:all-MiniLM-L6-v2")
 async def reembed(settings: Settings, json: AsJson = False) -> None:
-    """Give each record a vector of another embedder, which this memory uses from then on.
+    """Compute the vectors of all records with another embedder, which this memory uses from then on.
 
-    Records that have one are skipped, so an interrupted run can be repeated. A record whose text the embedder refuses
-    stays without such a vector; the log names it.
+    Records that already have such a vector are skipped, so an interrupted run can be repeated. A record whose text the
+    embedder refuses stays without a vector; the log names it.
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("embedding") as report:
@@ -131,8 +131,8 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
             total = (await opened.columns()).foreign
             done = await opened.reembed(tell=lambda done: report(done, total))
             left, name = (await opened.columns()).foreign, opened.embedder.name
-    made = f"{count_of(done, 'vector')} of {name} made" if done or left else f"all have one of {name}"
-    refused = f"{count_of(left, 'record')} got none: {name} refused the text (`mindstream log` names each)"
+    made = f"{count_of(done, 'vector')} of {name} computed" if done or left else f"all records have a vector of {name}"
+    refused = f"{count_of(left, 'record')} got no vector: {name} refused the text (`mindstream log` names each)"
     row = {"embedder": name, "embedded": done} | ({"refused": left} if left else {})
     tell(json, row, made, *([refused] if left else ()))
 
@@ -174,10 +174,11 @@ def erase(
 ) -> None:
     """Permanently erase all data of a user.
 
-    Records, vectors, log, work and typed history; what the user wrote into pools or asked there, with the name;
-    passages of documents that no other user searches. Asks for the name again. The file is then rewritten and searched,
-    byte by byte, for the user's text. An interrupted erasure is finished when the folder is opened next. Close other
-    programs that use this mind first. Exports and recordings in other places are yours to delete.
+    This erases records, vectors, the log, background work and the terminal's input history; the user's pairs and
+    queries in pools, with the name; and passages of documents that no other user searches. The command asks for the
+    name again. The database file is then rewritten and searched, byte by byte, for the user's text. An interrupted
+    erasure is finished when the folder is opened next. First close other programs that use this memory. Exports and
+    recordings in other places are not erased: delete them yourself.
     """
     if tenant_key_of(tenant):
         _erase_of_tenant(settings, user, tenant, yes=yes, json=json)
@@ -227,7 +228,7 @@ def erase(
 
 
 def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, json: bool) -> None:
-    """Erase a user of a tenant; the file is rewritten, and not searched."""
+    """Erase a user of a tenant; the file is rewritten, but not searched for remains of the text."""
     if not yes:
         confirm_name(f"This permanently erases all data of {user}, of {tenant}.", user)
 
@@ -264,19 +265,21 @@ def forget(
     about: Annotated[str, flag("WORDS", "Records that mention this subject.")] = "",
     session: Annotated[str, flag("NAME", "Records of this session; `memory sessions` lists them.")] = "",
     since: Annotated[
-        str | None, flag("TIME", "Written at that time or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")
+        str | None,
+        flag("TIME", "Records written at this time or later: 2026-11-20, or 2026-11-20T21:30 (UTC)."),
     ] = None,
-    until: Annotated[str | None, flag("TIME", "Written at that time or earlier; a date: its end.")] = None,
+    until: Annotated[str | None, flag("TIME", "Records written at this time or earlier; a date means its end.")] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
     """Permanently forget records, a subject, a session, or a span of time.
 
-    Lists the records and asks. Records derived from them alone are deleted too: answers, notes, thoughts, dreams,
-    beliefs and plans. A record that is also derived from others stays without the words; messages of other users stay.
+    The command lists the records and asks. Records derived from them alone are deleted too: answers, notes, thoughts,
+    dreams, beliefs and plans. A record that is also derived from other records stays, without the forgotten words;
+    messages of other users stay.
     --about deletes only records that mention the subject; similar ones are listed, and deleted only if you name them.
-    --about, --session, --since and --until together select records that meet all of them. No byte is left in the
-    data folder; exports and recordings in other places are yours to delete.
+    --about, --session, --since and --until together select the records that meet all these conditions. No byte is left
+    in the data folder. Exports and recordings in other places are not changed: delete them yourself.
     """
 
     def run(*, dry_run: bool) -> Any:
@@ -314,20 +317,25 @@ def describe(removal: Removal) -> list[str]:
     similar = [f"{number}. {record_line(each, 120)}" for number, each in enumerate(removal.similar, 1)]
     return [
         *_records("deleted", removal.asked),
-        *_records("deleted, as derived from that alone", [each for each in removal.drawn if each.slot is None]),
-        *([f"deleted, as based on it alone: {count_of(versions, 'version of beliefs and plans')}"] if versions else ()),
+        *_records("deleted, because derived from those alone", [each for each in removal.drawn if each.slot is None]),
+        *(
+            [f"deleted, because based on those alone: {count_of(versions, 'version of beliefs and plans')}"]
+            if versions
+            else ()
+        ),
         *_listed("removed from beliefs and plans", items, SHOWN_RECORDS),
-        *_records("deleted, though not mentioning it, as the message says other things as well", removal.apart),
+        *_records("deleted, although the message says other things as well", removal.apart),
         *_records("kept without those words", left),
         *_records(
-            "kept, though it was derived from this; name the id to delete it", removal.sources if removal.asked else ()
+            "kept, although sources of a deleted record; name the id to delete one",
+            removal.sources if removal.asked else (),
         ),
-        *_listed("kept, as only similar; name the id to delete it", similar, len(similar)),
+        *_listed("kept, because only similar; name the id to delete one", similar, len(similar)),
     ]
 
 
 def picked(removal: Removal, answer: str) -> list[str]:
-    """Return the ids of the similar records whose numbers were typed.
+    """Return the ids of the similar records whose numbers the user typed.
 
     Raises:
         InputError: the answer is not a list of such numbers.
@@ -341,7 +349,7 @@ def picked(removal: Removal, answer: str) -> list[str]:
 def describe_done(done: Forgotten) -> str:
     """Return the result of forgetting."""
     if not (done.records or done.items):
-        return "no record of that" + (f"; {len(done.similar)} similar, kept" if done.similar else "")
+        return "no record matches" + (f"; {len(done.similar)} similar records are kept" if done.similar else "")
     items = f", {count_of(done.items, 'item of beliefs and plans')}" if done.items else ""
     changed = f"; {done.changed} kept without those words" if done.changed else ""
     pending = f"; {done.pending}" if done.pending else ""
@@ -362,22 +370,22 @@ def _listed(title: str, lines: Sequence[str], most: int) -> list[str]:
 async def correct(
     settings: Settings,
     id_: Id,
-    words: Annotated[str, word("WORDS", "What is true instead.")],
+    words: Annotated[str, word("WORDS", "The correct text.")],
     json: AsJson = False,
 ) -> None:
     """Replace the text of a record; the old text becomes its history.
 
-    The log says `corrected`. Lists remaining records and beliefs derived from the old text.
+    The log gets a `corrected` event. The command lists records and beliefs derived from the old text, which stay.
     """
     async with calling(settings, own=True, known=True) as call:
         done = (await call("memory.correct", id=id_, text=words)).local
-    lines = ["it says that already"]
+    lines = ["the record has this text already"]
     if done.record.id != id_:
         lines = [
-            f"{done.record.id} says now: {short(done.record.text, 200)}",
-            *_records("derived from the old words, and still there", done.drawn),
+            f"{done.record.id} has now the text: {short(done.record.text, 200)}",
+            *_records("derived from the old text, and not changed", done.drawn),
             *(
-                f"believed from the old words: {each.slot}, {each.field}: {short(each.text, 120)}"
+                f"believed because of the old text: {each.slot}, {each.field}: {short(each.text, 120)}"
                 for each in done.items
             ),
         ]
@@ -387,7 +395,7 @@ async def correct(
 
 @command(app, "data user", "mindstream memory sessions --user ann")
 async def sessions(settings: Settings, json: AsJson = False) -> None:
-    """List the sessions: when they were, their length, their first line."""
+    """List the sessions with their times, lengths and first lines."""
     async with calling(settings, known=True) as call:
         found = await (await call.memory()).sessions()
     for session in found:
@@ -397,7 +405,7 @@ async def sessions(settings: Settings, json: AsJson = False) -> None:
 
 
 def describe_session(session: Session) -> str:
-    """Return when a session was, its length and its first line, on one line."""
+    """Return the time of a session, its length and its first line, on one line."""
     first, last = (format_iso(at)[:16].replace("T", " ") for at in (session.first, session.last))
     until = f" to {last[11:] if last[:10] == first[:10] else last}" if last != first else ""
     return f"{session.name}: {first}{until}, {count_of(session.lines, 'line')}: {short(session.opening, 80)}"

@@ -22,7 +22,7 @@ SOURCES = 20
 
 @dataclass(frozen=True)
 class DreamSentence:
-    """A sentence of a dream, the dream, and the archived records that it was made of, except erased ones."""
+    """A sentence of a dream, the dream, and the archived records that the dream was made of, except erased ones."""
 
     text: str
     dream: Record
@@ -33,10 +33,10 @@ class DreamSentence:
 async def dreams(
     settings: Settings,
     n: Annotated[int, flag("N", "Number of sentences.", "-n", min=1, max=10_000)] = 20,
-    seed: Annotated[int, flag("N", "Seed of the drawing.", "--seed")] = 0,
+    seed: Annotated[int, flag("N", "Seed of the random sample.", "--seed")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Draw sentences of dreams, each with its sources: does a sentence claim what its sources do not?
+    """Show a random sample of sentences from dreams, each with its sources, to check that the sources support it.
 
     Archived dreams are included.
     """
@@ -56,7 +56,7 @@ async def dreams(
 
 
 def _whole_sentences(text: str) -> Iterator[str]:
-    """Yield sentences; neither a semicolon nor the point in a number ends one."""
+    """Yield the sentences of a text; neither a semicolon nor the point in a number ends a sentence."""
     whole = ""
     for piece in sentences(text):
         goes_on = whole.endswith((";", "；")) or (whole[-1:] == "." and whole[-2:-1].isdigit() and piece[0].isdigit())

@@ -27,9 +27,10 @@ from mindstream.text.words import count_of
 
 app = group()
 FITTED = ("base", "cap_s", "passed_over_s", "asleep_s")
-NOTES = """The log holds every recall that touches a memory, with the records that it
-returned and passed over, and every sleep. They are replayed with each setting.
-"Asked again" is a return an hour or more after the one before.
+NOTES = """The log holds every recall that strengthens a memory, with the records that it
+returned and those that it found but did not return, and every sleep. They are
+replayed with each setting. A record is "asked for again" if a recall returns it
+an hour or more after the recall before.
 
 The result is one-sided: records that the current setting had archived could not
 be returned, so the gain of a setting that keeps them is not seen."""
@@ -82,8 +83,8 @@ def _tell_thin(log: RecallLog, json: bool) -> None:
         print_json({"thin": True, "asked_again": asked, "days": days, "wanted": [MIN_ASKED, MIN_DAYS]})
         return
     say(
-        f"the log is too thin to say: {count_of(asked, 'return')} that asked again, in {days:g} days; this needs"
-        f" {MIN_ASKED}, in {MIN_DAYS} days"
+        f"the log is too short for a result: in {days:g} days, {count_of(asked, 'record')} were asked for again; this"
+        f" needs {MIN_ASKED}, in {MIN_DAYS} days"
     )
 
 
@@ -91,12 +92,13 @@ def _show(log: RecallLog, ranked: Sequence[Replayed], today: Strength, limit: in
     now = next(each for each in ranked if each.laws == today)
     agreed = len(now.forgotten & log.forgotten)
     say(
-        f"{count_of(len(log.asked), 'return')} that asked again, {count_of(len(log.happened), 'recall')} and sleeps in"
-        f" {log.days:.0f} days; {count_of(len(log.lives), 'record')}"
+        f"{count_of(len(log.asked), 'return')} of records that were asked for again,"
+        f" {count_of(len(log.happened), 'recall')} and sleeps in {log.days:.0f} days;"
+        f" {count_of(len(log.lives), 'record')}"
     )
     say(
-        f"the current setting, replayed, archives {len(now.forgotten)}; {len(log.forgotten)} were archived, {agreed} of"
-        " them the same\n"
+        f"the replay with the current setting archives {len(now.forgotten)} records; {len(log.forgotten)} were in fact"
+        f" archived, {agreed} in both\n"
     )
     columns = ("", "base", "cap", "passed over", "asleep", "lost", "held", "in vain")
     shown = [("today", now), *((f"{place}", each) for place, each in enumerate(ranked[:limit], 1))]

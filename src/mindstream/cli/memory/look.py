@@ -26,7 +26,7 @@ from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
 FIRST = ("id", "kind", "text", "created")
-"""Fields that `get` shows before the others."""
+"""Fields that `get` shows before all other fields."""
 MOMENTS = ("accessed", "valid_from", "valid_until", "forgotten")
 
 app = group("Look into a user's memory, maintain it, export and import it.")
@@ -48,23 +48,26 @@ def record_line(record: Record, width: int = 300) -> str:
 )
 async def recall(
     settings: Settings,
-    words: Annotated[list[str], word("WORDS", "What to look for.")],
+    words: Annotated[list[str], word("WORDS", "The query.")],
     kind: Kinds = None,
     limit: Limit = 10,
     since: Annotated[
-        str | None, flag("TIME", "Written at that time or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")
+        str | None,
+        flag("TIME", "Only records written at this time or later: 2026-11-20, or 2026-11-20T21:30 (UTC)."),
     ] = None,
-    until: Annotated[str | None, flag("TIME", "Written at that time or earlier; a date: its end.")] = None,
+    until: Annotated[
+        str | None, flag("TIME", "Only records written at this time or earlier; a date means its end.")
+    ] = None,
     as_of: Annotated[
-        str | None, flag("TIME", "The state at that time: written by then, and valid then.", "--as-of")
+        str | None, flag("TIME", "The memory at this time: records written by then and valid then.", "--as-of")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Find the records that answer best, and show the parts of each score.
+    """Find the records that best answer a query, and show the parts of each score.
 
-    If recall is less than 10% certain that any record answers, the best matches are shown all the same, marked "low
-    confidence". Nothing is written: this does not strengthen a memory. With a reranker, a model (in one call) or a
-    cross-encoder (`cross:NAME`) ranks the results again; first_stage is the rank before that.
+    If recall is less than 10% certain that any record answers the query, the best matches are still shown, marked "low
+    confidence". Nothing is written, so this recall does not strengthen a memory. With --reranker, a model (in one call)
+    or a cross-encoder (`cross:NAME`) ranks the results again; first_stage is the rank before that.
     """
     kinds = parse_kinds(kind) if kind else None
     async with calling(settings, known=True) as call:
@@ -83,7 +86,7 @@ async def recall(
     if found.without_vectors:
         say(short(found.without_vectors, 300), sys.stderr)
     if not found.memories and not json:
-        say("nothing is found: the memory holds no such records", sys.stderr)
+        say("nothing is found: no record of this memory meets these conditions", sys.stderr)
     mark = f"low confidence ({found.certainty:.0%}), " if found.low_confidence else ""
     sure = {"certainty": round(found.certainty, 4), "low_confidence": found.low_confidence}
     for each in found.local:
@@ -99,12 +102,14 @@ async def retain(
     settings: Settings,
     words: Annotated[list[str], word("WORDS", "The text to retain.")],
     valid_from: Annotated[
-        str | None, flag("TIME", "When it becomes valid: 2026-11-20, or 2026-11-20T21:30 (UTC).")
+        str | None, flag("TIME", "The text is valid from this time on: 2026-11-20, or 2026-11-20T21:30 (UTC).")
     ] = None,
-    valid_until: Annotated[str | None, flag("TIME", "When it stops being valid; a date: its first moment.")] = None,
+    valid_until: Annotated[
+        str | None, flag("TIME", "The text is valid until this time; a date means its first moment.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Retain a text as a note of yours; no model is called."""
+    """Store a text in memory as a note of yours; no model is called."""
     async with calling(settings, new=True) as call:
         done = await call(
             "memory.retain", text=" ".join(words), by=settings.user, valid_from=valid_from, valid_until=valid_until
@@ -116,7 +121,7 @@ async def retain(
 
 @command(app, "data user", "mindstream memory list --kind note -n 20", name="list")
 async def list_records(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
-    """List belief, plan, and the newest records of each kind."""
+    """List the current belief, the current plan, and the newest records of each kind."""
     async with calling(settings, known=True) as call:
         found = await call("memory.list", kinds=kind, limit=limit, by_kind=True)
     if not found.memories and not json:
@@ -150,7 +155,7 @@ async def get(settings: Settings, id_: Id, json: AsJson = False) -> None:
 
 @command(app, "data user", "mindstream memory history 1jatk3k2m0x7c5v9qz")
 async def history(settings: Settings, id_: Id, json: AsJson = False) -> None:
-    """Show all wordings of a record, from the first to the current one; ID may be any of them."""
+    """Show all versions of a record, from the first to the current one; ID may be the id of any version."""
     async with calling(settings, known=True) as call:
         found = await call("memory.history", id=id_)
     for each in found.memories:
@@ -198,7 +203,9 @@ def import_file(
         str,
         flag("FORM", "The format of another program: mem0, letta, zep, langmem, chatgpt, claude, jsonl.", "--from"),
     ] = "",
-    each_user: Annotated[bool, switch("--each-user", "With --from: import each user's data for that user.")] = False,
+    each_user: Annotated[
+        bool, switch("--each-user", "With --from: import the data of each user in FILE into that user's memory.")
+    ] = False,
     trust: Annotated[bool, switch("--trust", "With --from: do not mark other people's text as untrusted.")] = False,
     dry_run: Annotated[bool, switch("--dry-run", "With --from: only report what would be kept and what not.")] = False,
     json: AsJson = False,
@@ -210,13 +217,14 @@ def import_file(
     embedded again.
 
     --from reads the export of another program with its dates, and reports which fields are kept and which are not
-    (docs/importing.md). It is written while it is read; a second import adds nothing, and an interrupted one continues.
+    (docs/importing.md). Records are written while the file is read. A second import adds nothing; after an interruption
+    the same command continues.
     """
     if form:
         foreign.import_from(settings, form, file, foreign.How(each_user, trust, dry_run), json)
         return
     if each_user or trust or dry_run:
-        raise InputError("--each-user, --trust and --dry-run go with --from, which names another program")
+        raise InputError("--each-user, --trust and --dry-run apply only with --from, which names another program")
     with read_export(files.read_lines(file), files.source(file), Header) as records:
         done = asyncio.run(import_into_memory(settings, records))
     row = {"written": done.written, "known": done.known, "own": done.own}
@@ -234,7 +242,7 @@ async def import_into_memory(settings: Settings, records: Export[Header]) -> tra
 
 def describe_import(done: transfer.Imported, what: str) -> str:
     """Return the result of an import."""
-    own = f", {done.own} belief or plan versions left out, as this {what} has its own" if done.own else ""
+    own = f", {done.own} belief or plan versions left out, because this {what} has its own" if done.own else ""
     return f"{count_of(done.written, 'record')} imported, {done.known} were known{own}"
 
 

@@ -22,15 +22,15 @@ from mindstream.settings import Chosen
 app = group()
 MEANS = {
     "retention": "keep: nothing is archived; decay: recall and sleep archive unused records",
-    "reranker": "what ranks the results of recall again: none, model, cross:NAME",
-    "reranked": "how many results it gets",
-    "returned": "how many memories R returns, in a life",
-    "drawn": "how many records a sleep draws",
-    "first_s": "T(0), in seconds",
-    "base": "by which factor T grows with each level",
-    "cap_s": "where T ends, and a record is lasting",
-    "passed_over_s": "time after its last return when a record that is passed over loses a level",
-    "asleep_s": "time after its last return when a record that sleep draws loses a level",
+    "reranker": "the reranker of recall results: none, model, cross:NAME",
+    "reranked": "number of results that the reranker gets",
+    "returned": "number of memories that recall returns in a life (tool R)",
+    "drawn": "number of records that a sleep selects",
+    "first_s": "T at level 0, in seconds (T: minimum time between two returns that raise a level)",
+    "base": "factor by which T grows with each level",
+    "cap_s": "largest T, in seconds; a record that reaches it is lasting",
+    "passed_over_s": "seconds since its last return after which a record that is found but not returned loses a level",
+    "asleep_s": "seconds since its last return after which a record that sleep selects loses a level",
 }
 NOTES = """The settings of the process that opens a memory ([memory] in the settings file,
 MINDSTREAM_MEMORY='{"base": 3}', --reranker) override those of the memory. A change
@@ -56,7 +56,7 @@ async def policy(
 ) -> None:
     """Show how a memory recalls and whether it decays, or set it.
 
-    Retention: keep (default) archives nothing; decay archives unused records, by the rules whose constants are shown.
+    Retention `keep` (the default) archives nothing; `decay` archives unused records, by rules with the constants shown.
     """
     given = policy_given(chosen.settings)
     wanted = parse_settings(words or ())

@@ -52,7 +52,7 @@ KEEPS = (
     "this memory keeps everything: nothing is archived or merged, and there is no dream;\n"
     "`mindstream memory policy retention=decay` lets it archive unused records"
 )
-QUESTION = "Apply this? yes; no, keep all of it; or the ids to keep"
+QUESTION = "Apply this? Type yes, no (changes nothing), or the ids of records to keep"
 
 
 @command(
@@ -64,34 +64,35 @@ QUESTION = "Apply this? yes; no, keep all of it; or the ids to keep"
 def sleep(
     settings: Settings,
     n: Annotated[
-        int | None, flag("N", "How many records it draws [20; see `memory policy`].", "-n", min=0, max=MAX_ROWS)
+        int | None, flag("N", "Number of records to select [20; see `memory policy`].", "-n", min=0, max=MAX_ROWS)
     ] = None,
     review: Annotated[
         bool, switch("--review", "Show the proposed changes first, and ask before they are applied.")
     ] = False,
-    accept: Annotated[Path | None, flag("FILE", "Apply what --review --json wrote to this file.")] = None,
+    accept: Annotated[Path | None, flag("FILE", "Apply the proposal that --review --json wrote to this file.")] = None,
     keep: Annotated[list[str] | None, flag("ID", "Leave this record unchanged; repeatable.")] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Sleep: archive unused records, dream of them, compact the file.
+    """Maintain a memory ("sleep"): archive unused records, write a dream (summary) of them, compact the file.
 
-    Under the retention policy keep (the default, see `memory policy`) nothing is archived or merged, and there is no
-    dream: importance is rated, and the file is compacted.
+    Under the retention policy `keep` (the default, see `memory policy`) nothing is archived or merged, and no dream is
+    made: importance is rated, and the file is compacted.
 
-    Under decay, records that are drawn and were not returned for a fortnight lose a level, or are archived: no recall
-    finds them until `memory undo-sleep`, and `memory purge` deletes them. A dream is made of the archived records;
-    then importance is rated, near-duplicates are merged, expired records are archived, and the file is compacted.
+    Under `decay`, N records are selected. Those that no recall returned for a fortnight lose a level of strength, or
+    are archived at the lowest level: no recall finds them until `memory undo-sleep`, and `memory purge` deletes them.
+    A model writes a dream from the archived records. Then importance is rated, near-duplicates are merged, expired
+    records are archived, and the file is compacted.
 
-    --review shows what would be archived and merged, and the dream. What you keep counts as recalled: it is not
-    proposed again for a fortnight. `memory undo-sleep` undoes a sleep.
+    --review shows the records that would be archived and merged, and the dream. A record that you keep counts as
+    recalled: it is not proposed again for a fortnight. `memory undo-sleep` undoes a sleep.
     """
     if accept is not None:
         _accept(settings, _read_proposal(accept), keep or (), json)
     elif review:
         _review(settings, n, keep or (), yes, json)
     elif keep:
-        raise InputError("--keep goes with --review or --accept, which name records first")
+        raise InputError("--keep applies only with --review or --accept, which show the records first")
     else:
 
         async def run(call: LocalCaller) -> str:
@@ -111,14 +112,14 @@ async def undo_sleep(
 ) -> None:
     """Undo a sleep: restore the records that it archived and merged.
 
-    Everything is as before, except records recalled since; the dream and the merged records are archived. A sleep
-    cannot be undone after one of its records was purged or corrected.
+    All records are as before, except those recalled or forgotten since. The dream and the merged records are archived.
+    A sleep cannot be undone after one of its records was purged or corrected.
     """
     async with calling(settings, own=True, known=True) as call:
         done = await call("memory.undo_sleep", sleep=row)
     lines = [f"the sleep of row {done.sleep} is undone: {count_of(len(done.held_again), 'record')} restored"]
     if done.archived:
-        lines.append(f"{count_of(len(done.archived), 'record')} that it had made archived")
+        lines.append(f"{count_of(len(done.archived), 'record')} made by the sleep archived")
     if done.left:
         lines.append(f"{count_of(len(done.left), 'record')} recalled or forgotten since stay as they are")
     tell(json, done.model_dump(mode="json"), *lines)
@@ -129,16 +130,16 @@ async def curve(
     settings: Settings,
     days: Annotated[int, flag("N", "Number of days.", min=1, max=3650)] = 90,
     sleeps: Annotated[float, flag("X", "Sleeps a day.", min=0, max=24)] = 1.0,
-    n: Annotated[int, flag("N", "How many records a sleep draws.", "-n", min=0, max=MAX_ROWS)] = 20,
+    n: Annotated[int, flag("N", "Number of records that a sleep selects.", "-n", min=0, max=MAX_ROWS)] = 20,
     passed_over: Annotated[
-        float, flag("X", "How often a day a record is found while others are returned.", min=0, max=1000)
+        float, flag("X", "How often a day a recall finds a record but does not return it.", min=0, max=1000)
     ] = 0.0,
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
-    """Show how records that are not returned any more will be archived.
+    """Predict how fast records are archived if no recall returns them any more.
 
-    By the rules in docs/memory.md, for each level of a record, and by how many records a sleep can draw from this
+    The prediction follows the rules in docs/memory.md, for each level of strength and the number of records in this
     memory.
     """
     async with open_user_memory(settings, known=True) as opened:
@@ -156,7 +157,7 @@ async def curve(
     say(f"{title}, by days since it was last returned\n")
     marks = {str(each.level): kept for each, kept in zip(levels, shares, strict=True)}
     say("\n".join(plot(dict(reversed(marks.items())), Axes(days))))
-    say(f"\nEach sleep draws a record with a chance of {drawn:.0%}; {sleeps:g} a day.")
+    say(f"\nEach sleep selects a record with a chance of {drawn:.0%}; {sleeps:g} sleeps a day.")
     for name, each, kept in zip(names, levels, shares, strict=True):
         say(f"  {name:16} {each.records:5,} records now; after {days} days {kept[-1]:.0%}")
     if file:
@@ -164,7 +165,7 @@ async def curve(
 
 
 def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool, json: bool) -> None:
-    """Show what a sleep would do, and apply what the user accepts."""
+    """Show the changes that a sleep proposes, and apply those that the user accepts."""
 
     async def look(call: LocalCaller) -> tuple[Proposal, dict[str, str]]:
         memory, calls = await call.memory(), CallLog()
@@ -195,11 +196,13 @@ def _read_proposal(file: Path) -> Proposal:
         raise InputError(f"{file} {error}") from None
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"])) or "the text"
-        raise InputError(f"{file} is not what `memory sleep --review --json` printed: {where} is wrong") from None
+        raise InputError(
+            f"{file} must hold the output of `memory sleep --review --json`; this part of it is not valid: {where}"
+        ) from None
 
 
 def describe(proposal: Proposal, texts: dict[str, str]) -> list[str]:
-    """Return lines about what a sleep would do."""
+    """Return lines that describe the changes that a sleep proposes."""
 
     def named(title: str, ids: Sequence[str]) -> list[str]:
         lines = [title, *(f"  {id_} {short(texts.get(id_, ''), 120)}" for id_ in ids[:SHOWN])]
@@ -208,7 +211,7 @@ def describe(proposal: Proposal, texts: dict[str, str]) -> list[str]:
 
     weaker = [each.id for each in proposal.weakened if each.level > 0]
     return [
-        *([] if proposal.ids else [f"{proposal.looked_at} drawn: nothing would be archived or merged"]),
+        *([] if proposal.ids else [f"{proposal.looked_at} records selected: none would be archived or merged"]),
         *named(f"would be archived: {len(proposal.forgotten)}", proposal.forgotten),
         *named(f"would lose a level: {len(weaker)}", weaker),
         *(line for ids in proposal.merging for line in named("would be merged, with the text of the first:", ids)),
@@ -218,7 +221,7 @@ def describe(proposal: Proposal, texts: dict[str, str]) -> list[str]:
 
 
 def _read_answer(proposal: Proposal) -> tuple[str, ...]:
-    """Ask until the answer can be read; return the ids to keep."""
+    """Ask until the answer is valid; return the ids of the records to keep."""
     while True:
         answer = ask(QUESTION).replace(",", " ").split()
         if [each.lower() for each in answer] in (["yes"], ["y"]):
@@ -281,7 +284,7 @@ def _step(step: SleepStep) -> str:
     if step.error:
         return f"failed: {short(step.error, 300)}"
     return {
-        "fading": f"{step.looked_at} drawn, {step.changed} lost a level, {len(step.records)} archived",
+        "fading": f"{step.looked_at} selected, {step.changed} lost a level, {len(step.records)} archived",
         "importance": f"{step.changed} rated" + (f" by {step.model}" if step.changed else ""),
         "duplicates": f"{step.changed} near-duplicates became {len(step.records)}",
         "expiry": f"{step.changed} expired, archived",

@@ -56,7 +56,7 @@ def check_plan(
     mcp: Mcp = None,
     json: AsJson = False,
 ) -> int:
-    """List the faults for which `plan run` with the same flags would refuse a plan, with remedies.
+    """List the faults for which `plan run` with the same flags would refuse a plan, and how to fix them.
 
     Exit code 1 if anything is wrong.
     """
@@ -107,7 +107,7 @@ class PlanOptions(SolveOptions):
     roles=ROLE,
 )
 def run_plan(chosen: Chosen, options: PlanOptions, file: PlanFile, task: TaskText = "") -> int:
-    """Run a plan as it is: as `solve`, without a planner.
+    """Run a given plan, as `solve` does, but without a planner.
 
     Nothing runs if `plan check` finds something wrong.
     """
@@ -122,7 +122,7 @@ def _changed(plan: Plan, id: str, tool: str, text: str | None, why: str | None) 
     """
     if not id:
         if tool or text is not None or why is not None:
-            raise InputError("name the step to change, as --step E2")
+            raise InputError("name the step to change, such as --step E2")
         return plan
     if tool and all(step.id != id for step in plan.steps):
         new = _written_step(id, tool, text or "", ())
@@ -151,8 +151,8 @@ def edit(
 ) -> int:
     """Change a plan in its file, and show the changes.
 
-    Without flags it is opened in $VISUAL or $EDITOR. The file is replaced once the new plan can be read. Exit code 1 if
-    something is wrong with the new plan.
+    Without flags, the plan is opened in $VISUAL or $EDITOR. The file is replaced only if the new plan can be read. Exit
+    code 1 if `plan check` would find a fault in the new plan.
     """
     is_json = read_named(file).lstrip().startswith("{")
     plan = read_plan(file).plan
@@ -164,7 +164,7 @@ def edit(
     elif is_answerable():
         changed = permission.edit(plan, _own_specs(plan))
     else:
-        raise InputError("without a terminal name the change: --step E2 --input …, or --remove E3")
+        raise InputError("without a terminal, name the change: --step E2 --input …, or --remove E3")
     write_text(file, changed.save() if is_json else write_plan(changed, _own_specs(changed)))
     console = Console(highlight=False)
     show_changes(lambda text, style="": console.print(Text(clean(text), style), soft_wrap=True), plan.diff(changed), "")
@@ -182,7 +182,7 @@ def edit(
 def export(
     settings: Settings,
     file: Annotated[Path | None, word("FILE", "A plan: JSON, or text in one of three forms.")] = None,
-    solved: Annotated[bool, switch("--solved", "The plans of all your runs that answered their task.")] = False,
+    solved: Annotated[bool, switch("--solved", "Export the plans of all your runs that answered their task.")] = False,
     task: TaskText = "",
     form: Annotated[
         Literal["chat", "instruction"], typer.Option("--form", help="The format of the training data.")
@@ -191,13 +191,13 @@ def export(
     docs: Docs = None,
     mcp: Mcp = None,
 ) -> None:
-    """Write plans as training data for a planner, a line each, with the prompt that the runtime uses.
+    """Write plans as training data for a planner, one plan a line, with the prompt that the runtime uses.
 
     A line holds a task, the tools and the plan. Name the tools that the plans were made with.
     """
     specs = _find_specs(settings, tools, docs, mcp)
     if solved == (file is not None):
-        raise InputError("name the FILE of a plan, or use --solved for those of your runs")
+        raise InputError("name the FILE of a plan, or use --solved for the plans of your runs; not both")
     write = to_example if form == "chat" else to_instruction
     if file is None:
         plans = asyncio.run(_solved(settings))
@@ -208,7 +208,7 @@ def export(
     if task:
         plan = plan.model_copy(update={"task": task})
     if not plan.task:
-        raise InputError(f"{file} names no task: name it with --task")
+        raise InputError(f"the plan in {file} has no task: name the task with --task")
     specs = specs or _own_specs(plan)
     print_json(dict(write(plan, specs)))
 
@@ -229,7 +229,7 @@ def _find_specs(
 
 
 def _own_specs(plan: Plan) -> list[ToolSpec]:
-    """Return specs of a plan's tools, with the arguments that it uses."""
+    """Return specs of a plan's tools, with the arguments that the plan uses."""
     names: dict[str, dict[str, object]] = {}
     for step in plan.steps:
         names.setdefault(step.tool, {}).update({name: {} for name in step.arguments})
@@ -237,9 +237,9 @@ def _own_specs(plan: Plan) -> list[ToolSpec]:
 
 
 def _written_step(id: str, tool: str, text: str, names: Sequence[str]) -> PlannedStep:
-    """Read an input as a planner writes it; one without an argument name is that of the first argument."""
+    """Parse the input of a step as a planner writes it; an input without an argument name is the first argument."""
     spec = ToolSpec(tool, "", {"properties": {name: {} for name in names}})
     found = read(f"#{id} = {tool}[{text}]", [spec]).plan.steps
     if len(found) != 1 or found[0].id != id:
-        raise InputError(f"{id} = {tool[:80]}[{text[:80]}] is no step; one looks like E2 = Tool[input]")
+        raise InputError(f"{id} = {tool[:80]}[{text[:80]}] is not a step; a step looks like E2 = Tool[input]")
     return found[0]

@@ -1,4 +1,4 @@
-"""A line for each event."""
+"""Formats each event of the log as one line of text."""
 
 from __future__ import annotations
 
@@ -44,12 +44,15 @@ QUIET = {
     "thought",
     "waiting",
 }
-"""Kinds that have a display of their own, or are shown only sometimes."""
+"""Kinds of events without a generic line: they have a display of their own, or are shown only in some cases."""
 STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 
-def aside(event: Event, *, thinks: bool = True) -> str:
-    """Return a line about an event, or "" if it is not shown; `thinks`: also about thoughts and calls."""
+def aside(event: Event, *, verbose: bool = True) -> str:
+    """Return a line about an event, or "" if the event is not shown.
+
+    `verbose`: also show thoughts, model calls, tool results and openings of sessions.
+    """
     match event:
         case BeliefChanged():
             return f"belief v{event.version}: {describe_patch(event.patch)}"
@@ -71,14 +74,17 @@ def aside(event: Event, *, thinks: bool = True) -> str:
             return f"corrected: {event.old} to {event.new}" if event.new else f"withdrawn: {event.old}"
         case RecallMade() if event.forgotten:
             gone = count_of(len(event.forgotten), "record")
-            return f"{gone} archived by being passed over: no recall finds them now; `memory purge` deletes them"
-        case Opened() | ModelCalled() | Observed() | Thought() if not thinks:
+            return (
+                f"{gone} archived, because this recall found but did not return them: no recall finds them now;"
+                " `memory purge` deletes them"
+            )
+        case Opened() | ModelCalled() | Observed() | Thought() if not verbose:
             return ""
         case Thought() if event.text:
             return f"{event.slot} thought: {short(event.text)}"
         case Observed():
             return f"{event.tool} {'failed' if event.failed else 'returned'}: {short(event.text)}"
-        case ModelCalled() if event.model != "rules" and not event.error:  # a failure has an event of its own
+        case ModelCalled() if event.model != "rules" and not event.error:  # a Failed event reports a failed call
             return describe_call(event)
         case Opened():
             return f"session {event.session}, pack {event.pack}"
@@ -86,7 +92,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
 
 
 def _named(event: Event) -> str:
-    """Return a line about any other event: its name and its fields."""
+    """Return a line about an event without a line of its own: its kind and its fields."""
     if event.kind == "set_aside":
         slot, reason, attempts = (getattr(event, name, "") for name in ("slot", "reason", "attempts"))
         return f"{slot}: given up after {attempts} attempts: {short(str(reason), 300)}"
@@ -95,7 +101,7 @@ def _named(event: Event) -> str:
 
 
 def brief(event: Event) -> str:
-    """Return an event's text, or else its fields."""
+    """Return an event's text, or its fields if it has no text."""
     values = event.model_dump(mode="json")
     return short(str(values.get("text") or describe_patch({name: value for name, value in values.items() if value})))
 
@@ -126,7 +132,7 @@ def describe_call(call: ModelCalled) -> str:
 
 
 def plan_told(plan: CoachingPlan) -> str:
-    """Return a coaching plan on lines, with reasons and resources."""
+    """Return a coaching plan, one step a line; the current step is followed by its reason and resources."""
     return "\n".join(line for step in plan.steps for line in _step(step))
 
 

@@ -1,4 +1,4 @@
-"""A life in progress: turns, calls by depth, thoughts, dreams, questions."""
+"""Shows a life in progress: turns, calls by depth, thoughts, dreams, questions."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class JsonLifeScreen(JsonScreen):
 
 
 class LifeScreen:
-    """Events as lines: those of M2 without indentation, those of M1 below them, those of M0 below these.
+    """Shows events as lines: those of M2 without indentation, those of M1 indented below, those of M0 below M1's.
 
     Attributes:
-        doing: the role that was asked last and has not answered yet; "": none.
-        since: when it was asked.
+        doing: the role (M2, M1 or M0) that was asked last and has not answered yet; "": none.
+        since: the time at which that role was asked.
     """
 
     def __init__(self, console: Console) -> None:

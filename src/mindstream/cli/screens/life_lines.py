@@ -1,4 +1,4 @@
-"""What happens in a life, a line for each event."""
+"""Formats each event of a life, and its state, as lines of text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mindstream.text.words import count_of
 
 WORTH = 0.5
 """Minimum worth, from 0 to 1, at which a standing order that came due gets a turn."""
-NOT_LIVED = "no process lives it now; `mindstream live` continues it"
+NOT_LIVED = "no process runs this life now; `mindstream live` continues it"
 
 
 def describe_life(event: Event) -> str:
@@ -88,7 +88,7 @@ UNTRUSTED = "; it contains untrusted text"
 
 
 def describe_task(event: TaskChanged) -> str:
-    """Return a line about a change of a task; "" where it waits without an end."""
+    """Return a line about a change of a task; "" if the task waits without an end."""
     match event.standing:
         case "waiting":
             return f"task {event.task} waits until {format_spoken(event.until)}: {event.text}" if event.until else ""
@@ -103,10 +103,10 @@ def describe_task(event: TaskChanged) -> str:
 
 
 def describe_standing(state: LifeState, now: Moment, wakes: Moment | None, is_lived: bool) -> str:
-    """Return what a life does now.
+    """Describe the current activity of a life: working, resting or halted.
 
     Args:
-        wakes: when it next has something to do by itself; None: only after a person acts.
+        wakes: the time at which it next has something to do by itself; None: only after a person acts.
     """
     halted = f"{state.halted}; {describe_way_on(state, is_lived)}" if state.halted else ""
     if state.in_turn or state.unread or state.wishes or (wakes is not None and wakes <= now):
@@ -117,13 +117,13 @@ def describe_standing(state: LifeState, now: Moment, wakes: Moment | None, is_li
         return f"{NOT_LIVED} with turn {state.turn}" if state.in_turn else NOT_LIVED
     rests = describe_end(state)
     if wakes is not None:
-        waits = "; no process stays for that, `mindstream live --wait-for-input` does"
+        waits = "; no process waits for that: `mindstream live --wait-for-input` would"
         rests = describe_rest(wakes) + ("" if is_lived else waits)
     return f"{halted}; {rests}" if halted else rests
 
 
 def describe_end(state: LifeState) -> str:
-    """Return that nothing is left to do, and which tasks of its goal were given up."""
+    """Return the message that nothing is left to do, with the tasks of the goal that were given up."""
     orders = {order.what for _, order in known_orders(state.orders)}
     given_up = (each for each in state.ledger.ordered() if each.standing == "stopped" and each.result)
     undone = ", ".join(str(each.number) for each in given_up if each.text not in orders)
@@ -139,26 +139,26 @@ def describe_end(state: LifeState) -> str:
 
 
 def describe_unknown(number: int, why: str) -> str:
-    """Return that a standing order cannot be read."""
+    """Return the message that a standing order cannot be parsed."""
     return f"standing order {number} cannot be read: {why}; set it again with `mindstream live --every`"
 
 
 def describe_rest(wakes: Moment | None) -> str:
-    """Return until when it rests."""
+    """Return the message about the end of a rest."""
     return "rests until a person acts" if wakes is None else f"rests until {format_spoken(wakes)}"
 
 
 def describe_way_on(state: LifeState, is_lived: bool) -> str:
-    """Return what lets a halted life continue."""
+    """Return the command that lets a halted life continue."""
     if state.halted.startswith("budget"):
         return "`mindstream live` with a larger limit continues it"
     if is_lived or state.halted.startswith(("paused", "stopped")):
-        return "`mindstream life resume` lets it go on"
+        return "`mindstream life resume` continues it"
     return "`mindstream live` tries again"
 
 
 def describe_spent(spent: LifeSpent) -> str:
-    """Return what it has spent."""
+    """Return the model calls, tokens and US dollars that a life has spent."""
     if spent.calls and not spent.tokens:
         return count_of(spent.calls, "step of rules")
     return f"{count_of(spent.calls, 'call of models')}, {spent.tokens:,} tokens" + (
@@ -167,7 +167,7 @@ def describe_spent(spent: LifeSpent) -> str:
 
 
 def describe_so_far(state: LifeState) -> str:
-    """Return the number of its turns, and their cost."""
+    """Return the number of turns of a life, and their cost."""
     return f"{count_of(state.turn, 'turn')}, {describe_spent(state.spent)} so far"
 
 
@@ -184,7 +184,7 @@ def list_open(state: LifeState) -> Iterator[str]:
     """Yield a line for each question to the user, and for each call that needs permission."""
     for id_, question in (state.questions | state.late).items():
         if id_ not in state.answers:
-            late = " (does not wait for it any more)" if id_ in state.late else ""
+            late = " (it no longer waits for the answer)" if id_ in state.late else ""
             yield f"asks you ({id_}){late}: {question.tip}"
     for id_, wish in state.wishes.items():
         call = f"{wish.tool}({short(wish.arguments, 400)})"

@@ -1,4 +1,4 @@
-"""A run in progress, on standard error, so that the answer alone is on standard output."""
+"""Shows a run in progress on standard error, so that standard output holds only the answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STYLES = {"added": "green", "removed": "red", "changed": "cyan", "kept": "dim"}
 
 
 class PlainScreen(Unwatched):
-    """A line when a step begins, and one when it ends; in a terminal, a spinner below them."""
+    """Shows a line when a step begins and when it ends; in a terminal, with a spinner below."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -40,7 +40,7 @@ class PlainScreen(Unwatched):
 
     @contextlib.contextmanager
     def pausing(self) -> Iterator[None]:
-        """Hide the spinner during the block, as for a question."""
+        """Hide the spinner during the block, for example for a question."""
         with self._spinning(False):
             yield
 

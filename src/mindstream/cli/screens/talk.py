@@ -18,10 +18,10 @@ from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Readin
 
 
 class Thinker(Protocol):
-    """Knows whether a reasoner works."""
+    """An object that knows whether a reasoner works (the `Conversation`)."""
 
     thinking: bool
-    """A reasoner works, or will."""
+    """Whether a reasoner runs, or has work left."""
 
 
 class Screen(Protocol):
@@ -34,10 +34,10 @@ class Screen(Protocol):
         """Show a text that is not an event."""
 
     def watch(self, thinker: Thinker) -> None:
-        """Set what knows whether a reasoner works."""
+        """Set the object that knows whether a reasoner works."""
 
     def show_opening(self, logged: Logged) -> None:
-        """Show the beginning of a session that began before this screen was connected."""
+        """Show the event that opened the session, which was logged before this screen got events."""
 
 
 class JsonScreen:
@@ -55,23 +55,23 @@ class JsonScreen:
 
 
 class TextScreen:
-    """Utterances in full; what the reasoners do as dim lines.
+    """Shows utterances in full, and the reasoners' activity as dim lines.
 
     Args:
         echo: also show the user's messages (in a terminal they are on the screen already).
-        timed: dim lines begin with the seconds since the process began.
-        thinks: show the reasoners' thoughts, not only their results.
+        timed: begin dim lines with the seconds since the process began.
+        verbose: also show the reasoners' thoughts and calls, not only their results.
     """
 
-    def __init__(self, console: Console, *, echo: bool, timed: bool, thinks: bool) -> None:
+    def __init__(self, console: Console, *, echo: bool, timed: bool, verbose: bool) -> None:
         self.console = console
-        self._echo, self._timed, self._thinks = echo, timed, thinks
+        self._echo, self._timed, self._verbose = echo, timed, verbose
         self._flow: Flow | None = None
         self._later: list[Callable[[], None]] = []  # lines to show after the current answer
         self._thinker: Thinker | None = None
         self._failures: set[str] = set()
         self._read = 0
-        """The utterance for which it was shown that the model reads it."""
+        """The last utterance for which "… is reading" was shown."""
 
     def watch(self, thinker: Thinker) -> None:
         self._thinker = thinker
@@ -80,7 +80,7 @@ class TextScreen:
 
     @property
     def thinking(self) -> bool:
-        """Whether a reasoner works, or will."""
+        """Whether a reasoner runs, or has work left."""
         return self._thinker is not None and self._thinker.thinking
 
     def show(self, logged: Logged) -> None:
@@ -97,7 +97,7 @@ class TextScreen:
                 if self._flow is None:
                     self._piece(logged.by, event.text)
                 self.broken_off()
-                if self._thinks and self.thinking:
+                if self._verbose and self.thinking:
                     self._aside(f"answered from belief v{event.belief_version}; still thinking …", logged)
             case Waiting():
                 self._piece(logged.by, event.text)
@@ -110,7 +110,7 @@ class TextScreen:
             case FollowUp():
                 self._when_free(lambda: self._spoken(logged.by, event.text))
             case _:
-                text = self._failure(event) if isinstance(event, Failed) else aside(event, thinks=self._thinks)
+                text = self._failure(event) if isinstance(event, Failed) else aside(event, verbose=self._verbose)
                 if text:
                     self._when_free(lambda: self._aside(text, logged, "red" if isinstance(event, Failed) else "dim"))
 
@@ -126,7 +126,7 @@ class TextScreen:
         self._when_free(lambda: self._line(f"  · {text}", "red"))
 
     def broken_off(self) -> None:
-        """End the line of an answer, and show the lines that waited for that."""
+        """End the line of an answer, and show the lines that waited for its end."""
         if self._flow is not None:
             self._flow.end()
             self._flow = None
@@ -158,7 +158,7 @@ class TextScreen:
         return Flow(lambda text: void(self.console.file.write(text)), self._width, len(label))
 
     def _failure(self, failure: Failed) -> str:
-        """Return what failed; the reason only the first time."""
+        """Return a line about a failure; a reason that was shown before is not repeated."""
         why = failure.text.removeprefix(f"{failure.where}: ")
         text = f"{failure.where}: the same error again" if why in self._failures else aside(failure)
         self._failures.add(why)
@@ -170,12 +170,12 @@ class TextScreen:
 
     def _aside(self, text: str, logged: Logged, style: str = "dim") -> None:
         at = f"{logged.at - STARTED:5.1f} s  " if self._timed else ""
-        most = self._width - 4 if style == "dim" and self._width else 0  # a dim line is one line
+        most = self._width - 4 if style == "dim" and self._width else 0  # dim text is cut to one line
         self._line(f"  · {at}{short(text, most) if most else text}", style)
 
     def _line(self, text: str, style: str = "") -> None:
         soft = not self.console.is_terminal
-        self.console.print(Text(clean(text), style), soft_wrap=soft, overflow="ignore", crop=False)  # words are not cut
+        self.console.print(Text(clean(text), style), soft_wrap=soft, overflow="ignore", crop=False)  # no word is cut
         self.console.file.flush()
 
 
@@ -188,9 +188,10 @@ _PART = re.compile(r"\n|[^\S\n]|[^\s\u1100-\uffdc]+|[\u1100-\uffdc]")
 
 
 class Flow:
-    """Writes pieces of a text as they come, with line breaks between words; `width` 0: without line breaks.
+    """Writes pieces of a text as they arrive, with line breaks between words; `width` 0: without line breaks.
 
-    A control sequence that is split over two pieces is removed too, and a joiner at the start of a piece joins.
+    A terminal control sequence that is split over two pieces is removed too. A zero-width joiner at the start of a
+    piece is kept if it joins the end of the piece before.
     """
 
     def __init__(self, write: Callable[[str], None], width: int, column: int) -> None:
@@ -206,7 +207,7 @@ class Flow:
         self._take(text[: len(text) - len(self._held)])
 
     def end(self) -> None:
-        """Write what is left, and end the line."""
+        """Write the unfinished rest, and end the line."""
         held, self._held = self._held, ""
         self._take(held)
         self._flush()
@@ -218,7 +219,7 @@ class Flow:
         seen = whole[len(self._before) :]
         self._before = (
             whole[-2:] if whole[-1:] in JOINERS else whole[-1:]
-        )  # the character before a joiner decides whether it joins
+        )  # the character before a joiner decides whether the joiner is kept
         if not self._width:
             self._write(seen)
             return
@@ -255,7 +256,7 @@ class Flow:
 
 
 class PlainConsole(Console):
-    """Raises BrokenPipeError when its reader is gone; rich's own console would end the process."""
+    """A console that raises BrokenPipeError if the reader of its output is closed; rich would end the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

@@ -11,8 +11,8 @@ from mindstream.cli.shell.flags import PLAIN, command, flag
 from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.settings import Settings
 
-NOTES = """The MCP client starts it; it ends when the client closes its input. `mindstream
-serve` offers the same over HTTP, at /mcp and /mcp/NAME.
+NOTES = """The MCP client starts this command; it ends when the client closes its input.
+`mindstream serve` offers the same memory over HTTP, at /mcp and /mcp/NAME.
 
 Exit code: 0 when the input has ended; 2 if it cannot start."""
 app = typer.Typer(**PLAIN)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mindstream.server.webhook import Receiver
 
 NOTES = """Programs on this machine need no token unless --require-token, --public-url or a
---host other than loopback is given; all others need one. No request can change
-the models, packs and documents that are named here.
+--host other than loopback is given; all other clients need a token. No request
+can change the models, packs and documents that the command names.
 
 Exit code: 0 after SIGTERM or Ctrl-C, when answers have ended; 2 if it cannot
 start."""
@@ -41,47 +41,53 @@ app = typer.Typer(**PLAIN)
 def serve(
     settings: Settings,
     host: Annotated[str, flag("ADDRESS", "The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, flag("N", "The port; 0: a free one.", min=0, max=65_535)] = 8377,
+    port: Annotated[int, flag("N", "The port to listen on; 0 chooses a free port.", min=0, max=65_535)] = 8377,
     require_token: Annotated[bool, switch("--require-token", "Every request needs a token.")] = False,
     allow_host: Annotated[list[str] | None, flag("NAME", "A host name that requests may use; repeatable.")] = None,
     public_url: Annotated[
-        str, flag("URL", "The address at which a proxy publishes it, as https://mind.example.org.")
+        str, flag("URL", "The address at which a proxy publishes the server, such as https://mind.example.org.")
     ] = "",
-    tools: Annotated[str, flag("A,B", "Tools of plans and lives, as for solve.")] = "calculator,recall",
+    tools: Annotated[
+        str, flag("A,B", "Tools of plans and lives; the names are those of solve --tools.")
+    ] = "calculator,recall",
     docs: Docs = None,
     mcp: Mcp = None,
     town: Annotated[list[str] | None, flag("NAME=DIR", "A town to offer, or TENANT/NAME=DIR; repeatable.")] = None,
     at_once: Annotated[int, flag("N", "Maximum number of parallel calls of each model.", min=1, max=10_000)] = 64,
     allow_origin: Annotated[
-        list[str] | None, flag("URL", "A web page that may call it from a browser; repeatable.")
+        list[str] | None, flag("URL", "A web origin whose pages may call the server from a browser; repeatable.")
     ] = None,
     issuer: Annotated[str, flag("URL", "An OIDC issuer whose tokens are accepted too.")] = "",
-    audience: Annotated[list[str] | None, flag("NAME", "The audience that its tokens must have; repeatable.")] = None,
-    tenant_claim: Annotated[str, flag("NAME", "The claim that names the tenant.")] = "tenant",
+    audience: Annotated[
+        list[str] | None, flag("NAME", "The audience that the issuer's tokens must have; repeatable.")
+    ] = None,
+    tenant_claim: Annotated[str, flag("NAME", "The claim of its tokens that names the tenant.")] = "tenant",
     user_claim: Annotated[
-        str, flag("NAME", "The claim that names the only user, as sub [all users of the tenant].")
+        str,
+        flag("NAME", "The claim, such as sub, that names the only user of a token [all users of the tenant]."),
     ] = "",
     issuer_max_tokens: Annotated[
         int | None, flag("N", "Maximum number of model tokens a day for each holder of an issuer's token.", min=1)
     ] = None,
     issuer_max_usd: Annotated[
-        float | None, flag("X", "Maximum model cost a day in US dollars for each of them.", min=0.0)
+        float | None,
+        flag("X", "Maximum model cost a day in US dollars for each holder of an issuer's token.", min=0.0),
     ] = None,
-    webhook: Annotated[str, flag("URL", "Where late follow-ups are posted.")] = "",
+    webhook: Annotated[str, flag("URL", "The address to which late follow-ups are posted.")] = "",
     webhook_secret: Annotated[
         Path | None, flag("FILE", "The file with the signing secret [MINDSTREAM_WEBHOOK_SECRET].")
     ] = None,
     studio: Annotated[bool, switch("--studio", "Also serve the studio's pages, at /studio/.")] = False,
     no_thinking: Annotated[
-        bool, switch("--no-thinking", "Only hear and answer; `mindstream work` runs the reasoners.")
+        bool, switch("--no-thinking", "Only answer messages; `mindstream work` runs the reasoners.")
     ] = False,
 ) -> None:
-    """Serve REST, events, an OpenAI-compatible endpoint and MCP, until it is stopped."""
+    """Serve REST, events, an OpenAI-compatible endpoint and MCP, until a signal stops the server."""
     import gc
 
     from mindstream.server.asgi import require_server
 
-    gc.disable()  # nothing loaded is garbage; the server enables it when it listens
+    gc.disable()  # loading leaves no garbage; the server enables collection when it listens
     require_server()
     from mindstream.server.api_app import app as make
     from mindstream.server.run import new_loop
@@ -91,10 +97,10 @@ def serve(
     if issuer:
         from mindstream.server.issuer import Issuer
     elif audience or issuer_max_tokens or issuer_max_usd is not None:
-        raise InputError("--audience, --issuer-max-tokens and --issuer-max-usd go with --issuer")
+        raise InputError("--audience, --issuer-max-tokens and --issuer-max-usd apply only with --issuer")
     warn_if_unpriced(settings, issuer_max_usd)
     if webhook_secret and not webhook:
-        raise InputError("--webhook-secret goes with --webhook")
+        raise InputError("--webhook-secret applies only with --webhook URL")
     api_app = make(
         settings.data,
         require_token=require_token,

@@ -33,13 +33,14 @@ async def _tokens(settings: Settings) -> AsyncIterator[Tokens]:
 async def new(
     settings: Settings,
     tenant: Annotated[
-        str, flag("NAME", "Its tenant; tenants are isolated from each other; `local`: the users of this machine.")
+        str,
+        flag("NAME", "The token's tenant, isolated from all others; `local` means the users of this machine."),
     ],
     scope: Annotated[
-        str, flag("A,B,…", "read, write, admin; of one group of operations, as memory.read.")
+        str, flag("A,B,…", "read, write, admin; for one group of operations only: GROUP.read, such as memory.read.")
     ] = "read,write",
-    days: Annotated[float, flag("N", "Its lifetime in days.")] = 90.0,
-    user: Annotated[str, flag("NAME", "The only user that it is for [all users of the tenant].")] = "",
+    days: Annotated[float, flag("N", "The token's lifetime in days.")] = 90.0,
+    user: Annotated[str, flag("NAME", "The only user whose data it opens [all users of the tenant].")] = "",
     a_minute: Annotated[int | None, flag("N", "Maximum number of requests a minute.", min=1)] = None,
     at_once: Annotated[int | None, flag("N", "Maximum number of parallel requests.", min=1)] = None,
     bytes_a_day: Annotated[int | None, flag("N", "Maximum size of all requests of a day, in bytes.", min=1)] = None,
@@ -47,7 +48,7 @@ async def new(
     max_usd: Annotated[float | None, flag("X", "Maximum model cost a day in US dollars.", min=0.0)] = None,
     json: AsJson = False,
 ) -> None:
-    """Create a token. It is shown only now; the data holds only its hash."""
+    """Create a token and print it. It is shown only this once; only its hash is stored."""
     async with _tokens(settings) as kept:
         token, made = await kept.new(
             tenant,
@@ -63,7 +64,7 @@ async def new(
     await note_in(settings.data, "token_made", {"token": made.id, "scopes": " ".join(made.scopes)}, tenant)
     tell(json, {"token": token, **made.shown()}, token)
     if not json:
-        say(f"it expires on {format_iso(made.ends)}; its id is {made.id}; it is not shown again", sys.stderr)
+        say(f"the token expires on {format_iso(made.ends)}; its id is {made.id}; it is not shown again", sys.stderr)
     if max_usd is not None and max_tokens is None:
         complain("models without a known price are refused with this token; --max-tokens limits every model")
 

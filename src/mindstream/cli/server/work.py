@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 NOTES = """Run any number of workers, on any machines that reach the database; work of a
 worker that died is taken over by another one. A worker serves no requests.
 
-Exit code: 130 after Ctrl-C, 143 after SIGTERM, when its work is released; 2 if it
-cannot start."""
+Exit code: 130 after Ctrl-C, 143 after SIGTERM, once its unfinished work is
+released; 2 if it cannot start."""
 app = typer.Typer(**PLAIN)
 TOLD_S = 5.0
 """Minimum interval between progress lines, in seconds."""
@@ -47,17 +47,18 @@ def work(
         flag("N", "Maximum number of model tokens a day for each holder of an issuer's token, as for serve.", min=1),
     ] = None,
     issuer_max_usd: Annotated[
-        float | None, flag("X", "Maximum model cost a day in US dollars for each of them.", min=0.0)
+        float | None,
+        flag("X", "Maximum model cost a day in US dollars for each holder of an issuer's token.", min=0.0),
     ] = None,
     json: AsJson = False,
 ) -> int:
-    """Run the reasoners for what servers heard, until it is stopped."""
+    """Run the reasoners (background thinking) on the messages that servers received, until a signal stops it."""
     from mindstream.server.tokens import IssuedLimits
 
     warn_if_unpriced(settings, issuer_max_usd)
     teller, limits = _Teller(json), IssuedLimits(issuer_max_tokens, issuer_max_usd)
     return run_until_stopped(
-        _work(settings, minds, at_once, teller, limits), lambda: f"{teller.words()}; the rest is released"
+        _work(settings, minds, at_once, teller, limits), lambda: f"{teller.words()}; unfinished work is released"
     )
 
 

@@ -1,1 +1,1 @@
-"""What all commands share with the shell that calls them: flags, files and lines, questions, keys, signals."""
+"""Parts that all commands share: flags, files and lines, questions, keys, signals."""

@@ -25,10 +25,10 @@ from mindstream.encodings import Decoded, decode_text
 from mindstream.errors import InputError
 
 MAX_LINE = 4 << 20
-"""Maximum size of a line, in bytes, far above any line of an export: a file without line breaks is not read whole."""
+"""Maximum size of a line in bytes, so that a file without line breaks is not read whole; no export has such a line."""
 CHUNK = 1 << 16
 MAX_UTTERANCE = 8_000_000
-"""Maximum bytes kept of an utterance; the mind refuses much shorter ones, with a message."""
+"""Maximum number of bytes read of an utterance; the mind refuses far shorter ones with an error message."""
 
 
 def real_file(file: Path | None) -> Path | None:
@@ -45,7 +45,7 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
     """Yield the lines of a regular file, or of standard input.
 
     Raises:
-        InputError: it cannot be read, is not a regular file, or has a line over MAX_LINE.
+        InputError: the file cannot be read, is not a regular file, or has a line over MAX_LINE.
     """
     try:
         if real_file(file) is None:
@@ -63,7 +63,7 @@ def read_text(file: Path | None) -> str:
     """Return the text of a file, or of standard input, in any encoding; a detected encoding is reported.
 
     Raises:
-        InputError: it cannot be read, or is not text.
+        InputError: the file cannot be read, or is not text.
     """
     try:
         found = decode_text(b"".join(read_lines(file)))
@@ -80,7 +80,7 @@ def open_bytes(file: Path | None) -> Iterator[IO[bytes]]:
     """Yield a regular file, or a copy of standard input, as a seekable binary file.
 
     Raises:
-        InputError: it cannot be read, or is not a regular file.
+        InputError: the file cannot be read, or is not a regular file.
     """
     try:
         if real_file(file) is None or file is None:
@@ -103,7 +103,7 @@ def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
     is refused. Lines are JSON: on a terminal, characters that would move its cursor are written as escapes.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     if real_file(file) is None or file is None:
         shown = escape_json if sys.stdout.isatty() else str
@@ -135,7 +135,7 @@ def write_text(file: Path | None, text: str) -> None:
 
 
 async def write_lines(file: Path | None, lines: AsyncIterator[str]) -> int:
-    """Write lines as they come (see `open_writer`); return their number."""
+    """Write lines as they arrive (see `open_writer`); return their number."""
     count = 0
     with open_writer(file) as write:
         async for line in lines:
@@ -159,7 +159,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
         number += 1
         if len(line) > MAX_LINE:
             raise InputError(
-                f"{name}:{number}: this line is over {MAX_LINE >> 20} MB long, and no line of an export is;"
+                f"{name}:{number}: this line is over {MAX_LINE >> 20} MB long, so the file is not an export;"
                 " nothing was imported"
             )
         yield line
@@ -171,7 +171,7 @@ def _check_replaceable(file: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        raise InputError(f"{file} is {_kind(mode)}, and only a regular file is replaced; `-` is standard output")
+        raise InputError(f"{file} is {_kind(mode)}, but only a regular file is replaced; `-` means standard output")
 
 
 def _kind(mode: int) -> str:
@@ -188,10 +188,11 @@ class InputLine:
 
 
 class Lines:
-    """Lines from a descriptor, as they come, without blank ones. A line that is not UTF-8 is read in the detected
-    encoding, which is reported once; bytes in no known encoding become �.
+    """Reads lines from a descriptor as they arrive, without blank lines.
 
-    A daemon thread waits for each chunk, so that it does not delay the end of the process. Nothing is read ahead.
+    A line that is not UTF-8 is read in the detected encoding, which is reported once; bytes in no known encoding become
+    �. A daemon thread waits for each chunk, so that the wait does not delay the end of the process. Nothing is read
+    ahead.
     """
 
     def __init__(self, descriptor: int = 0) -> None:
@@ -223,8 +224,8 @@ class Lines:
                 select.select([self._descriptor], [], [])
                 chunk = os.read(self._descriptor, CHUNK)
             except OSError:
-                chunk = b""  # a closed terminal is an end too
-            with contextlib.suppress(RuntimeError):  # the loop may be closed
+                chunk = b""  # a closed terminal ends the input
+            with contextlib.suppress(RuntimeError):  # the event loop may be closed
                 future.set_result(chunk)
 
         threading.Thread(target=read, daemon=True).start()

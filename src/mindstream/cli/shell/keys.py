@@ -1,4 +1,4 @@
-"""Keys that are typed in a terminal: how a prompt is left, and input between two prompts."""
+"""Handles keys typed in a terminal: keys that leave a prompt, and input between two prompts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 
 def leaving_keys() -> KeyBindings:
-    """Return the key bindings of a prompt: Ctrl-C clears the line; on an empty line it leaves."""
+    """Return the key bindings of a prompt: Ctrl-C clears the line, or leaves the prompt if the line is empty."""
     keys = KeyBindings()
 
     @keys.add("c-c")
@@ -26,7 +26,7 @@ def leaving_keys() -> KeyBindings:
 
 @contextlib.contextmanager
 def silent_keys() -> Iterator[None]:
-    """Between two prompts, do not echo input and keep it, Ctrl-D included, for the next prompt."""
+    """Switch off the echo of input between two prompts; the next prompt gets that input, including Ctrl-D."""
     try:
         import termios
 
@@ -50,9 +50,9 @@ def is_watched() -> bool:
 
 
 async def until_key(doing: Awaitable[object]) -> bool:
-    """Wait for something to end, or cancel it when a key is pressed (not on Windows); return whether one was.
+    """Wait for an awaitable, or cancel it when a key is pressed (not on Windows); return True if one was pressed.
 
-    The keys are discarded. Call it inside of `silent_keys`.
+    The typed keys are discarded. Call this inside of `silent_keys`.
     """
     loop, descriptor, pressed = asyncio.get_running_loop(), sys.stdin.fileno(), False
 
@@ -78,7 +78,7 @@ async def until_key(doing: Awaitable[object]) -> bool:
 
 
 def discard_typed() -> None:
-    """Discard input from before a question was shown: it is not an answer."""
+    """Discard input that was typed before a question was shown, because it is not an answer."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import termios
 

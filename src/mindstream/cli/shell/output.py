@@ -1,8 +1,8 @@
 """Output of commands: sanitised text, JSON rows, tables, charts, progress and questions.
 
-Sanitised text cannot move the cursor, reverse a line, or hide words. What scripts need stays: letters of every
-direction, joiners in the scripts that use them, emoji. The terminal decides on the direction of letters; marks inside a
-text that change it are removed.
+Sanitised text cannot move the cursor, reverse a line, or hide words. Characters that writing systems need stay: letters
+of every direction, joiners in the scripts that use them, emoji. Marks that change the direction of text are removed;
+the terminal decides on the direction of letters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INVISIBLE = (
     "\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
-"""C1, soft hyphens, marks of direction, spaces and fillers without width, tags: nothing visible."""
+"""Invisible characters: C1 controls, soft hyphens, direction marks, spaces and fillers without width, tags."""
 _JOINED = "\u0590-\u115e\u1161-\u1fff\u2070-\ud7ff\ue000-\ufdff\ufe00-\ufe0f\ufe70-\ufefe\U00010000-\U0001ffff"
 """After these (Hebrew and all later scripts, emoji and their variants) a zero-width joiner changes the text."""
 _VARIANTS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -69,7 +69,7 @@ def short(text: str, width: int = 160) -> str:
 
 
 def escape_json(json: str) -> str:
-    """Return the same JSON with such characters written as escapes, safe to print."""
+    """Return the same JSON with invisible characters written as escapes, safe to print."""
     return json if json.isascii() and "\x7f" not in json else _ESCAPED.sub(_escape, json)
 
 
@@ -85,7 +85,7 @@ def complain(text: str) -> None:
 
 
 def warn_if_unpriced(settings: Settings, usd: float | None = None) -> None:
-    """Warn that a limit in US dollars (of the settings, or `usd`) has no effect if a model has no known price."""
+    """Warn if a limit in US dollars (of the settings, or `usd`) has no effect because a model has no known price."""
     from mindstream.service.opening import unpriced
 
     if (settings.budget_usd is not None or usd is not None) and (why := unpriced(settings)):
@@ -193,7 +193,7 @@ def plot(curves: Mapping[str, Sequence[float]], axes: Axes) -> list[str]:
 def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) -> str:
     """Return an SVG with charts of named curves of shares, each under its title."""
     try:
-        import leather  # imported here, as few commands draw
+        import leather  # imported here, because few commands draw charts
     except ImportError:
         raise SettingsError("a chart needs a package that is not installed: pip install 'mindstream[charts]'") from None
 
@@ -212,18 +212,18 @@ def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) ->
 
 
 EVERY_S = 10.0
-"""Interval of progress lines without a terminal, in seconds; shorter work prints none."""
+"""Interval of progress lines without a terminal, in seconds; shorter work prints no line."""
 
 
 class Progress(Protocol):
-    """Takes the amount done, and optionally the total and a new description."""
+    """A function that gets the amount done, and optionally the total and a new description."""
 
     def __call__(self, done: int, total: int | None = None, doing: str | None = None) -> None: ...
 
 
 @contextlib.contextmanager
 def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
-    """Show a progress bar, and yield a function that updates it; without a total it shows only activity."""
+    """Show a progress bar, and yield a function that updates it; without a total the bar shows only activity."""
     if not sys.stderr.isatty():
         with progress_lines(doing, total) as report:
             yield report
@@ -238,7 +238,7 @@ def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
 
 @contextlib.contextmanager
 def progress_lines(doing: str, total: int | None = None) -> Iterator[Progress]:
-    """Print a progress line every EVERY_S seconds, from a thread, as some work reports nothing for long."""
+    """Print a progress line every EVERY_S seconds, from a thread, because some work reports nothing for long."""
     state, over = (doing, 0, total), threading.Event()
 
     def report(done: int, total: int | None = None, doing: str | None = None) -> None:
@@ -277,7 +277,7 @@ PART = "p: forget only the notes, thoughts and beliefs that mention it; keep the
 
 
 def choose(question: str, *, part: bool = False) -> Answer:
-    """Ask until y or n is typed, or p if `part`; there is no default.
+    """Ask until the user types y or n, or p if `part` is set; there is no default.
 
     Raises:
         InputError: there is no terminal.
@@ -291,14 +291,14 @@ def choose(question: str, *, part: bool = False) -> Answer:
 
 
 def read_answer(typed: str, *, part: bool) -> Answer | None:
-    """Return the answer that was typed; None if it is none of them."""
+    """Return the answer that was typed; None if it is not a valid answer."""
     answers: dict[str, Answer] = {"y": "y", "yes": "y", "n": "n", "no": "n", "p": "p"}
     answer = answers.get(typed.strip().lower())
     return None if answer == "p" and not part else answer
 
 
 def confirm_name(what: str, name: str) -> None:
-    """Ask for a name to be typed as a confirmation.
+    """Ask the user to type a name as a confirmation.
 
     Raises:
         InputError: another name was typed, or there is no terminal.
@@ -306,7 +306,7 @@ def confirm_name(what: str, name: str) -> None:
     _require_terminal()
     typed = typer.prompt(clean(f"{what}\nType {name} to confirm"), err=True, default="", show_default=False)
     if typed.strip() != name:
-        raise InputError(f"that is not {name!r}; nothing was changed")
+        raise InputError(f"expected {name!r} as confirmation, not {typed.strip()[:80]!r}; nothing was changed")
 
 
 def ask(question: str, default: str | None = None) -> str:
@@ -322,4 +322,4 @@ def is_answerable() -> bool:
 
 def _require_terminal() -> None:
     if not is_answerable():
-        raise InputError("this cannot be undone, and without a terminal it needs --yes")
+        raise InputError("this cannot be undone: without a terminal to ask in, add --yes")

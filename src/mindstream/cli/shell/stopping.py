@@ -17,7 +17,7 @@ from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
 
 IGNORED = 2
-"""Number of signals after the first one that are ignored (repeated keys); the next one ends the process at once."""
+"""Number of signals after the first that are ignored (repeated key presses); a further one ends the process at once."""
 
 
 def run_until_stopped(doing: Coroutine[Any, Any, int], words: Callable[[], str], *, interrupt: bool = True) -> int:
@@ -26,12 +26,12 @@ def run_until_stopped(doing: Coroutine[Any, Any, int], words: Callable[[], str],
     Signals that the process was started to ignore (nohup, background jobs) stay ignored.
 
     Args:
-        interrupt: also handle Ctrl-C; False: the prompt of the terminal handles it.
+        interrupt: also handle Ctrl-C; False if the prompt of the terminal handles Ctrl-C.
     """
     stopping = _Stopping()
     try:
         return asyncio.run(stopping.heed(doing, interrupt))
-    except (KeyboardInterrupt, asyncio.CancelledError, OSError) as error:  # the terminal may be closed
+    except (KeyboardInterrupt, asyncio.CancelledError, OSError) as error:  # OSError: the terminal may be closed
         if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
             raise
     try:
@@ -43,7 +43,7 @@ def run_until_stopped(doing: Coroutine[Any, Any, int], words: Callable[[], str],
 
 
 class _Stopping:
-    """Cancels a task on the first signal."""
+    """Cancels a task on the first signal, and ends the process on a later one."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -78,16 +78,17 @@ def is_agreed(settings: Settings, price: str) -> bool:
         InputError: there is no terminal.
     """
     if not output.is_answerable():
-        raise InputError("this calls models; without a terminal it needs --yes")
+        raise InputError("this calls models: without a terminal to ask in, add --yes")
     most = "" if settings.budget_usd is None else f", at most {settings.budget_usd:g}"
     say(f"{price}{most}", sys.stderr)
     return output.confirm("Call the models?")
 
 
 def run_kept(doing: str, work: Callable[[Progress], Awaitable[R]], kept: str, show: Callable[[R], None]) -> int:
-    """Run work with progress, and show its result; return the exit code.
+    """Run work with a progress display, and show its result; return the exit code.
 
-    `kept`: a phrase about where partial results are stored ("": nowhere), printed if Ctrl-C or a model ends the work.
+    `kept`: a phrase that names the place where partial results are stored ("": nowhere). It is printed if Ctrl-C or a
+    model error ends the work.
     """
     found: list[R] = []
 

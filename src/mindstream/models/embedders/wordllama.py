@@ -1,7 +1,7 @@
 """The default embedder: a table of token vectors inside the package `wordllama`; no download, microseconds per text.
 
-Its two files are read directly: importing the package takes longer than reading them, and configures logging for the
-whole process. It knows English; of other languages it mostly sees characters.
+The package's two files are read directly: importing the package takes longer than reading them, and configures logging
+for the whole process. The embedder is made for English; texts in other languages are mostly split into characters.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 WIDTH = 256
 _BATCH = 8
-"""Texts whose rows are gathered together, so that they stay in the processor's cache."""
+"""Number of texts whose token vectors are gathered at once, so that they stay in the processor's cache."""
 SPECIAL = ("<s>", "</s>", "<unk>", "▁")
 MAX_WORD = 32
 """Maximum length of a word whose tokens are cached, in characters."""
 _LOADING = threading.Lock()
 MAX_DIRECT = 2_000
-"""Longer texts, in characters, are read in a thread: 32 kB take a tenth of a second."""
+"""Maximum characters that are embedded in the event loop; more are embedded in a thread (32 kB take 0.1 s)."""
 
 
 class WordLlama:
@@ -43,7 +43,7 @@ class WordLlama:
     in_process = True
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, one row per text; a text without tokens gives zeros."""
+        """Return unit vectors, one row per text; the row of a text without tokens is zeros."""
         if sum(map(len, texts)) <= MAX_DIRECT and _loaded.cache_info().currsize:
             return vectors(texts)
         return await asyncio.to_thread(vectors, texts)
@@ -70,12 +70,11 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def token_ids(text: str) -> list[int]:
-    """Return a text's tokens: rows of `table`.
+    """Return the ids of a text's tokens, which are row numbers of `table`.
 
-    No token includes a space in its middle, so words are tokenized one by one, and most are cached. A text with several
-    spaces in a row, which are one token, with a special token or with the tokenizer's own sign for a space is
-    tokenized as
-    a whole.
+    No token has a space in its middle, so words are tokenized one by one, and most of them are cached. Exceptions are
+    tokenized as a whole: texts with several spaces in a row (which are one token), with a space at an end, with a
+    special token, or with the tokenizer's own sign for a space.
     """
     if "  " in text or text[:1] == " " or text[-1:] == " " or any(each in text for each in SPECIAL):
         return list(_cut(text))
@@ -116,7 +115,7 @@ def _tokenizer() -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(_file("tokenizers/l2_supercat_tokenizer_config.json")))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    tokenizer.model._resize_cache(0)  # so that it keeps no user's words; it is no slower without
+    tokenizer.model._resize_cache(0)  # its cache would keep words of users; without it, it is not slower
     return tokenizer
 
 

@@ -1,4 +1,4 @@
-"""The protocol `Adapter` between a provider and a client library, and what an endpoint sends."""
+"""The protocol `Adapter` between a provider and a client library, and the types of data that an endpoint sends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 from mindstream.models.model import Call, Distribution, Logprobs, Request, TextLogprobs, Usage
 
 MAX_GATHERED = 256
-"""Maximum number of arrivals that are buffered; then the endpoint waits."""
+"""Maximum number of arrivals that are buffered; at this number, reading from the endpoint pauses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +37,23 @@ class Truncated:
 
 
 Arrival: TypeAlias = Delta | Call | Logprobs | TextLogprobs | Distribution | Usage | Withheld | Truncated
-"""What an endpoint sends. A call arrives when it is complete; its arguments were counted as they came."""
+"""One piece of data from an endpoint. A `Call` is complete; before it, its arguments arrive as `Delta` for counting."""
 
 
 class Arrivals(Protocol):
     """The reply of an endpoint to one request."""
 
     async def next(self, gap_s: float = 0.0) -> Sequence[Arrival]:
-        """Wait for arrivals and return all of them in order; nothing: the reply is complete.
+        """Wait for arrivals and return all of them in order; an empty sequence means that the reply is complete.
 
-        It may be cancelled, and called again.
+        A call may be cancelled, and repeated.
 
         Args:
-            gap_s: seconds for which further arrivals are gathered, unless the reply ends. Waking every task between an
-                endpoint and its reader costs far more CPU than the text itself.
+            gap_s: seconds for which further arrivals are gathered, unless the reply ends. This saves CPU: waking all
+                tasks between the endpoint and the reader costs far more than handling the text.
 
         Raises:
-            ModelError: see failures; after everything that arrived before was returned.
+            ModelError: see `failures`; raised only after everything that arrived before it was returned.
         """
 
 
@@ -76,7 +76,7 @@ class Gathered:
         self._error: BaseException | None = None
 
     async def next(self, gap_s: float = 0.0) -> list[Arrival]:
-        """See `Arrivals.next`; raises the generator's error after everything that came before it."""
+        """See `Arrivals.next`; raises the generator's error after everything that arrived before it."""
         if gap_s and not self._ended.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(gap_s):

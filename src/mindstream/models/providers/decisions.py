@@ -1,7 +1,7 @@
-"""Decision endpoints: they answer typed questions with probabilities, and nothing else.
+"""The adapter of decision endpoints, which return the probabilities of a typed question's answers, and no text.
 
-Two protocols: OpenAI's `/decisions` (as in its client of 2026-10), and `/systemone` (TypeSafe's; llama.cpp serves
-decision models with it).
+There are two protocols: OpenAI's `/decisions` (as in its client of 2026-10), and TypeSafe's `/systemone`, with which
+llama.cpp serves decision models.
 """
 
 from __future__ import annotations
@@ -37,14 +37,17 @@ class Decisions:
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
         question, at = request.prompt, self._at
         if not isinstance(question, Question) or not request.options:
-            raise ModelRefused(f"{at.name} decides, and does not write: {question.label()!r} needs another model")
+            raise ModelRefused(
+                f"{at.name} only chooses among answers and writes no text: the prompt {question.label()!r} needs"
+                " another model"
+            )
         openai = at.vendor == "decisions"
         body = {"model": at.model, **_body(question, request, openai)}
         with failures(at, ERROR_READERS):
             answer = await self._client.ask("POST", "/decisions" if openai else "/systemone", body)
             found = answer["answers"][0 if openai else QUESTION]
             if found["type"] == "refusal":
-                yield Withheld("it declines to decide this")
+                yield Withheld("the endpoint declines to decide this question")
                 return
             yield Distribution(tuple(_weights(question, found)))
             if used := answer.get("usage"):

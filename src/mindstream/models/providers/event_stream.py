@@ -1,6 +1,7 @@
-"""Read a response as JSON values: Server-Sent Events as endpoints really send them, or one complete JSON body.
+"""Read a response as JSON values: Server-Sent Events, also malformed ones, or one complete JSON body.
 
-OpenAI's own decoder reads neither a JSON body with the type of a stream, nor events without a blank line between them.
+OpenAI's own decoder reads neither a JSON body with the content type of a stream, nor events without a blank line
+between them; some endpoints send these.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
 
 
 class EventReader:
-    """Reads a response chunk by chunk into the JSON value of each event; DONE where the stream announces its end."""
+    """Turns a response, chunk by chunk, into the JSON values of its events; DONE is the announced end of a stream."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
@@ -30,7 +31,7 @@ class EventReader:
         """Return the values that further bytes complete.
 
         Raises:
-            ValueError: an event is not JSON; those before it were returned.
+            ValueError: an event is not JSON; the events before it were returned.
         """
         text = self._rest + self._decode(data)
         *lines, self._rest = _LINE_END.split(text) if "\r" in text else text.split("\n")
@@ -40,7 +41,7 @@ class EventReader:
         """Return the values that the end of the response completes; call it once.
 
         Raises:
-            ValueError: an event is not JSON, or the body has no event; those before it were returned.
+            ValueError: an event is not JSON, or the body has no event; the events before it were returned.
         """
         rest, self._rest = self._rest, ""
         found = self._values([*_LINE_END.split(rest.removesuffix("\r")), ""])
@@ -52,7 +53,7 @@ class EventReader:
             return [value]
         if all(line.lstrip().startswith("{") for line in lines):
             return [json.loads(line) for line in lines]
-        raise ValueError(f"neither events nor JSON, but {body[:80]!r}")
+        raise ValueError(f"expected server-sent events or JSON, found {body[:80]!r}")
 
     def _values(self, lines: list[str]) -> list[Any]:
         if self._error is not None:
@@ -82,7 +83,7 @@ class EventReader:
                 self._dispatch(found, ended=False)
 
     def _dispatch(self, found: list[Any], *, ended: bool = True) -> None:
-        """Add the value of the current event; unless it has `ended`, only if it is complete JSON."""
+        """Append the value of the current event to `found`; if it has not `ended`, only if it is complete JSON."""
         data = "\n".join(self._data).strip()
         while data.startswith("data:"):  # a proxy wrapped the event once more
             data = data[5:].strip()
@@ -95,8 +96,8 @@ class EventReader:
         elif event == "error" and data:
             value = value if isinstance(value, dict) and value.get("error") else {"error": value or data}
         elif value is None and data[:1] in ("{", "["):
-            raise ValueError(f"an event is not JSON, but {data[:80]!r}")
-        if value == DONE or isinstance(value, dict | list):  # others keep the connection open: `null`, a time, `: ping`
+            raise ValueError(f"expected an event with JSON, found {data[:80]!r}")
+        if value == DONE or isinstance(value, dict | list):  # other values are keep-alives: `null`, a time, `: ping`
             self._has_events = True
             found.append(value)
 

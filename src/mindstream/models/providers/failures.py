@@ -40,7 +40,7 @@ only (\d+)
 tokens allowed \((\d+)\)
 context[ _](?:length|size|window)\D{0,20}(\d+)
 model length of (\d+)"""
-"""Patterns of the window's size in these errors, one per line; the first that matches counts."""
+"""Patterns of the context window's size in errors about the length, one per line; the first that matches counts."""
 COUNTED = r"""
 resulted in (\d+)
 (\d+) in the messages
@@ -54,7 +54,7 @@ length (\d+)\) is longer
 given: (\d+)
 contains (\d+) tokens
 requested tokens \((\d+)"""
-"""Patterns of the number of tokens that were counted in the prompt."""
+"""Patterns of the number of tokens that the endpoint counted in the prompt."""
 LONGEST_REPLY = r"""
 at most (\d+) (?:completion|output) tokens
 > (\d+), which is the maximum allowed"""
@@ -76,7 +76,7 @@ SPENT = {
     "project_spend_limit_exceeded",
     "organization_usage_limit_exceeded",
 }
-"""Error codes for missing credit: they come with the status of a rate limit."""
+"""Error codes for missing credit, which have the HTTP status of a rate limit."""
 STATUS = {
     code: status
     for status, codes in {
@@ -89,7 +89,7 @@ STATUS = {
     }.items()
     for code in codes.split()
 }
-"""The HTTP status of an error code that comes without one, within a stream."""
+"""HTTP statuses for error codes within a stream, which come without a status."""
 
 Kind: TypeAlias = Literal[
     "answered",
@@ -109,15 +109,16 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that a client library found, in one form for all of them.
+    """An error of any client library, in a common form.
 
     Attributes:
-        words: the endpoint's message; without one, the library's.
-        kind: answered: an error response, classified by its status; blocked: by a content filter; spent: no credit is
-            left; too_long: the prompt; rejected: it will never be accepted; unreachable: nothing listens at the
-            address; broken: the connection; not_taken: the response is refused here (see wire); odd: it does not
-            follow the protocol; denied, missing, failed: by the status.
-        status: of HTTP; 0 without one.
+        words: the endpoint's message; if it sent none, the library's.
+        kind: answered: an error response, classified later by its status. blocked: a content filter refused the prompt.
+            spent: no credit is left. too_long: the prompt is too long. rejected: the request will never be accepted.
+            unreachable: no server listens at the address. broken: the connection failed. not_taken: this process
+            refuses the response (see wire). odd: the response does not follow the protocol. denied, missing, failed:
+            results of classifying the status.
+        status: the HTTP status; 0 if there is none.
         retry_after_s: the pause that the endpoint asks for, in seconds.
     """
 
@@ -137,7 +138,7 @@ def failures(at: Address, readers: Mapping[type[Exception], Callable[[Exception]
     try:
         yield
     except TimeoutError:
-        raise ModelSilent(f"{at.name} said nothing for too long. Is it busy, or still loading?") from None
+        raise ModelSilent(f"{at.name} sent nothing within the timeout. Is it busy, or still loading?") from None
     except Exception as error:
         if read := next((read for found, read in readers.items() if isinstance(error, found)), None):
             raise _failure(at, read(error)) from None
@@ -149,12 +150,12 @@ def failures(at: Address, readers: Mapping[type[Exception], Callable[[Exception]
 ERRORS: dict[Kind, tuple[type[ModelError], str]] = {
     "not_taken": (ModelUnavailable, "the response of {name} is not accepted ({what})"),
     "unreachable": (ModelUnavailable, "{name} cannot be reached ({what}). Is it running at {where}?"),
-    "odd": (ModelUnavailable, "{name} answered what is not of its protocol ({what}){hint}"),
-    "broken": (ModelUnavailable, "{name} broke off ({what}). It may work later"),
+    "odd": (ModelUnavailable, "the response of {name} does not follow the protocol ({what}){hint}"),
+    "broken": (ModelUnavailable, "the connection to {name} broke off ({what}). It may work later"),
     "failed": (ModelUnavailable, "{name} failed ({what}). It may work later"),
-    "spent": (ModelDenied, "{name} has no credit left ({what}). Asking again will not help"),
+    "spent": (ModelDenied, "the account for {name} has no credit left ({what}). Asking again will not help"),
     "denied": (ModelDenied, "{name} refuses the key ({what}). Check {key}"),
-    "missing": (ModelDenied, "{name} is not there ({what}). Check the model's name{hint}"),
+    "missing": (ModelDenied, "{name} does not exist at the endpoint ({what}). Check the model's name{hint}"),
     "blocked": (PromptBlocked, "{name} refuses the prompt: its content filter found it unfit ({what})"),
     "rejected": (ModelRefused, "{name} refuses the request ({what})"),
 }
@@ -184,7 +185,7 @@ def _too_long(at: Address, fault: Fault, what: str) -> PromptTooLong | None:
     longest = _number(fault.words, LONGEST_REPLY)
     if not (fault.kind == "too_long" or fault.status == 413 or longest or TOO_LONG.search(fault.words)):
         return None
-    message = f"{at.name}: the prompt is too long for it ({what})"
+    message = f"the prompt is too long for {at.name} ({what})"
     if longest:
         return PromptTooLong(message, longest_reply=longest)
     return PromptTooLong(message, _number(fault.words, WINDOW), _number(fault.words, COUNTED))
@@ -200,7 +201,7 @@ def _number(words: str, patterns: str) -> int | None:
 
 
 def error_fault(body: object, message: str, status: int, headers: Mapping[str, str]) -> Fault:
-    """Read an error that an endpoint of OpenAI's protocol reports; `status` 0: within a stream."""
+    """Parse an error that an endpoint with OpenAI's protocol reports; `status` is 0 for an error within a stream."""
     found = body.get("error", body) if isinstance(body, dict) else body
     found = found if isinstance(found, dict) else {}
     inner = found.get("innererror")  # Azure's
@@ -215,12 +216,12 @@ def error_fault(body: object, message: str, status: int, headers: Mapping[str, s
 
 
 def _status(code: str) -> int:
-    """Return the HTTP status of a code; gateways send the status itself."""
+    """Return the HTTP status that an error code means; gateways send the status itself as the code."""
     return int(code) if re.fullmatch("[45][0-9]{2}", code) else STATUS.get(code, 0)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, its cause, the cause of that one, and so on."""
+    """Yield an error and its chain of causes."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -228,14 +229,14 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def words_of(body: object) -> str:
-    """Return the message in an error's body, in any of the usual shapes; "" without a body."""
+    """Return the message in the body of an error, which has one of several usual shapes; "" if there is no body."""
     body = body[0] if isinstance(body, list) and body else body  # Gemini's
     body = (body.get("error") or body) if isinstance(body, dict) else body
     return str((isinstance(body, dict) and body.get("message")) or body or "")
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Read `Retry-After`, seconds or a date; return seconds."""
+    """Return the seconds in the header `Retry-After` (seconds or a date); None if it is missing or invalid."""
     value = headers.get("retry-after", "")
     try:
         wait_s = float(value)

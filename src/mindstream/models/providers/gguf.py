@@ -1,7 +1,7 @@
-"""The adapter of models of GGUF files, run by llama.cpp in this process (the package `xllamacpp`).
+"""The adapter of models in GGUF files, run by llama.cpp in this process (the package `xllamacpp`).
 
-llama.cpp answers in threads of its own that never hold Python's lock, at a port of this machine that requires a key
-generated for this process. It is asked like any endpoint, so cancelling, errors, streams and limits are the same.
+llama.cpp runs in threads of its own that never hold Python's GIL. It serves a port of this machine that requires a key
+generated for this process. It is used like any endpoint, so cancelling, errors, streams and limits are the same.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from mindstream.models.providers.typed_calls import in_words, read_calls
 TOP = 100
 """Number of probabilities of the first token that are requested."""
 MAX_LOCAL_TOKENS = 500
-"""Maximum length of a reply of `local`, which never stops by itself."""
+"""Maximum length in tokens of a reply of the model `local`, which never stops by itself."""
 MAX_ATTEMPTS = 3
-"""Attempts when the reply is empty, or JSON that does not end, which small models write now and then."""
+"""Maximum number of requests if the reply is empty or unfinished JSON, which small models write now and then."""
 MIN_CHARACTERS_PER_TOKEN = 1.6
-"""In the oddest text that small models write, in lists and names; prose has four."""
+"""Characters per token in the least compressible replies of small models (lists, names); prose has about four."""
 PARALLEL = 3
-"""Replies that run at the same time, each with a window of its own: the talker's, and those of two reasoners."""
+"""Number of parallel replies, each with a context window of its own: enough for the talker and two reasoners."""
 CACHE_MIB = 256
-"""Memory for prompt prefixes that are no longer in a window, in MiB."""
+"""Memory for prompt prefixes that are no longer in a context window, in MiB."""
 
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """A loaded model; it is freed when nothing refers to it any more.
+    """A loaded model; it is freed when no object refers to it any more.
 
     Attributes:
         server: the server of xllamacpp.
@@ -64,7 +64,7 @@ def engine(at: Address) -> Engine:
     """Return the engine of a file with a window; loading takes seconds, so call this in a thread.
 
     Raises:
-        ModelRefused: it cannot be loaded.
+        ModelRefused: the model cannot be loaded.
     """
     with _loading:
         found = _engines.get((at.model, at.window))
@@ -80,7 +80,8 @@ def _load(at: Address) -> Engine:
     params.model.path = at.model
     params.model_alias = {at.name}
     params.n_ctx, params.n_parallel, params.n_threads_http = at.window * PARALLEL, PARALLEL, PARALLEL + 1
-    # On all cores its threads wait for one another in loops whenever anything else runs: 20 times slower on two cores.
+    # Half of the cores: with all of them, its threads busy-wait for each other whenever another program runs, which is
+    # 20 times slower on two cores.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     params.cache_ram_mib = CACHE_MIB
     params.warmup = params.ui = params.endpoint_slots = False
@@ -98,7 +99,7 @@ def _load(at: Address) -> Engine:
 
 
 class Gguf:
-    """A model in this process; the first adapter loads it, closing the last one frees it."""
+    """A model in this process: opening its first adapter loads it, closing its last adapter frees it."""
 
     def __init__(self, at: Address) -> None:
         self._engine: Engine | None = engine(at)
@@ -113,9 +114,9 @@ class Gguf:
         return gathered(read_calls(self._ask(in_words(request)), request, typed=True))
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
-        """Yield a reply from its first word on; an unusable reply is requested again.
+        """Yield a reply as it arrives; request an empty one again.
 
-        A reply with a schema is yielded as a whole, once its JSON is complete.
+        A reply with a schema is yielded only as a whole, once its JSON is complete, and requested again if it is not.
         """
         if self._longest:
             request = request.but(longest_reply=min(request.longest_reply or self._longest, self._longest))
@@ -146,7 +147,7 @@ def _is_empty(arrival: Arrival) -> bool:
 
 
 def _is_usable(arrivals: Sequence[Arrival]) -> bool:
-    """Return whether a reply is complete JSON, or something else than text."""
+    """Return whether a reply is complete JSON, or has other parts than text."""
     if any(not isinstance(each, Delta | Usage | Truncated) for each in arrivals):
         return True
     try:
@@ -157,7 +158,7 @@ def _is_usable(arrivals: Sequence[Arrival]) -> bool:
 
 
 class _Chat(OpenAIChat):
-    """llama.cpp's own fields for probabilities and for replies with a schema."""
+    """Uses llama.cpp's own request fields for probabilities and for replies with a schema."""
 
     methods = ("grammar",)
 

@@ -9,18 +9,21 @@ from mindstream.models.model import Request
 TEXT_TOKENS, DATA_TOKENS = 1_000, 4_000
 """Maximum length of free text, and of a structured reply, in tokens, unless the prompt sets one."""
 THOUGHT_TOKENS = {True: 3_000, False: 4_000}
-"""Maximum thoughts before free text (True) or a structured reply: endpoints count them as a part of the reply."""
+"""Maximum tokens of thoughts before free text (True) or a structured reply (False).
+
+They are added to the limit of the reply, because endpoints count thoughts as part of the reply.
+"""
 BYTES_PER_TOKEN = 6
-"""More than nearly any token has, so that only an endpoint that ignores the token limit is cut off by bytes."""
+"""Bytes allowed per token: more than most tokens have, so that only a reply beyond its token limit is cut off."""
 MAX_CALLS = 16
 """Maximum number of tool calls in one reply; further ones are dropped."""
 MAX_CALL_BYTES = 64_000
-"""Maximum length of the arguments of all calls of one reply."""
+"""Maximum number of bytes of the arguments of all calls of one reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Timeouts of one reply, in seconds: for its first part, between two parts, for all of it."""
+    """Timeouts of one reply, in seconds: for its first part, between two parts, and for the whole reply."""
 
     first_s: float = 60.0
     between_s: float = 30.0
@@ -28,12 +31,11 @@ class Waits:
 
 
 LOCAL = Waits(300.0, 120.0, 1_200.0)
-"""A model on this machine or in this network may process its prompt, and those before it, for minutes before its first
-word."""
+"""Timeouts of a model on this machine or network, which may process its queue of prompts for minutes before a reply."""
 
 
 def waits(patience_s: float | None = None, *, local: bool = False) -> Waits:
-    """Return the timeouts of a model; `patience_s`: the user's own limit of silence, in seconds."""
+    """Return the timeouts of a model; `patience_s` is the user's own limit for the time between two parts."""
     usual = LOCAL if local else Waits()
     return usual if patience_s is None else Waits(patience_s, patience_s, max(usual.whole_s, 3 * patience_s))
 
@@ -52,12 +54,12 @@ def all_tokens(request: Request) -> int:
 
 
 COMPLAINTS = {
-    "reply": "went on and on",
-    "thought": "thought on and on",
-    "arguments": "wrote arguments without an end",
-    "calls": f"called {MAX_CALLS} tools at once, and more",
+    "reply": "exceeded the maximum length of a reply",
+    "thought": "exceeded the maximum length of its thoughts",
+    "arguments": "exceeded the maximum length of tool arguments",
+    "calls": f"called more than {MAX_CALLS} tools at once",
 }
-"""What a reply did that exceeded a limit."""
+"""Descriptions of the limits that a reply can exceed, for `Tally.full`."""
 
 
 class Tally:
@@ -77,16 +79,16 @@ class Tally:
         self.full, self.said, self.called, self.late = "", False, False, False
 
     def count(self, of: str, amount: int) -> None:
-        """Count bytes of the reply, thoughts or arguments, or calls."""
+        """Count an amount: bytes of the reply, of thoughts or of arguments, or a number of calls."""
         self._left[of] -= amount
         self.called = self.called or of == "calls"
         if self._left[of] < 0:
             self.full = COMPLAINTS[of]
 
     def clip(self, text: str) -> str:
-        """Count a piece of the reply's text; return as much of it as the limit allows."""
+        """Count a piece of the reply's text; return the part of it that the limit allows."""
         self.said = self.said or not text.isspace()
-        data = text.encode("utf-8", "replace")  # half a character pair cannot be stored
+        data = text.encode("utf-8", "replace")  # half of a surrogate pair cannot be encoded
         left = max(0, self._left["reply"])
         self.count("reply", len(data))
         return data[:left].decode("utf-8", "ignore")

@@ -1,6 +1,6 @@
 """The adapter of endpoints with OpenAI's protocol; it writes requests and reads replies without a client library.
 
-A library that builds objects for each chunk of a reply takes three times the CPU of everything else.
+A client library, which builds objects for each chunk of a reply, would take three times the CPU of all other work.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ from mindstream.models.providers.wire import ERROR_READERS, Client, EndpointErro
 MAX_ATTEMPTS = 8
 """Maximum number of requests for one reply, each without the fields that the endpoint refused before."""
 TOP = 20
-"""Number of probabilities that are requested; endpoints give no more."""
+"""Number of token probabilities that are requested, the maximum that endpoints return."""
 THOUGHTS = ["reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thought"]
-"""Fields for thoughts: DeepSeek, Qwen, vLLM; Ollama, OpenRouter, Groq; Ollama's own; OpenRouter; LiteLLM; others."""
+"""Reply fields for thoughts, of these servers: DeepSeek, Qwen, vLLM; Ollama, OpenRouter, Groq; Ollama's own protocol;
+OpenRouter; LiteLLM; others."""
 FILTERED = re.compile(
     r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",
     re.IGNORECASE,
 )
-"""Finish reasons of content filters: OpenAI, Azure, Mistral; Gemini's own, alone or after `content_filter:`; Zhipu."""
+"""Finish reasons of content filters of OpenAI, Azure, Mistral, Gemini (also after `content_filter:`) and Zhipu."""
 CUT = ["length", "max_tokens", "model_length", "max_output_tokens", "token_limit"]
 FAILED = ["error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"]
 """Finish reasons of replies that the server aborted."""
@@ -78,7 +79,7 @@ class OpenAIChat:
             yield arrival
 
     async def ask(self, request: Request) -> tuple[Response, EventReader, list[Any], bool]:
-        """Send a request; if the endpoint refuses an optional field or a role, send it again without.
+        """Send a request; if the endpoint refuses an optional field or a role, send the request again without it.
 
         Return the response, its reader, its first events, and whether tools were described in the prompt.
         """
@@ -107,7 +108,7 @@ class OpenAIChat:
                 data = await response.read()
                 events = reader.feed(data) if data else reader.end()
                 if not data and not events:
-                    raise ValueError("no event came")
+                    raise ValueError("expected server-sent events or JSON, found an empty response")
             _raise_error(events[0])
         except BaseException:
             response.close()
@@ -118,7 +119,7 @@ class OpenAIChat:
         await self._client.aclose()
 
     def _body(self, request: Request, lacks: set[str]) -> dict[str, Any]:
-        if request.options and "logprobs" in lacks:  # it answers in text, and may think before
+        if request.options and "logprobs" in lacks:  # the model answers in text, and may think first
             request = request.but(options=())
         tools, schema = request.tools, request.schema
         optional: dict[str, Any] = {"stream_options": {"include_usage": True}} if "stream" not in lacks else {}
@@ -216,7 +217,7 @@ class _Exchange:
 
 
 def _raise_error(event: Any) -> None:
-    """Raise an error that comes as an event, in the forms of OpenAI, vLLM, Gemini, Ollama, OpenRouter and FastAPI.
+    """Raise if an event is an error, in the forms of OpenAI, vLLM, Gemini, Ollama, OpenRouter and FastAPI.
 
     Raises:
         EndpointError: the event is an error.
@@ -230,7 +231,7 @@ def _raise_error(event: Any) -> None:
     elif not body and not {"choices", "usage"} & found.keys() and found.get("object") in (None, "error"):
         body = found if any(found.get(key) for key in ("message", "detail", "error_code")) else None
     if body:
-        raise EndpointError(words_of(body) or "an error came", body)
+        raise EndpointError(words_of(body) or "the endpoint reported an error without a message", body)
 
 
 class _Reply:
@@ -269,7 +270,7 @@ class _Reply:
             yield first
 
     def _choice(self, choices: Any) -> dict[str, Any]:
-        """Return the choice that is read: of several answers to one request, the one that began first."""
+        """Return the choice to read; of several choices (answers to one request), always the one that began first."""
         for each in choices or ():
             if each is None:
                 continue
@@ -280,7 +281,7 @@ class _Reply:
         return {}
 
     def _say(self, choice: dict[str, Any]) -> Iterator[Arrival]:
-        """Yield the text and the calls of a choice: those of its delta, or of a complete message."""
+        """Yield the text and the calls of a choice, from its delta or its complete message."""
         delta, whole = choice.get("delta"), choice.get("message")
         if not delta and isinstance(whole, dict):
             delta = {} if self._text or self._calls.began else whole
@@ -306,7 +307,8 @@ class _Reply:
     def _added(self, text: str) -> str:
         """Return the text that a delta adds; some servers repeat all previous text in each delta.
 
-        That is known once two deltas in a row begin with all the text before them; the first of the two is held back.
+        Such a server is recognised once two deltas in a row begin with all the text before them; until then, the first
+        of the two is held back.
         """
         waiting, before = self._grown, self._text
         if not text or (self._finish and len(before) > 1 and text == "".join(before)):
@@ -325,7 +327,7 @@ class _Reply:
         return text
 
     def end(self, *, done: bool) -> Iterator[Arrival]:
-        """Yield the content that a reply's end completes.
+        """Yield the content that is complete only at the end of the reply.
 
         Args:
             done: the stream announced its end.
@@ -339,14 +341,14 @@ class _Reply:
             why = (
                 f"its finish_reason is {self._finish[:40]!r}" if finish else f"there was no finish_reason and no {DONE}"
             )
-            raise ModelUnavailable(f"{self._at.name} broke off: {why}. It may work later")
+            raise ModelUnavailable(f"the reply of {self._at.name} broke off: {why}. It may work later")
         if self._grown and not self._grows:
             yield Delta("reply", self._grown)
         yield from self._calls.whole()
         if self._refusal:
             yield Withheld(self._refusal)
         elif filtered:
-            yield Withheld(f"its filter found the request unfit ({filtered[:80]})", filtered=True)
+            yield Withheld(f"its content filter refused the request ({filtered[:80]})", filtered=True)
         if finish in CUT:
             yield Truncated()
         if used := _usage(self._used, self._cached, self._model, self._at):
@@ -383,7 +385,7 @@ def _content(content: Any) -> tuple[str, str]:
 
 
 def _thought(value: Any) -> str:
-    """Return the text of thoughts, which is a text or parts of several shapes."""
+    """Return the text of thoughts, which arrive as a text or as parts of several shapes."""
     if isinstance(value, list):
         return "".join(map(_thought, value))
     if isinstance(value, dict):
@@ -392,7 +394,7 @@ def _thought(value: Any) -> str:
 
 
 def without_roles(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages for a chat template without a system role, in which user and assistant alternate."""
+    """Return messages without a system role, in which user and assistant alternate, for templates that require it."""
     system = "\n\n".join(each.text for each in messages if each.role == "system" and each.text)
     first = [Message("user", system)] if system else []
     return [*merge_turns([*first, *(each for each in messages if each.role != "system")])]
@@ -427,7 +429,7 @@ def read_count(number: Any) -> int:
 
 
 def _usage(used: Any, cached: int, model: str, at: Address) -> Usage | None:
-    """Return the usage that the endpoint reports; None if it reports none that is possible."""
+    """Return the usage that the endpoint reports; None if it reports none or an impossible one."""
     if not isinstance(used, dict):
         return None
     asked, answered = (read_count(used.get(key)) for key in ("prompt_tokens", "completion_tokens"))

@@ -12,8 +12,10 @@ from mindstream.models.providers.address import Address, address
 def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
     """Return the price of tokens in US dollars by genai-prices; None if it is not known.
 
-    `model`: the endpoint's name of it; if that has no price, the address's name counts. `cached`: number of the input
-    tokens that were read from the endpoint's cache, mostly at a lower price.
+    Args:
+        model: the model's name in the endpoint's reply; if it has no price, the name in the address is used.
+        asked, answered: numbers of input and output tokens.
+        cached: number of the input tokens that were read from the endpoint's cache, usually at a lower price.
     """
     model = next((name for name in (model, at.model) if _is_priced(name, at.vendor, at.url)), "")
     if not model:
@@ -33,7 +35,7 @@ def has_price(name: str) -> bool:
     try:
         at = address(name)
     except SettingsError:
-        return True  # rules, a recording, a model that a program brings
+        return True  # rules, a recording, or a model object of the calling program
     return at.vendor in ("gguf", "ollama") or price(at.model, at, 1, 1) is not None
 
 

@@ -1,7 +1,7 @@
 """Models by name: `local`, `gguf:…`, `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, any OpenAI-compatible URL.
 
-An adapter is imported in a thread when the first request is made, since client libraries take a moment. There is one
-attempt per request; repeating it is the task of the wrapper `Retry` alone.
+An adapter is imported in a thread when the first request is made, because importing a client library takes a moment.
+A request is sent once; only the wrapper `Retry` repeats it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from mindstream.models.providers.thoughts import Thinking
 
 T = TypeVar("T")
 HOLD_S = 0.25
-"""Seconds for which the first text of an endpoint that has not answered before is held back: it may be thought."""
+"""Seconds for which the first text of an endpoint that has not answered before is held back: it may be a thought."""
 GAP_S = 0.04
-"""Seconds for which arrivals are gathered: 25 times a second looks smooth."""
+"""Seconds for which arrivals are gathered; 25 updates a second look smooth."""
 MAX_UNGATHERED = 8
-"""Number of characters that are passed on at once, before gathering begins: the user waits for the first word."""
+"""Number of first characters that are passed on without gathering, because the user waits for the first word."""
 WITHOUT_TEXT_LOGPROBS = ("anthropic", "google", *DECISIONS)
-"""Vendors none of whose models reports the log-probabilities of a given text."""
+"""Vendors whose models never report the log-probabilities of a given text."""
 
 
 def provider(
@@ -44,8 +44,9 @@ def provider(
     """Return the model of this name; nothing is sent yet.
 
     Args:
-        patience_s: maximum silence in seconds, before its first word and between two [by its address, see limits].
-        window: context window of a model in this process, in tokens [4,096]; endpoints have their own.
+        patience_s: maximum time in seconds before the first word and between two words; by default it depends on the
+            address (see limits).
+        window: context window in tokens of a model in this process [4,096]; ignored for endpoints.
 
     Raises:
         SettingsError: the name has none of the forms, there is no key, or a package is not installed.
@@ -55,7 +56,7 @@ def provider(
 
 
 class Provider:
-    """A model behind an endpoint. A reply that exceeds its limits ends there (see limits)."""
+    """A model behind an endpoint. A reply is cut off at its limits (see limits)."""
 
     def __init__(self, address: Address, patience_s: float | None = None) -> None:
         self.name, self._address = address.name, address
@@ -113,21 +114,23 @@ class Provider:
             await adapter.aclose()
 
     def _check(self, request: Request, withheld: Withheld | None, tally: Tally, reading: _Reading) -> None:
-        """Raise unless a reply is complete, or is free text that was cut off at a limit."""
+        """Raise an error unless a reply is complete, or is free text that was cut off at a limit."""
         label = request.prompt.label()
         if tally.full and not tally.called and not (tally.said and request.schema is None):
-            error = ModelSilent if tally.late else ReplyInvalid  # another attempt would take as long
-            raise error(f"{self.name} {tally.full}: its reply to {label!r} was not taken")
+            error = ModelSilent if tally.late else ReplyInvalid  # after a timeout, another attempt would take as long
+            raise error(f"{self.name} {tally.full}: its reply to the prompt {label!r} was discarded")
         if tally.said or tally.called:
             return
         if withheld:
             why = self._address.quote(withheld.why)
             raise (PromptBlocked if withheld.filtered else ModelRefused)(f"{self.name} refuses to answer: {why}")
         if reading.truncated and reading.thought:
-            raise ReplyInvalid(f"{self.name} was still thinking about {label!r} when its limit of tokens was reached")
+            raise ReplyInvalid(
+                f"{self.name} reached its limit of tokens while still thinking about the prompt {label!r}"
+            )
 
     def _connected(self, loop: asyncio.AbstractEventLoop) -> Adapter:
-        """Return the adapter of an event loop, since connections belong to one."""
+        """Return the adapter for an event loop; connections belong to one loop."""
         with self._connecting:
             if (adapter := self._adapters.get(loop)) is None:
                 adapter = self._adapters[loop] = _adapter_of(self._address.vendor)(self._address)
@@ -157,7 +160,7 @@ class _Deadlines:
         self._until = self._now() + waits.first_s
 
     def extend(self) -> None:
-        """Note that something arrived."""
+        """Restart the timeout between two parts, because something arrived."""
         self._patience_s = self._waits.between_s
         self._until = self._now() + self._patience_s
 
@@ -165,7 +168,7 @@ class _Deadlines:
         """Return the arrivals, or None if the time for the complete reply is up.
 
         Raises:
-            _HeldLongEnough: it is `held_until`, on the loop's clock, and nothing arrived.
+            _HeldLongEnough: the loop's clock reached `held_until`, and nothing arrived.
         """
         until = min(self._until, self._end)
         held_until = until if held_until is None else held_until
@@ -179,25 +182,25 @@ class _Deadlines:
                 tally.late, tally.full = True, f"took longer than {self._waits.whole_s:g} s"
                 return None
         raise ModelSilent(
-            f"{self._name} said nothing for {self._patience_s:g} s. Is it busy, or still loading?"
+            f"{self._name} sent nothing for {self._patience_s:g} s. Is it busy, or still loading?"
             " --patience S waits longer"
         )
 
 
 class _HeldLongEnough(Exception):  # noqa: N818
-    """Text that was held back, as it might be thought, is passed on."""
+    """Signals that text which was held back because it may be a thought must be passed on now."""
 
 
 class _Reading:
-    """Takes the arrivals of one reply: counts them, separates thoughts, and learns how this endpoint marks them.
+    """Processes the arrivals of one reply: counts them, separates thoughts, and learns how the endpoint marks thoughts.
 
-    Free text of an endpoint that opens its thoughts without a mark, or of a model whose name says that it thinks, is
-    held back until the closing mark. Text of an endpoint that has not answered yet is held back for HOLD_S only.
+    Free text is held back until the closing mark of thoughts if the endpoint sends no opening mark, or if the model's
+    name says that it thinks. Text of another endpoint that has not answered before is held back for HOLD_S only.
 
     Attributes:
         until: the time on the loop's clock at which text that is held back is passed on; None: it waits for a mark.
-        truncated: the endpoint's token limit was reached.
-        thought: there were thoughts.
+        truncated: whether the endpoint's token limit was reached.
+        thought: whether there were thoughts.
         came: number of characters that arrived, of any kind.
     """
 
@@ -213,7 +216,7 @@ class _Reading:
         self.truncated = self.thought = False
 
     def take(self, arrival: Delta | Call) -> Part | None:
-        """Count an arrival; return the part of the reply in it."""
+        """Count an arrival; return the part of the reply that it holds, if any."""
         if isinstance(arrival, Call):
             self._tally.count("calls", 1)
             return Call(legible(arrival.tool), legible(arrival.arguments), legible(arrival.id))
@@ -240,7 +243,7 @@ class _Reading:
         return self._piece(self._thinking.release())
 
     def end(self) -> Piece | None:
-        """Return the text that was held back, as nothing follows."""
+        """Return the text that was held back, at the end of the reply."""
         text = self._thinking.rest(truncated=self.truncated and not self._briefly)
         if self._thinking.unopened:
             self._known.opens_thoughts = False
@@ -249,12 +252,12 @@ class _Reading:
         return self._piece(text)
 
     def _note_opening(self) -> None:
-        """Note that this endpoint marks where thoughts begin, unless it is known otherwise."""
+        """Note that this endpoint marks the beginning of thoughts, unless a finding exists already."""
         if self._known.opens_thoughts is None:
             self._known.opens_thoughts = True
 
     def _piece(self, text: str) -> Piece | None:
-        if self._half or not text.isascii():  # the first half of a character waits for the other one
+        if self._half or not text.isascii():  # the first half of a surrogate pair waits for the second
             text = with_whole_characters(self._half + text)
             self._half = text[-1:] if HALF.search(text) else ""
             text = text.removesuffix(self._half)

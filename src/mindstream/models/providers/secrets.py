@@ -1,4 +1,4 @@
-"""API keys, and how they are kept out of messages and logs."""
+"""Reads API keys, and masks them in messages and logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, unquote_plus
 from mindstream.errors import SettingsError
 
 NO_KEY = "no-key"
-"""Sent to an endpoint that needs no key."""
+"""Placeholder that is sent to an endpoint that needs no key."""
 KEYS = {
     "openai": ("OPENAI_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY",),
@@ -29,14 +29,14 @@ TOOL_KEYS = ("TAVILY_API_KEY", "WOLFRAM_APP_ID")
 """The environment variables of the keys of tools' services."""
 MASK = "***"
 _MIN_KEY = 8
-"""Minimum length of a key: masking shorter values would remove ordinary words."""
+"""Minimum length of a key that is masked: masking shorter values would remove ordinary words."""
 _HEAD = 12
-"""Length of the beginning of a key that is masked by itself, also if the rest was cut off."""
+"""Number of first characters of a key that are masked even if the rest of the key was cut off."""
 _given: set[str] = set()
 _LOOKS_LIKE_A_KEY = re.compile(
     r"(?<![\w-])(?:(?:sk|gsk|xai|tvly|hf|r8|pplx|nvapi)[-_](?=[\w-]*\d)[A-Za-z0-9_-]{20,}|AIza[\w-]{30,})"
 )
-"""A vendor's key that is not known to this process, for example one pasted in place of a model's name."""
+"""Pattern of vendors' keys, for keys that this process does not know, such as one pasted as a model's name."""
 
 
 _QUOTES = "\"'`“”‘’„«»"
@@ -47,13 +47,13 @@ _PREFIX = re.compile(
 
 
 def clean_key(key: str, source: str) -> str:
-    """Return a key without signs that were copied along with it: blanks, quotation marks, `Bearer `, `NAME=`.
+    """Return a key without text that was copied along with it: blanks, quotation marks, `Bearer `, `NAME=`.
 
     Args:
-        source: the variable or argument that holds it, for the error.
+        source: the variable or argument that holds the key, for the error message.
 
     Raises:
-        SettingsError: it holds a character that no HTTP header can carry; the message never shows the key.
+        SettingsError: the key has a character that no HTTP header can carry; the message never shows the key.
     """
     previous = None
     while key != previous:
@@ -67,7 +67,7 @@ def clean_key(key: str, source: str) -> str:
         sign = key[wrong - 1]
         what = "a line break" if sign in "\r\n" else "a blank" if sign.isspace() else f"the character U+{ord(sign):04X}"
         raise SettingsError(
-            f"{source} is no key: its character {wrong} of {len(key)} is {what}, but a key has only visible ASCII"
+            f"{source} is not a key: its character {wrong} of {len(key)} is {what}, but a key has only visible ASCII"
             " characters. Copy it again"
         )
     return key
@@ -88,15 +88,15 @@ def key_of_environment(name: str) -> str:
 
 
 def remember(key: str) -> None:
-    """Note a key that was passed in, so that `mask` knows it."""
+    """Register a key that was passed as an argument, so that `mask` masks it."""
     if key != NO_KEY:
         _given.add(key)
 
 
 def mask(text: str) -> str:
-    """Replace every key that this process knows, of any vendor and in any spelling.
+    """Replace every key that this process knows, and texts that look like a vendor's key, by `***`.
 
-    As it is, in another case, URL-encoded, escaped as in JSON or HTML, in base64 or in hexadecimal.
+    A key is found in any letter case, URL-encoded, escaped as in JSON or HTML, in base64 or in hexadecimal.
     """
     keys = [key for key in (*_given, *_of_environment()) if len(key) >= _MIN_KEY]
     for key in sorted(keys, key=len, reverse=True):
@@ -121,7 +121,7 @@ def _forms(key: str) -> re.Pattern[str]:
     forms |= {html.escape(key), binascii.hexlify(raw).decode()}
     if len(key) > 2 * _HEAD:
         forms.add(key[:_HEAD])
-    for before in range(3):  # base64 of a text that holds the key has one of three shapes, by where the key begins
+    for before in range(3):  # in base64, the key has one of three forms, depending on its position in the text
         coded = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
         whole = coded[(0, 2, 3)[before] : -1]
         forms |= {whole, whole.replace("+", "-").replace("/", "_")}

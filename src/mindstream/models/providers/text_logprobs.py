@@ -1,10 +1,13 @@
 """Log-probabilities of a given text, token by token.
 
-Most endpoints support one of three methods: `/completions` that echoes the prompt with its log-probabilities (vLLM,
-SGLang, OpenAI's base models); vLLM's own `prompt_logprobs`; and for llama.cpp, in this process or behind a server, a
-grammar that allows only the text's tokens, so that the model "writes" them and reports the probability of each before
-the grammar applied. A grammar allows whole characters only: a text with characters that the model spells by several
-tokens, as small ones do Chinese, is refused. Chat-only endpoints support none of these methods.
+There are three methods, and endpoints that offer only chat support none of them:
+
+- echo: `/completions` returns the prompt with its log-probabilities (vLLM, SGLang, OpenAI's base models).
+- prompt_logprobs: a field of vLLM's own.
+- grammar: for llama.cpp, in this process or behind a server. A grammar allows only the text's tokens, so that the model
+  "writes" them and reports the probability that each had before the grammar was applied. A grammar can only name whole
+  characters, so a text is refused if the model splits one of its characters into several tokens, as small models do
+  with Chinese.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 1_000_000
 """Maximum size of a response."""
 MAX_TOKENS = 64
-"""Maximum number of a text's tokens whose log-probabilities are read."""
+"""Maximum number of tokens of a text whose log-probabilities are read."""
 Method = Literal["echo", "prompt_logprobs", "grammar"]
 METHODS: tuple[Method, ...] = ("echo", "prompt_logprobs", "grammar")
 FIELDS: dict[Method, dict[str, Any]] = {
@@ -38,9 +41,9 @@ FIELDS: dict[Method, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class GivenText:
-    """Reads log-probabilities from llama.cpp; made by `open_given_text`.
+    """Reads log-probabilities from llama.cpp; created by `open_given_text`.
 
-    Raises (from every method): ModelUnavailable; ModelRefused if it cannot read a text.
+    Every method raises ModelUnavailable if llama.cpp fails, and ModelRefused if it cannot represent the text.
     """
 
     at: Address
@@ -52,7 +55,10 @@ class GivenText:
         with failures(self.at, {}):
             found = [(each["id"], each["piece"]) for each in answer["tokens"][:most]]
         if not all(isinstance(piece, str) for _, piece in found):
-            raise ModelRefused(f"{self.at.name} spells characters of this text by several tokens")
+            raise ModelRefused(
+                f"{self.at.name} cannot report log-probabilities of this text: it splits some of its characters into"
+                " several tokens"
+            )
         return [id_ for id_, _ in found]
 
     async def logprobs(self, prompt: str, tokens: Sequence[int]) -> list[float]:
@@ -61,7 +67,7 @@ class GivenText:
         body = {"prompt": prompt, "grammar": grammar, "n_probs": 1, "n_predict": len(tokens), "temperature": 0}
         answer = await self._post("/completion", {**body, "cache_prompt": True})
         if not (found := answer.get("completion_probabilities")):
-            raise ModelUnavailable(f"{self.at.name} reported no probabilities")
+            raise ModelUnavailable(f"the response of {self.at.name} has no field completion_probabilities")
         return [float(token["logprob"]) for token in found]
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:
@@ -71,7 +77,7 @@ class GivenText:
 
 
 class TextLogprobsReader:
-    """Reads log-probabilities from an endpoint, by the first method that it turns out to support."""
+    """Reads log-probabilities from an endpoint, by the first method that the endpoint supports."""
 
     def __init__(self, at: Address, client: Client, methods: Sequence[Method] = METHODS) -> None:
         self._at, self._client, self._methods = at, client, list(methods)
@@ -80,10 +86,11 @@ class TextLogprobsReader:
         """Return the log-probabilities of a text's first tokens after a prompt.
 
         Raises:
-            ModelRefused: the endpoint reports none; ModelUnavailable: it is down.
+            ModelRefused: the endpoint reports no log-probabilities of a given text.
+            ModelUnavailable: the endpoint is down.
         """
         for method in list(self._methods):
-            # an endpoint other than llama.cpp may answer a grammar with anything
+            # an endpoint other than llama.cpp may answer a grammar with any error
             is_guess = method == "grammar" and len(self._methods) > 1
             with contextlib.suppress(ModelError if is_guess else ModelRefused):
                 if found := await self._ask(method, prompt, text):
@@ -116,10 +123,10 @@ def _tokens_of(choice: dict[str, Any], method: Method) -> list[tuple[str, float]
 
 
 def checked_gguf(at: Address) -> Address:
-    """Return the address of a GGUF file.
+    """Return the address if it is that of a GGUF file.
 
     Raises:
-        ModelRefused: it is another address.
+        ModelRefused: the address is not that of a GGUF file.
     """
     if at.vendor != "gguf":
         raise ModelRefused(f"{at.name} reports no log-probabilities; use a model in this process (gguf:FILE)")
@@ -128,7 +135,7 @@ def checked_gguf(at: Address) -> Address:
 
 @contextlib.asynccontextmanager
 async def open_given_text(at: Address, held: Engine | None = None) -> AsyncIterator[GivenText]:
-    """Open a GGUF file's model for log-probabilities; it is loaded unless `held` is given."""
+    """Open a GGUF file's model for log-probabilities; `held` is the model if it is loaded already."""
     from mindstream.models.providers.gguf import engine
 
     loaded = held if held is not None else await asyncio.to_thread(engine, at)

@@ -1,8 +1,9 @@
 """Separate a model's reasoning from its answer while both are still arriving.
 
-The marks are those of the reasoning parsers of vLLM, SGLang, llama.cpp and Ollama (docs/models.md has the table). Most
-chat templates let the model write both marks. Some open the thoughts themselves, so that only the closing mark arrives:
-all text before it was thought. A mark that is quoted (in a code block, after a backtick or a quotation mark) is text.
+The marks around thoughts are those of the reasoning parsers of vLLM, SGLang, llama.cpp and Ollama (docs/models.md has
+the table). Most chat templates let the model write both marks. Some put the opening mark into the prompt, so that only
+the closing mark arrives: then all text before it is thoughts. A quoted mark (in a code block, after a backtick or a
+quotation mark) is ordinary text.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _WRAPPERS = (
     "<|return|> <|end|> <|START_RESPONSE|> <|END_RESPONSE|> <|begin_of_solution|> <|end_of_solution|>"
     " <|begin_of_box|> <|end_of_box|>"
 )
-"""Marks around an answer; they are dropped."""
+"""Marks around an answer; they are removed."""
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _ANSWERS = ("Here is my response:", "Here's my response:")
 _THINKS = ("Here is my thought process:", "Here's my thought process:")
@@ -29,7 +30,7 @@ OPEN = rf"<(?:{_TAGS})>|(?-i:\[THINK\])|{_alternatives(_MORE_OPEN)}"
 """Opening marks, which may nest."""
 CLOSE = rf"</(?:{_TAGS})>|(?-i:\[/THINK\])|{_alternatives(_MORE_CLOSE)}"
 CHANNEL = rf"{_CHANNEL}(?!final)[^<]{{0,60}}(?:<\|constrain\|>\w{{1,20}})?<\|message\|>"
-"""The mark of a gpt-oss channel that is not the answer's."""
+"""The mark that opens a gpt-oss channel other than `final`, which holds the answer."""
 FINAL = rf"{_CHANNEL}final(?:[ ]?<\|constrain\|>\w{{1,20}})?<\|message\|>"
 _PLAIN_ANSWERS = "|".join(map(re.escape, _ANSWERS))
 
@@ -39,7 +40,7 @@ def _compiled(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[s
 
 
 START = _compiled("|".join(map(re.escape, _THINKS)) + r"|analysis(?=[A-Z\"'<\d])", re.NOFLAG)
-"""Marks that are ordinary words elsewhere: they count only where a reply begins (Granite; gpt-oss without tokens)."""
+"""Marks made of ordinary words, which count only at the beginning of a reply (Granite; gpt-oss without tokens)."""
 MARK = _compiled(
     rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})"
     rf"|(?P<wrapper>{_alternatives(_WRAPPERS)})"
@@ -58,7 +59,7 @@ _LITERALS = (
     "assistantfinal",
 )
 _BEGINNINGS = frozenset(mark[:end].lower() for mark in _LITERALS for end in range(len(mark) + 1))
-"""Every beginning of a mark."""
+"""All prefixes of all marks."""
 _BEGINS = _compiled(r"[<◁\[]")
 _BEGINS_PLAIN = _compiled(r"[<Ha]")
 _FENCES = ("```", "~~~")
@@ -73,9 +74,9 @@ class Thinking:
         holds: keep the answer back until `release`, `rest` or a closing mark that was never opened.
 
     Attributes:
-        unopened: a closing mark came whose thoughts were never opened.
-        opened: thoughts were opened by a mark.
-        leaked: when the unopened closing mark came, some of these thoughts had been passed on as the answer.
+        unopened: whether a closing mark arrived without an opening mark before it.
+        opened: whether a mark opened thoughts.
+        leaked: whether some of these thoughts had been passed on as the answer before the unopened closing mark.
     """
 
     def __init__(self, *, typed: bool = False, holds: bool = False) -> None:
@@ -84,7 +85,7 @@ class Thinking:
         self._pending = ""
         """Text that may be the beginning of a mark."""
         self._fresh = True
-        """No word of the answer has come."""
+        """Whether no word of the answer has arrived."""
         self._kept: list[str] = []
         self._passed = False
         self._depth = 0
@@ -92,18 +93,18 @@ class Thinking:
         self._line = ""
         """The end of the thoughts' current line."""
         self._inline = False
-        """The innermost nested mark is in the middle of a line: it may only have been mentioned."""
+        """Whether the innermost nested mark is in the middle of a line: then the thoughts may only mention the mark."""
         self._after: list[str] | None = None
         """Thoughts since the last closing mark, while an outer mark is open."""
         self._quoting = _Quoting()
 
     @property
     def holding(self) -> bool:
-        """Whether some of the answer is kept back."""
+        """Whether a part of the answer is held back."""
         return bool(self._kept)
 
     def part(self, piece: str) -> tuple[str, str]:
-        """Return the thoughts and the answer in a piece and in the text that was kept back before it."""
+        """Return the thoughts and the answer in a piece and in the text that was held back before it."""
         text, self._pending = self._pending + piece, ""
         thoughts: list[str] = []
         answers: list[str] = []
@@ -114,19 +115,18 @@ class Thinking:
         return "".join(thoughts), "".join(answers)
 
     def release(self) -> str:
-        """Return the answer that was kept back; the following text is passed on as it comes."""
+        """Return the answer that was held back; text that arrives later is passed on at once."""
         self._holds = False
         text, self._kept = "".join(self._kept), []
         self._passed = self._passed or bool(text.strip())
         return text
 
     def rest(self, *, truncated: bool = False) -> str:
-        """Return the answer that was kept back, as nothing follows.
+        """Return the answer that was held back, at the end of the reply.
 
         Args:
-            truncated: the reply was cut off; kept back text is then an unfinished thought, if this endpoint opens
-                thoughts
-                without a mark.
+            truncated: the reply was cut off. Held back text is then an unfinished thought, if this endpoint sends no
+                opening marks.
         """
         pending, self._pending = self._pending, ""
         if self._depth:
@@ -199,7 +199,7 @@ class Thinking:
         (self._kept if self._holds else answers).append(text)
 
     def _unopened(self, mark: str, thoughts: list[str], answers: list[str]) -> None:
-        """Move all previous text to the thoughts: their opening mark was in the prompt."""
+        """Move all previous text to the thoughts, because their opening mark was in the prompt."""
         self.unopened = True
         thoughts += [*answers, *self._kept]
         self.leaked = self.leaked or self._passed
@@ -209,7 +209,7 @@ class Thinking:
 
 
 class _Quoting:
-    """Recognises whether the end of a text is quoted; linear in the text, however it is cut."""
+    """Recognises whether the end of a text that arrives in pieces is quoted, in time linear in the text."""
 
     def __init__(self) -> None:
         self._fenced = False
@@ -235,7 +235,7 @@ class _Quoting:
 
 
 def _begun(text: str, at: int, *, plain: bool = False) -> int:
-    """Return where a mark begins that may continue after the text's end; the text's length if none does."""
+    """Return the position of an unfinished mark at the text's end; the text's length if there is none."""
     tail = max(at, len(text) - MAX_MARK)
     for found in (_BEGINS_PLAIN if plain else _BEGINS).finditer(text, tail):
         rest = text[found.start() :].lower()
@@ -253,12 +253,15 @@ def without_thoughts(text: str) -> str:
 
 
 def answer_in(shown: str) -> str:
-    """Return the answer in text that was shown as it came: all text after a closing mark that came too late."""
+    """Return the answer in text that was shown while it arrived.
+
+    If the text has a closing mark, which arrived too late, the answer is the text after it.
+    """
     return without_thoughts(shown) if LATE.search(shown) else shown
 
 
 def end_of_thoughts(text: str, at: int) -> int:
-    """Return where thoughts end that were opened before `at`, nested marks included; -1 if they do not end."""
+    """Return the end of thoughts that were opened before `at`, counting nested marks; -1 if they do not end."""
     depth = 1
     for found in SEEN.finditer(text, at):
         depth += 1 if found.lastgroup == "open" else -1

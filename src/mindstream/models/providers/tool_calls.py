@@ -1,4 +1,4 @@
-"""Assemble tool calls from the deltas of a stream, in the orders and repetitions in which endpoints send them."""
+"""Assemble tool calls from the deltas of a stream; endpoints send these in different orders, some repeatedly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindstream.models.fitting import match_name
 from mindstream.models.model import Call
 
 EMPTY = frozenset(("", "{}", "null", '""'))
-"""Arguments that are sent as a placeholder until the real ones come."""
+"""Arguments that endpoints send as a placeholder before the real arguments."""
 
 
 @dataclass
@@ -27,7 +27,10 @@ class _PartialCall:
 
     @property
     def arguments(self) -> str:
-        """The arguments: the last piece if it repeats them all, or each piece once if each came twice."""
+        """The joined arguments, without repetitions.
+
+        They are the last piece if it repeats all of them, or each piece once if each was sent twice.
+        """
         pieces = self.pieces
         while len(pieces) > 1 and pieces[0].strip() in EMPTY:
             pieces = pieces[1:]
@@ -47,13 +50,14 @@ class _PartialCall:
 class ToolCalls:
     """The calls of one reply.
 
-    A delta's `index` names the call that it continues, but servers omit it, repeat it for each call, or begin at 1;
-    `id` comes in the first delta or in each, new each time or not at all. So a delta continues the call with its id,
-    else the one with its index unless it begins another, else the last one.
+    A delta's `index` should name the call that the delta continues, but some servers omit it, repeat it for each call,
+    or begin at 1. The `id` is in the first delta, in every delta, new in every delta, or missing. Therefore a delta
+    continues the call with its id; otherwise the call with its index, unless the delta begins another call; otherwise
+    the last call.
 
     Args:
         names: the tools that were offered.
-        most: after more calls than this, the reply is `full`.
+        most: maximum number of calls; with more, the reply is `full`.
     """
 
     def __init__(self, names: Sequence[str], most: int) -> None:
@@ -69,10 +73,10 @@ class ToolCalls:
         return len(self._calls) > self._most
 
     def take(self, delta: Any, place: int | None) -> str:
-        """Add a delta; return the text that it adds.
+        """Add a delta; return the text that the delta adds.
 
         Args:
-            place: its place among several calls of one delta, for servers without an index.
+            place: the position of this call in a chunk with several calls, used if the server sends no index.
         """
         function = delta.get("function") or delta.get("custom") or {}
         if not isinstance(function, dict):
@@ -94,7 +98,7 @@ class ToolCalls:
         return piece or name
 
     def whole(self) -> Iterator[Call]:
-        """Yield the calls, and discard them."""
+        """Yield the complete calls, and forget them."""
         calls, self._calls = self._calls, []
         ids: set[str] = set()
         for call in calls:
@@ -105,7 +109,7 @@ class ToolCalls:
                 yield Call(call.name, arguments, id_)
 
     def _continued(self, index: Any, id_: str, name: str, piece: str) -> _PartialCall | None:
-        """Return the call that a delta continues; None if it begins one."""
+        """Return the call that a delta continues; None if the delta begins a new call."""
         if id_ and (same := [call for call in self._calls if call.id == id_]):
             return self._with_id(same, index, name, piece)
         at = [call for call in self._calls if index in (None, call.index)]
@@ -142,7 +146,7 @@ class ToolCalls:
 
 
 def _object(text: str) -> str | None:
-    """Return arguments that are one complete JSON object, taken out of a JSON string if some server put it into one."""
+    """Return arguments that are one complete JSON object, also from inside a JSON string; None for other texts."""
     try:
         value = json.loads(text)
         if isinstance(value, str):

@@ -1,7 +1,7 @@
 """Tool calls of models without function calling: tools described in the prompt, calls as JSON in the reply.
 
-An adapter decides which models are asked so. Replies of all models are read for calls, since some endpoints accept
-`tools` and return as text what the model wrote.
+An adapter decides which models are asked in this way. The replies of all models are searched for calls, because some
+endpoints accept `tools` but return the model's calls as text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOT = r"\b(support|un(supported|known|expected|recogni[sz]ed)|extra|not (permit
 UNKNOWN_TOOLS = re.compile(f"{_TOOLS}.{{0,80}}{_NOT}|{_NOT}.{{0,80}}{_TOOLS}", re.IGNORECASE | re.DOTALL)
 """Errors of endpoints that do not support tools; errors about the schema of one tool do not match."""
 BEGINS = re.compile(rf"(?!{OPEN}|{CLOSE})[{{\[`<]", re.IGNORECASE)
-"""Where a call may begin in a text; the text before it is passed on at once."""
+"""The beginning of a possible call in a text; the text before it is passed on at once."""
 ENDS = re.compile(r"[}\]](?:```|</?[\w|=.-]++>|\s++)*+\Z")
 NAMED = re.compile(r"<function=([\w.-]++)>\s*+(?=\{)")
 INSIDE, TOOL, GIVEN = (
@@ -55,7 +55,7 @@ INSIDE, TOOL, GIVEN = (
 
 @dataclass(frozen=True)
 class RequestInWords(Request):
-    """A request that describes its tools in the prompt, and is answered by a call or an answer; `tools` is empty."""
+    """A request that describes the tools (`offered`) in the prompt; the reply is a call or an answer, as JSON."""
 
     offered: tuple[ToolSpec, ...] = ()
 
@@ -71,7 +71,7 @@ class RequestInWords(Request):
 
     @property
     def schema(self) -> JsonSchema | None:
-        """Either a call of one of the tools with its own arguments, or the answer."""
+        """The schema of a reply: either a call of one of the tools with the tool's arguments, or the answer."""
         shared: dict[str, Any] = {}
         calls = [
             _closed(name={"const": each.name}, arguments=_moved(each.parameters, f"t{n}_", shared))
@@ -97,13 +97,14 @@ def merge_turns(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed: bool) -> AsyncGenerator[Arrival]:
-    """Yield what an endpoint sends, with the calls in its text; `request` is the one before `in_words`.
+    """Yield an endpoint's arrivals, with the calls in its text as `Call`.
 
-    Text is passed on until something begins that may be a call; the rest is held until its end, and counted as it
-    comes.
+    Text is passed on until the beginning of a possible call; the rest is held back until its end, and counted while it
+    arrives.
 
     Args:
-        typed: the reply was requested as a call or an answer.
+        request: the original request, with its tools (before `in_words`).
+        typed: the reply was requested as JSON with a call or an answer.
     """
     held, calls = "", False
     async with aclosing(arrivals):
@@ -128,7 +129,7 @@ async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed:
 
 
 def _read(held: str, request: Request, typed: bool, calls: bool) -> Iterator[Arrival]:
-    """Yield the calls in a text, or the text: the answer in it, if a call or an answer was requested."""
+    """Yield the calls in a text; if it has none, the text itself, or the answer in it if `typed`."""
     found = () if calls or not held else find_calls(held, request)
     closed = max((each.end() for each in LATE.finditer(held)), default=0)
     if not found and closed and not calls:  # the held text began within thoughts
@@ -142,7 +143,7 @@ def _read(held: str, request: Request, typed: bool, calls: bool) -> Iterator[Arr
 
 
 def find_calls(text: str, request: Request) -> tuple[Call, ...]:
-    """Return the calls of a request's tools at a text's end; none if its JSON is the answer, or is broken."""
+    """Return the calls of a request's tools at a text's end; none if the text's JSON is the answer, or is broken."""
     if not ENDS.search(text):
         return ()
     try:
@@ -176,14 +177,17 @@ def _calls_in(value: Any, request: Request) -> Iterator[Call]:
 
 
 def _fits(value: Any, schema: JsonSchema | None) -> bool:
-    """Return whether a value is an answer of this schema: it has one of its fields, and no fault."""
+    """Return whether a value is an answer of this schema: it has at least one of the schema's fields, and no fault."""
     if schema is None or not isinstance(value, dict) or not schema.get("properties", {}).keys() & value.keys():
         return False
     return not find_faults(value, schema)
 
 
 def _answer(text: str, schema: JsonSchema | None) -> str:
-    """Return the value of the key `answer` as text; the whole text if it has no such key, or is itself the answer."""
+    """Return the value of the key `answer` as text.
+
+    Return the whole text if its JSON has no such key, or fits the answer's schema itself.
+    """
     try:
         values = whole_json(text, dict)
     except ReplyInvalid:

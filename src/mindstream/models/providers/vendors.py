@@ -63,7 +63,7 @@ class Vendor:
                         yield arrival
                 answer = stream.get()
             if answer.finish_reason == "content_filter":
-                yield Withheld((answer.provider_details or {}).get("refusal", "its filter found the request unfit"))
+                yield Withheld((answer.provider_details or {}).get("refusal", "its content filter refused the request"))
             used = answer.usage
             if not used.unmeasured_requests and (used.input_tokens or used.output_tokens):
                 tokens = used.input_tokens, used.output_tokens
@@ -94,7 +94,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
         allowance = Allowance(0)
         async for data in self._stream:
             allowance.take(data)
-            if len(data) >= FLOOD_BYTES:  # buffered data is read without waiting: let other tasks run
+            if len(data) >= FLOOD_BYTES:  # reading buffered data never waits, so let other tasks run
                 await asyncio.sleep(0)
             yield data
 
@@ -116,7 +116,7 @@ def _model(at: Address, http: Any) -> Model:
 
 
 def _messages(request: Request) -> list[pydantic.ModelMessage]:
-    """Return messages in pydantic-ai's form: adjacent ones that are not the model's own become one request."""
+    """Return messages in pydantic-ai's form: adjacent messages of other roles than the model become one request."""
 
     def heard(message: Message) -> pydantic.ModelRequestPart:
         if message.role == "tool":
@@ -136,7 +136,7 @@ def _messages(request: Request) -> list[pydantic.ModelMessage]:
 
 
 def _arrival(event: Event) -> Arrival | None:
-    """Return the content of an event, None if it has none; a call when it is complete."""
+    """Return the content of an event as an arrival; None if it has none. A call is returned when it is complete."""
     part = getattr(event, "delta", None) or getattr(event, "part", None)
     of: Literal["reply", "thought", "arguments"]
     match part:
@@ -165,7 +165,7 @@ KINDS: dict[type[Exception], Kind] = {
 
 
 def _fault(error: Exception) -> Fault:
-    """Read an error of pydantic-ai."""
+    """Convert an error of pydantic-ai to a `Fault`."""
     found = list(causes(error))
     words = words_of(getattr(error, "body", None)) or f"{type(found[-1]).__name__}: {found[-1]}"
     if any(isinstance(cause, Refusal) for cause in found):
@@ -180,7 +180,7 @@ def _fault(error: Exception) -> Fault:
 
 
 def _broken(error: Exception) -> Fault:
-    """Read a connection error that pydantic-ai passes on."""
+    """Convert a connection error that pydantic-ai passes on to a `Fault`."""
     return Fault(f"{type(error).__name__}: {error}", "not_taken" if isinstance(error, Refusal) else "broken")
 
 
@@ -189,7 +189,7 @@ ERROR_READERS: dict[type[Exception], Callable[[Exception], Fault]] = {
     exceptions.UnexpectedModelBehavior: _fault,
     **dict.fromkeys((Refusal, *HTTP_ERRORS), _broken),
 }
-"""Functions that read the errors that pydantic-ai raises, for `failures`."""
+"""Functions that convert pydantic-ai's errors to faults, for `failures`."""
 
 
 def _settings(request: Request) -> ModelSettings:

@@ -1,7 +1,7 @@
 """The HTTP client for model endpoints: it follows no redirect, and bounds the size of responses.
 
-Requests hold users' text and a key; a redirect would send both to a host that no one configured. The client is
-aiohttp's session without a client library on top, which takes a third of the CPU for a short reply.
+Requests hold users' text and a key; a redirect would send both to a host that the user did not configure. The client
+uses aiohttp's session directly: for a short reply, this takes a third of the CPU of a vendor's client library.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from mindstream.models.providers.failures import Fault, Kind, causes, error_faul
 from mindstream.paths import variable
 
 CONNECT_S, KEEP_S = 10.0, 5.0
-"""Timeout for opening a connection, and for an idle one, in seconds: many servers close theirs after 5 s."""
+"""Timeouts in seconds: for opening a connection; for keeping an idle one (many servers close it after 5 s)."""
 MAX_STREAM_BYTES, MAX_STREAM_LINES = 8_000_000, 60_000
-"""Maximum size of a streamed response: 8,000 tokens are 3 to 6 MB and 24,000 lines."""
+"""Maximum bytes and lines of a streamed response; 8,000 tokens take 3 to 6 MB and 24,000 lines."""
 MAX_EVENT_BYTES = 256_000
-"""Maximum size of one event of a stream, whatever its type, since it is assembled line by line."""
+"""Maximum bytes of one event of a stream, which is assembled in memory line by line."""
 DRAIN_S = 0.2
-"""Timeout for the rest of a response after its end, in seconds, so that the connection can be used again."""
+"""Timeout in seconds for reading bytes after the end of a stream, so that the connection can be used again."""
 BODY_ERRORS = (aiohttp.ClientError, HttpProcessingError)
 ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 class Refusal(Exception):  # noqa: N818
-    """This client refuses a response; the message says why."""
+    """This client refuses a response; the message names the reason."""
 
 
 class EndpointError(Exception):
     """An error that the endpoint itself reports, by its status or within a stream.
 
     Attributes:
-        body: the error as it came, without the object around it; text if it is not JSON.
-        status: of HTTP; 0 within a stream.
+        body: the value of the response's `error`, or the whole body; a text if it is not JSON.
+        status: the HTTP status; 0 within a stream.
     """
 
     def __init__(self, message: str, body: object, status: int = 0, headers: Mapping[str, str] | None = None) -> None:
@@ -82,13 +82,14 @@ ERROR_READERS: dict[type[Exception], Callable[[Exception], Fault]] = {
     EndpointError: _reported_fault,
     **dict.fromkeys((Refusal, *BODY_ERRORS), _connection_fault),
 }
-"""Functions that read this client's errors, for `failures`."""
+"""Functions that convert this client's errors to faults, for `failures`."""
 
 
 class Client:
-    """An HTTP client for one endpoint, in one event loop; it makes one attempt.
+    """An HTTP client for one endpoint, in one event loop; it sends each request once.
 
-    An address's query is sent with each request. Responses are streams, or bodies of at most `whole_bytes`.
+    The query of the address is added to each request. Responses are streams, or, with `whole_bytes`, bodies of at most
+    this size.
     """
 
     def __init__(self, at: Address, whole_bytes: int = 0) -> None:
@@ -96,7 +97,7 @@ class Client:
         self._base = urlunsplit(parts._replace(query="")).rstrip("/")
         self._query = urlencode(parse_qsl(parts.query, keep_blank_values=True))
         self._whole_bytes = whole_bytes
-        here = at.vendor == "gguf"  # a server in this process: it ends each connection, and no proxy leads to it
+        here = at.vendor == "gguf"  # a server in this process: it closes each connection, and no proxy is used
         self._headers = _headers(at) | ({"Connection": "close"} if here else {})
         self._proxy = None if here else _proxy(parts.scheme, parts.hostname or "")
         self._secure = certificates() if parts.scheme == "https" else False
@@ -105,11 +106,11 @@ class Client:
     async def send(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """Send a request; return the response before anything of its body is read.
+        """Send a request; return the response before its body is read.
 
         Args:
             path: below the address's URL, or a complete URL.
-            headers: in addition to the usual ones; "" removes one.
+            headers: headers to add to the usual ones, or to remove (value "").
 
         Raises:
             EndpointError, Refusal, aiohttp.ClientError: there is no acceptable response.
@@ -147,7 +148,8 @@ class Client:
         """Send a request; return the JSON of the complete response.
 
         Raises:
-            ValueError: it is not JSON; else as `send` does.
+            ValueError: the response is not JSON.
+            EndpointError, Refusal, aiohttp.ClientError: see `send`.
         """
         response = await self.send(method, path, body, headers)
         try:
@@ -169,7 +171,7 @@ class Client:
 
 
 def _headers(at: Address) -> dict[str, str]:
-    """Return the headers of each request; for an address named `openai:…` also OpenAI's headers of the environment."""
+    """Return the headers of all requests; for an address named `openai:…` also those of OpenAI's variables."""
     found = {
         "Authorization": f"Bearer {at.key}",
         "Content-Type": "application/json",
@@ -195,7 +197,7 @@ def _proxy(scheme: str, host: str) -> str | None:
 
 @cache
 def certificates() -> SSLContext:
-    """Load the authorities' certificates once: that takes longer than everything else in a client."""
+    """Return a TLS context with the certificate authorities; loading it is the slowest part of opening a client."""
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -224,8 +226,8 @@ class Response:
         """Return the bytes that have arrived, or wait for some; b"" at the end.
 
         Raises:
-            Refusal: the body is too long; aiohttp.ClientError: the connection broke, after everything that came before
-                was read.
+            Refusal: the body is too long.
+            aiohttp.ClientError: the connection broke; raised only after all earlier bytes were returned.
         """
         if self._paused is not None:
             self._paused.resume_reading()
@@ -249,9 +251,9 @@ class Response:
         return b"".join(found)
 
     async def pause(self, seconds: float) -> None:
-        """Let more arrive, unless the body has ended; the socket is then read once, not for each packet.
+        """Stop reading from the socket for some seconds, unless the body has ended, so that data arrives in one piece.
 
-        aiohttp's own pause would stop its parser, which then reads on one piece at a time.
+        aiohttp's own pause would stop its parser, which then continues one piece at a time.
         """
         connection = self._got.connection
         if connection is not None and connection.transport is not None and not self._content.is_eof():
@@ -260,7 +262,7 @@ class Response:
             await asyncio.sleep(seconds)
 
     async def drain(self) -> None:
-        """Read the bytes after the end of the stream, for a moment."""
+        """Read the bytes after the end of the stream, for at most DRAIN_S."""
         if not self._content.at_eof():
             with suppress(TimeoutError, Refusal, *BODY_ERRORS):
                 async with asyncio.timeout(DRAIN_S):
@@ -272,10 +274,10 @@ class Response:
 
 
 def check_response(status: int, location: str, encoding: str) -> None:
-    """Refuse a redirect, and a compressed body, which a few bytes could expand to gigabytes.
+    """Refuse redirects and compressed bodies; a few compressed bytes could expand to gigabytes.
 
     Raises:
-        Refusal: it is one of them.
+        Refusal: the response is a redirect or compressed.
     """
     if 300 <= status < 400:
         where = location[:200] or "elsewhere"
@@ -286,7 +288,7 @@ def check_response(status: int, location: str, encoding: str) -> None:
 
 
 class Allowance:
-    """Bounds the bytes of a response: in all, in lines, and since the last event ended."""
+    """Bounds a response: its bytes, its lines, and the bytes since the end of the last event."""
 
     def __init__(self, whole_bytes: int) -> None:
         self._whole, self._left, self._lines = whole_bytes, whole_bytes or MAX_STREAM_BYTES, MAX_STREAM_LINES
@@ -296,14 +298,14 @@ class Allowance:
         """Count further bytes.
 
         Raises:
-            Refusal: there are too many.
+            Refusal: a limit is exceeded.
         """
         self._left -= len(data)
         if not self._whole:
             self._lines -= data.count(b"\n")
-            joined = self._tail + data  # a server may send the blank line after each event by itself
+            joined = self._tail + data  # the blank line after an event may arrive separately
             end = max(map(joined.rfind, ENDS))
             self._since = len(joined) - end if end >= 0 else self._since + len(data)
             self._tail = joined[-3:]
         if self._left < 0 or self._lines < 0 or self._since > MAX_EVENT_BYTES:
-            raise Refusal("the response does not end")
+            raise Refusal("the response does not end within the size limits")

@@ -1,1 +1,1 @@
-"""Wrappers of models: each adds one function to the model inside."""
+"""Wrappers of models: each adds one feature to the model that it wraps."""

@@ -1,4 +1,4 @@
-"""Stop before more is spent than was allowed."""
+"""Stop model calls before they exceed a budget of calls, tokens or US dollars."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mindstream.models.providers.limits import all_tokens
 from mindstream.models.recording import costs_nothing
 
 MIN_REPLY = 200
-"""Minimum number of tokens that must be left for a reply, or the call is not made."""
+"""Minimum number of tokens left for a reply (less if the reply is shorter); with fewer, the call is not made."""
 UNTRIED = 20
-"""Safety factor while no call has ended: calls run in parallel only if this multiple of an estimate is left."""
+"""Until the first call has ended, calls run in parallel only if this multiple of an estimate is left."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reserved:
-    """The maximum tokens of a call: those of its request, by an estimate, and those of its reply."""
+    """The tokens reserved for a call: the estimated tokens of its request, and the maximum of its reply."""
 
     asked: int
     answered: int
@@ -31,12 +31,13 @@ class Reserved:
 class Budget:
     """A budget that any number of models share, with the amounts that have been spent.
 
-    Tokens are reserved before a call: those of its request and its longest reply, or the average of earlier calls if
-    that is more. While running calls leave too few, it waits; alone, its reply may use all that is left, and if that is
-    next to nothing the call is not made.
-    Money is exceeded by one call at most: a call waits while the running ones may use up the rest, at the highest known
-    price per token, which the first call, alone, finds out. An endpoint without usage is counted by an estimate. A
-    call whose price is not known (a local model) adds nothing to `spent_usd`; it is counted as `unpriced`.
+    Tokens are reserved before a call: those of its request and of its longest reply, or the average of earlier calls if
+    that is more. A call waits while running calls leave too few tokens. If no call runs, its reply may use all tokens
+    that are left; if fewer than MIN_REPLY are left, the call is not made.
+    The limit in US dollars is exceeded by at most one call: a call waits while the running calls may use up the rest at
+    the highest known price per token. The first call runs alone, to find out the price. If an endpoint reports no
+    usage, an estimate is counted. A call whose price is not known adds nothing to `spent_usd`; it is counted in
+    `unpriced`, unless the model is free.
     """
 
     calls: int | None = None
@@ -47,17 +48,17 @@ class Budget:
     spent_usd: float = 0.0
     unpriced: int = 0
     bring_up: Callable[[], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
-    """Exchanges the spent and reserved amounts with other processes; called before a call and once it has reserved."""
+    """Exchanges spent and reserved amounts with other processes; called before a call and after its reservation."""
     _runs: set[str] = field(default_factory=set, repr=False)
     _running: list[Reserved] = field(default_factory=list, repr=False)
     _has_ended: bool = field(default=False, repr=False)
     _price: float = field(default=0.0, repr=False)
     _short: float = field(default=1.0, repr=False)
-    """Maximum number of tokens that an endpoint counted for each estimated one."""
+    """Highest ratio so far of tokens that an endpoint counted to tokens that were estimated."""
     _ended: asyncio.Event | None = field(default=None, repr=False)
 
     def take_up(self, run: str, calls: int, tokens: int, cost_usd: float, unpriced: int = 0) -> None:
-        """Count what a run spent before it used this budget; once per run, since later calls are counted as made."""
+        """Add the amounts that a run spent before it used this budget, only once per run."""
         if run not in self._runs:
             self._runs.add(run)
             self.spent_calls += calls
@@ -69,7 +70,7 @@ class Budget:
         """Count one call.
 
         Raises:
-            BudgetSpent: nothing is left for it.
+            BudgetSpent: nothing is left for a call.
         """
         self.check()
         self.spent_calls += 1
@@ -89,14 +90,14 @@ class Budget:
         ):
             if allowed is not None and spent >= allowed:
                 raise BudgetSpent(
-                    f"{spent:g} of the {allowed:g} {what} that were allowed are spent: allow more, or stop"
+                    f"{spent:g} of the {allowed:g} {what} that were allowed are spent: raise the limit, or stop"
                 )
 
     async def begin(self, request: Request) -> Reserved:
-        """Count one call as soon as it can run next to the others; return its maximum tokens.
+        """Wait until the call fits into the budget beside the running ones, count it, and reserve its tokens.
 
         Raises:
-            BudgetSpent: too little is left for it.
+            BudgetSpent: too little is left for this call.
         """
         bounded = self.tokens is not None or self.cost_usd is not None
         asked, wanted = request.tokens if bounded else 0, all_tokens(request)
@@ -109,7 +110,7 @@ class Budget:
         if left < min(wanted, MIN_REPLY):
             raise BudgetSpent(
                 f"{self.spent_tokens} of the {self.tokens} tokens that were allowed are spent, and the next request has"
-                f" {asked:,}: allow more, or stop"
+                f" {asked:,} tokens: raise the limit, or stop"
             )
         self.take_call()
         reserved = Reserved(asked, int(min(wanted, left)))
@@ -117,7 +118,7 @@ class Budget:
         return reserved
 
     def end(self, reserved: Reserved, used: Usage | None, *, free: bool = False) -> None:
-        """Count what a call spent; `free`: the model costs nothing."""
+        """Release the reservation of a call and count its usage; `free`: the model costs nothing."""
         self._running.remove(reserved)
         if used is not None:
             self.unpriced += used.cost_usd is None and not free
@@ -128,7 +129,7 @@ class Budget:
             self._ended = None
 
     def spend(self, used: Usage) -> None:
-        """Count what a call spent."""
+        """Count the usage of a call."""
         self._has_ended = True
         tokens = used.input_tokens + used.output_tokens
         self.spent_tokens += tokens
@@ -147,7 +148,7 @@ class Budget:
         return self.reserved_tokens * self._price
 
     def _usual(self) -> float:
-        """Return the average tokens of a call; 0 before any has ended."""
+        """Return the average number of tokens of the calls that have ended; 0 if none has."""
         ended = self.spent_calls - len(self._running)
         return self.spent_tokens / ended if ended > 0 else 0.0
 
@@ -177,7 +178,7 @@ class Budgeted:
         if reserved.answered < all_tokens(request):
             request = request.but(longest_reply=reserved.answered)
         used, text = None, list[str]()
-        request = request.but(on_thought=text.append)  # thoughts are paid for as the reply is
+        request = request.but(on_thought=text.append)  # thoughts cost as much as the reply
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:

@@ -22,11 +22,11 @@ ANSWER = TypeAdapter(list[Part])
 
 
 class Cache:
-    """Stores complete answers in files, by model, messages and tools; an answer from here has a usage of zero.
+    """Stores complete answers in files, by model, messages and tools; a cached answer has a usage of zero.
 
-    Any number of processes may share the folder. When data of a user is erased in this process, or elsewhere and this
-    process notices, all answers are deleted, since nothing records whose words they hold. If no process uses the folder
-    then, they stay.
+    Any number of processes may share the folder. All answers are deleted when a process that uses the folder erases
+    data of a user, or notices that another process did, because the files do not record the user. If no process uses
+    the folder at that time, the answers stay.
     """
 
     def __init__(self, model: Model, folder: Path | str) -> None:
@@ -36,7 +36,7 @@ class Cache:
     def forget(self, _: str) -> None:
         """Delete all answers."""
         for path in self._folder.glob(f"{HEX * 2}/{HEX * 64}.*"):
-            with contextlib.suppress(OSError):  # another process deletes it, too
+            with contextlib.suppress(OSError):  # another process may delete the file at the same time
                 path.unlink()
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
@@ -54,10 +54,10 @@ class Cache:
             async for part in parts:
                 heard.append(part)
                 yield part
-        draft = path.with_suffix(f".{token()}.tmp")  # renamed at the end: a reader sees all of it or nothing
+        draft = path.with_suffix(f".{token()}.tmp")  # renamed at the end, so that readers never see a partial file
         try:
             make_private_folder(path.parent)
             write_private(draft, ANSWER.dump_json(heard))
             os.replace(draft, path)  # noqa: PTH105
         except OSError as error:
-            raise StorageError(f"the answers' cache {self._folder} cannot be written: {error}") from None
+            raise StorageError(f"the cache of answers in {self._folder} cannot be written: {error}") from None

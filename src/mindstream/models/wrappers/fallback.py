@@ -1,4 +1,4 @@
-"""Ask the next model when one fails: only if the user configured a fallback."""
+"""Ask the next model if one fails; used only if the user configured a fallback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mindstream.models.model import Model, Part, Request
 
 
 class Fallback:
-    """Asks its models in their order until one answers; one that fails in the middle of a reply is not replaced."""
+    """Asks its models in order until one answers; a model that fails in the middle of a reply is not replaced."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self._models = tuple(models)

@@ -17,19 +17,20 @@ USABLE_SHARE = 0.95
 MAX_OLD_RESULT = 500
 """Maximum length of an older tool result that is shortened, in characters."""
 MAX_TEXTS = (4_000, 2_000, 1_000, 500)
-"""Maximum length of texts, in characters, one step after the other; their beginning and end stay."""
+"""Successive limits for the length of texts in characters; the beginning and the end of a text stay."""
 
 
 def room(request: Request, window: int) -> tuple[int, int]:
-    """Divide a window: return the tokens for the question, and for the reply with its thoughts."""
+    """Divide a context window: return the tokens for the request, and for the reply with its thoughts."""
     reply = min(all_tokens(request), window // 3)
     return int(window * USABLE_SHARE) - reply, reply
 
 
 class Fit:
-    """Shortens a request that does not fit the model's window, and asks again; at once if `window` (tokens) is known.
+    """Shortens requests that do not fit the model's context window.
 
-    What the endpoint reports about its window, and how it counts, is remembered for the next request.
+    A request is shortened before it is sent if `window` (in tokens) is known; otherwise after the endpoint refused it,
+    and sent again. The window's size and the token count that the endpoint reports are stored for later requests.
     """
 
     def __init__(self, model: Model, window: int | None = None) -> None:
@@ -48,7 +49,7 @@ class Fit:
                 return
             except PromptTooLong as error:
                 aim = self._learn(asked, error)
-                if aim is not None:  # the reply's limit may be too high
+                if aim is not None:  # the limit of the reply may be too high too
                     request = request.but(longest_reply=all_tokens(asked) // 2)
                 shorter = self._fitted(request, aim)
                 if begun or attempt == MAX_ATTEMPTS or shorter == asked:
@@ -56,7 +57,7 @@ class Fit:
                 asked = shorter
 
     def _learn(self, asked: Request, error: PromptTooLong) -> int | None:
-        """Remember what the endpoint reports; return the tokens to aim for if it does not report enough."""
+        """Store the limits that the endpoint reports; if it reports too little, return a token number to aim for."""
         if error.longest_reply:
             self._longest_reply = error.longest_reply
             return None
@@ -80,8 +81,8 @@ class Fit:
 def shorten(request: Request, room: int) -> Request:
     """Return a request of at most `room` tokens if possible: the same, or one whose `cut` lists the removed parts.
 
-    Items of the prompt's lists are removed first, in the order of `Prompt.trim_order`; then older tool results are
-    shortened; then the middle of long texts is removed, the newest utterance included. Static text stays.
+    Items of the prompt's lists are removed first, in the order of `Prompt.trim_order`; then tool results are shortened,
+    the oldest first; then the middle of long texts is removed, even of the newest utterance. Static text stays.
     """
     if request.tokens <= room:
         return request
@@ -121,7 +122,7 @@ def _cut_results(request: Request) -> Iterator[Request]:
 
 
 def _cut_texts(request: Request) -> Iterator[Request]:
-    """Remove the middle of texts, more each time."""
+    """Remove the middle of long texts; yield a shorter request for each limit in MAX_TEXTS."""
     for longest in MAX_TEXTS:
         changes, cuts = dict[str, Any](), list[Cut]()
         for name in type(request.prompt).model_fields:

@@ -1,4 +1,4 @@
-"""End a reply when it degenerates: when it repeats itself, or when the prompt's delimiters appear in it."""
+"""End a reply when it degenerates: when it repeats itself, or contains marks of the prompt or of another turn."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ TAGS = re.compile(r"""data\(\s*["'](\w+)["']""")
 USER = re.compile(r"^[ \t*]*(?:user|human)[ *]*:", re.IGNORECASE | re.MULTILINE)
 TURN = re.compile(r"^[ \t*]*(?:user|human|assistant|system|coach)[ *]*:", re.IGNORECASE | re.MULTILINE)
 OPEN_MARK = re.compile(r"(?:<[^<>\n]{0,60}|<</?[SY]{0,3}>?|\[/?[INST]{0,4}|(?:^|\n)[ \t]*#{1,3}[^\n]{0,20})$")
-"""The end of a text that the next piece may complete to a mark."""
+"""A possible beginning of a mark at the end of a text; the next piece may complete it."""
 OPEN_TURN = re.compile(r"(?:^|\n)[ \t*]*([A-Za-z]{0,9})[ *]*$")
 ROLES = ("user", "human")
 MARK_SIGNS = frozenset("<[#:\n|>")
 STEP, STEPS = 48, 8
-"""Interval, in characters, at which the reply's end is checked for repetition; every STEPS-th time, the window."""
+"""Interval in characters of checks for repetitions at the reply's end; each STEPS-th check is of the whole window."""
 NEAR = 40
 """Maximum distance of a mark from the beginning of its line, in characters."""
 LINES = 2
-"""`User: ann` is a line of the answer if this many lines follow and none of them begins another turn."""
+"""A line such as `User: ann` is part of the answer if more than this number of lines follow without another turn."""
 
 
 class Guard:
     """Passes a reply on until it degenerates, and ends it there.
 
-    The text before that point is kept: free text is an answer; structured data is read, and is invalid if incomplete. A
-    mark in a code block or after a backtick is quoted; a role with a colon counts only in a dialogue that continues.
-    `only_words`: structured data is passed on unchecked, as from a model whose grammar ends it in time.
+    The text before that point stays: free text is an answer; structured data is parsed, and is invalid if incomplete. A
+    mark in a code block or after a backtick does not count. A role with a colon counts only if another turn follows.
+    `only_words`: pass on structured data unchecked, for a model whose grammar limits the length of the data.
     """
 
     def __init__(self, model: Model, *, only_words: bool = False) -> None:
@@ -64,7 +64,7 @@ class Guard:
 
 
 class GuardedText:
-    """The text of a reply and the length that is passed on; `ended`: the rest is dropped."""
+    """The text of a reply, of which a checked part is passed on; after `ended`, the rest is dropped."""
 
     def __init__(self, marks: re.Pattern[str]) -> None:
         self.ended, self._marks, self._text = False, marks, ""
@@ -85,7 +85,7 @@ class GuardedText:
         return text[shown:safe]
 
     def finish(self) -> str:
-        """Return the text that was held back and is part of the answer, as nothing follows."""
+        """Return the held back text that is part of the answer, at the end of the reply."""
         rest, self._shown = self._text[self._shown :], len(self._text)
         alone = USER.match(rest) and self._text[: -len(rest)].endswith("\n\n")
         return "" if self.ended or alone else rest
@@ -106,7 +106,7 @@ class GuardedText:
         return min(ends)
 
     def _turn(self, text: str, line: int) -> int:
-        """Return where another speaker's turn begins in the reply, or may begin; the text's length if none does."""
+        """Return the position at which another speaker's turn begins or may begin; the text's length if none does."""
         for found in USER.finditer(text, max(line, self._judged)):
             if _is_quoted(text, found.start()):
                 continue
@@ -127,7 +127,7 @@ def _marks(words: str) -> re.Pattern[str]:
     return re.compile(rf"{MARKS}|</?(?:{tags})\b[^<>\n]{{0,60}}>" if tags else MARKS, re.MULTILINE)
 
 
-# Repetition: small models fall into loops and do not leave them.
+# The rest of this module detects repetition: small models fall into loops that they do not leave.
 
 WINDOW = 4_000
 """Length of the text's end that is checked, in characters."""
@@ -139,7 +139,7 @@ LONG_UNIT, LONG_TIMES = 40, 4
 MIN_SIGNS = 400
 """Minimum total length of repeated signs without a letter, such as a table's rules."""
 LINE_TIMES, LINE_LETTERS = 8, 12
-"""Minimum number of occurrences of a line, without its number and anywhere in the window, and its minimum letters."""
+"""Minimum occurrences of a line (without its list number) in the window, and the minimum letters of such a line."""
 MIN_WORDS, MIN_NEW = 150, 0.12
 """Minimum number of words to check, and the minimum share of distinct sequences of three words."""
 NUMBER = re.compile(r"^\s*(?:\d+[.):]|[-*•])\s*")

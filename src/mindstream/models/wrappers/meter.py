@@ -28,13 +28,13 @@ class Metered:
 
     Attributes:
         prompt: the prompt's label.
-        first_s: seconds until the first part came; None: none came.
+        first_s: seconds until the first part arrived; None if none did.
         usage: None if the endpoint reported none.
         error: the error as `Class: message`.
         broken_off: the caller stopped reading.
         cut: the parts that were removed from the request so that it fits the model's window.
-        mended: the reply was not JSON, and was read as JSON5 (see `Mend`).
-        cause: what the call was for.
+        mended: the reply was not JSON, and was parsed as JSON5 (see `Mend`).
+        cause: the purpose of the call.
         words: the full text, if the meter keeps it.
     """
 
@@ -123,9 +123,9 @@ def _end_span(span: Span, call: Metered, answered: str) -> None:
 
 
 class WithListener:
-    """Reports the calls of one caller to it, for models that many minds share.
+    """Reports the calls of one caller to that caller's `on_call`, for models that many minds share.
 
-    It puts `on_call` into the request; the meter below reports each attempt to it.
+    It puts `on_call` into each request; the inner `Meter` reports each attempt to it.
     """
 
     def __init__(self, model: Model, on_call: Callable[[Metered], None]) -> None:

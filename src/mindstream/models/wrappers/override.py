@@ -1,4 +1,4 @@
-"""Replace prompts' texts with the user's own."""
+"""Replace the texts of prompts by the user's own templates."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAX_BYTES = 4 * MAX_TEMPLATE
 
 
 class PromptOverride:
-    """Uses the text in `<folder>/<prompt label>.md` if there is such a file; it is read again for each request.
+    """Uses the template in `<folder>/<prompt label>.md` if the file exists; it is read and checked for each request.
 
     Raises:
-        SettingsError: the folder is missing, or a text in it is not a template. Each request checks its own text again.
+        SettingsError: the folder is missing, or a text in it is not a valid template.
     """
 
     def __init__(self, model: Model, folder: Path | str) -> None:
@@ -33,7 +33,7 @@ class PromptOverride:
         if request.words is None and path.is_file():
             request = request.but(words=read_words(path))
             try:
-                request.messages  # noqa: B018 (rendered here, so that an error names the file; kept with the request)
+                request.messages  # noqa: B018 (renders and caches the text here, so that an error names the file)
             except SettingsError as error:
                 raise SettingsError(f"{path}: {error}") from None
         return self._model.reply(request)
@@ -43,13 +43,13 @@ def read_words(path: Path) -> str:
     """Return the text of a prompt.
 
     Raises:
-        SettingsError: it cannot be read, or is not a template; with the file, and the line if it is known.
+        SettingsError: the file cannot be read, or is not a template; the message names the file, and the line if known.
     """
     try:
         words = read_text(path, MAX_BYTES).replace("\r\n", "\n")
     except InputError as error:
         raise SettingsError(f"your own prompt text {path}: {error}") from None
-    if PARTS.search(words):  # else it may be a note of the user's
+    if PARTS.search(words):  # otherwise the file may be a note of the user, not a template
         try:
             templates(words, path.stem)
         except SettingsError as error:

@@ -1,4 +1,4 @@
-"""Let a model correct an answer that does not fit; read as JSON5 an answer that remains invalid JSON."""
+"""Let a model correct an answer of the wrong form; if it remains invalid JSON, try to parse it as JSON5."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mindstream.models.schema import find_faults
 from mindstream.models.wrappers.meter import Metered
 
 MAX_SHOWN = 4_000
-"""Maximum characters of a wrong answer that are shown to the model again."""
+"""Maximum number of characters of a wrong answer that are sent back to the model."""
 
 
 class Repair:
-    """Checks typed answers and calls, and shows the model its mistakes, up to `times` times. Free text is passed on.
+    """Checks typed answers and calls, and lets the model correct mistakes up to `times` times; free text is passed on.
 
-    The model is asked once to correct an ungrounded answer (see `Prompt.ground`); after that the caller removes the
-    ungrounded part.
+    The model is asked only once to correct an answer with unsupported parts (see `Prompt.ground`); parts that remain
+    are removed by the caller.
     """
 
     def __init__(self, model: Model, times: int = 2) -> None:
@@ -59,9 +59,9 @@ class Repair:
         else:
             if not doubted:
                 label = request.prompt.label()
-                wrong = f"{self.name} answered {label!r} {self._times + 1} times, never as asked: {wrong}"
+                wrong = f"{self.name} gave {self._times + 1} invalid answers to the prompt {label!r}; the last: {wrong}"
                 raise ReplyInvalid(wrong, text)
-            text, calls = doubted, ()  # it fits, except for the ungrounded part
+            text, calls = doubted, ()  # this answer is valid, except for its unsupported part
         if text:
             yield Piece(text)
         for call in calls:
@@ -71,7 +71,7 @@ class Repair:
 
 
 def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str, Any]:
-    """Return the turns that show a model its mistake, and the mistake; if there is none, the reply as read."""
+    """Return the turns that show a model its mistake, the mistake, and the parsed reply if there is no mistake."""
     if not calls:
         try:
             return (), "", request.prompt.parse(text)
@@ -80,7 +80,7 @@ def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[t
     found = [complaint(call, request.tools) for call in calls]
     if not any(found):
         return (), "", None
-    # The protocol requires an answer to each call, also to those that were right.
+    # The protocol requires a result for each call, also for those without a mistake.
     answers = (
         Message("tool", escaped(wrong or "Not run: another call beside it was wrong."), call_id=call.id, tool=call.tool)
         for call, wrong in zip(calls, found, strict=True)
@@ -107,7 +107,7 @@ def _sum(used: Sequence[Usage]) -> Usage:
 
 
 def _corrected(call: Call, tools: Sequence[ToolSpec]) -> Call:
-    """Return a call with its tool's own name and with arguments as one JSON object, if they can be read so."""
+    """Return a call with the tool's exact name, and with its arguments as one JSON object if they can be parsed."""
     tool = named_tool(call.tool, tools)
     if tool is not None:
         call = replace(call, tool=tool.name)
@@ -123,7 +123,7 @@ def _corrected(call: Call, tools: Sequence[ToolSpec]) -> Call:
 
 
 def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
-    """Check a call against its tool's schema before it is made; return its fault, in words for the model."""
+    """Check a call against its tool's schema before the tool is called; return a message for the model, or None."""
     tool = next((tool for tool in tools if tool.name == call.tool), None)
     if tool is None:
         return f"There is no tool {call.tool!r}. There are: {', '.join(tool.name for tool in tools)}."
@@ -137,7 +137,7 @@ def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
 
 
 class Mend:
-    """Around `Repair`: when its attempts are used up, accepts the last reply if it can be read as JSON5 and fits.
+    """Wraps `Repair`: after its last attempt, accepts the last reply if it is valid when parsed as JSON5.
 
     The call is reported as `mended`; such a reply is checked like any other.
     """
@@ -170,7 +170,7 @@ class Mend:
 
 
 class _DelayedCalls:
-    """Passes each call on when the next one ends, since the last one may be marked as mended."""
+    """Reports each call when the next one ends, because the last call may still be marked as mended."""
 
     def __init__(self, on_call: Callable[[Any], None] | None) -> None:
         self._on_call = on_call

@@ -1,4 +1,4 @@
-"""Limit parallel requests, repeat failed ones, and stop asking during an outage."""
+"""Limit parallel requests, repeat failed requests, and pause all requests during an outage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindstream.errors import BudgetSpent, ModelError, ModelResting, ModelSilent
 from mindstream.models.model import Model, Part, Request
 
 FIRST_REST_S, MAX_WISH_S = 5.0, 300.0
-"""Seconds of the first rest after an outage, and of the longest rest that an endpoint may ask for."""
+"""Duration in seconds of the first rest after an outage, and of the longest rest that an endpoint may ask for."""
 
 
 class Limit:
@@ -21,7 +21,7 @@ class Limit:
 
     def __init__(self, model: Model, at_once: int = 8) -> None:
         if at_once < 1:
-            raise ValueError(f"a limit lets at least one request through, not {at_once} at once")
+            raise ValueError(f"at_once must be at least 1, not {at_once}")
         self.name, self._model, self._room = model.name, model, asyncio.Semaphore(at_once)
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
@@ -31,11 +31,10 @@ class Limit:
 
 
 class Pauses:
-    """The pauses before an endpoint is asked again, for at most `attempts` attempts.
+    """Computes the pauses before a failed request is repeated, for at most `attempts` attempts.
 
-    The pause is `base_s`, doubled after each attempt, minus a random part of up to half; or the endpoint's own
-    request. An
-    endpoint that asks for more than `longest_s`, or that was silent, is not asked again.
+    The pause is the one that the endpoint asks for; otherwise `base_s`, doubled after each attempt, minus a random part
+    of up to half. A request is not repeated if the endpoint asks for more than `longest_s`, or timed out.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Pauses:
 
 
 class Retry:
-    """Asks up to `attempts` times, with `Pauses`, unless a part of the answer has been passed on."""
+    """Repeats failed requests with `Pauses`, unless a part of the answer has been passed on."""
 
     def __init__(
         self,
@@ -95,13 +94,11 @@ class Retry:
 
 
 class Breaker:
-    """Lets a model rest after an outage: calls fail at once, then a single call is made as a trial.
+    """A circuit breaker: after an outage, calls fail at once during a rest; then a single call is made as a trial.
 
     A rest lasts FIRST_REST_S, doubled after each failed trial up to `longest_s`; or as long as the endpoint asks for,
-    up to
-    MAX_WISH_S. It ends with a reply, or with a refusal, since an endpoint that refuses is available. All callers of a
-    model
-    share one breaker.
+    up to MAX_WISH_S. The outage ends with a reply, or with a refusal, because an endpoint that refuses is available.
+    All callers of a model share one breaker.
     """
 
     def __init__(self, model: Model, *, clock: Clock | None = None, longest_s: float = 60.0) -> None:
@@ -141,8 +138,8 @@ class Breaker:
             return False
         left_s = self._until - self._clock.elapsed()
         if left_s > 0:
-            raise ModelResting(f"{self.name} is not asked for {max(1.0, left_s):.0f} s more: {self._why}", left_s)
+            raise ModelResting(f"{self.name} is not called for {max(1.0, left_s):.0f} s, after: {self._why}", left_s)
         if self._trying:
-            raise ModelResting(f"{self.name} is being tried again: {self._why}", 1.0)
+            raise ModelResting(f"another call tests whether {self.name} is available again, after: {self._why}", 1.0)
         self._trying = True
         return True

@@ -1,10 +1,10 @@
-"""The child process that speaks a server's protocol, so that what a server sends is read within limits.
+"""The child process that speaks MCP with a server, so that the server's messages are read within limits.
 
-JSON, a line each way. The input begins with what to open (`McpServer.opening`); then come calls (`id`, `tool`,
-`accepted`: a fingerprint, `arguments`), and `cancel` with an id. The child ends when its input ends. The output begins
-with `tools` (each as name, description, schema, hints) and `refused` (reasons by name), or `fault`. For each call
-follows its `id` with `text` and `failed`, with `changed` (the tool as it is now, or null), or with `fault`, and `over`
-if no more calls are taken.
+The parent and the child exchange lines of JSON. The first input line describes the server to open
+(`McpServer.opening`). Further lines are calls (`id`, `tool`, `accepted`: a fingerprint, `arguments`), or `cancel` with
+an id. The child ends when its input ends. The first output line has `tools` (each as name, description, schema, hints)
+and `refused` (reasons by name), or `fault`. Then follows a line for each call: its `id` with `text` and `failed`, with
+`changed` (the tool as it is now, or null), or with `fault`; and `over` if no more calls are accepted.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 MAX_REQUEST = 64_000_000
 END_S = 2.0
-"""Seconds for running calls to be answered after their server has ended."""
+"""Maximum seconds to wait for the results of running calls after the server has ended."""
 
 
 async def serve() -> None:
-    """Open what the first line names, and answer until the input or the server ends."""
+    """Open the server that the first line describes, and answer calls until the input or the server ends."""
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_on_fault)
     asked = asyncio.StreamReader(limit=MAX_REQUEST)
@@ -67,7 +67,7 @@ async def serve() -> None:
 
 
 async def _read(asked: asyncio.StreamReader, session: Session, calls: dict[int, asyncio.Task[None]]) -> None:
-    """Begin the calls that come in, at the same time, until the input ends."""
+    """Start the calls that arrive, without waiting for earlier ones, until the input ends."""
     while line := await asked.readline():
         allow_seconds(SECONDS)
         wish = json.loads(line)

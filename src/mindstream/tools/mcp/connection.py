@@ -1,6 +1,7 @@
-"""A connection to an MCP server: opened when needed, reopened after it ended, closed without waiting for anything.
+"""A connection to an MCP server: opened when needed, reopened after it ended, closed within a time limit.
 
-Each life of a connection is a child process that speaks the protocol and reads what the server sends (`child.py`).
+Each period between opening and end of a connection, its *life*, is a child process that speaks the protocol and reads
+the server's messages (`child.py`).
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ MAX_LINE = 16_000_000
 LOADING_S = 30.0
 """Seconds for the child to load its modules, in addition to the server's `start_s`."""
 REST_S = 5.0
-"""Seconds for which a server is left alone that could not be opened."""
+"""Pause in seconds before a server that could not be opened is tried again."""
 CLOSE_S = 8.0
 """Seconds for closing, before the remaining processes are killed."""
 MAX_FAULT = 500
 
 
 class Listing(NamedTuple):
-    """The tools that a server offers, by name, and why others are refused."""
+    """The tools that a server offers, by name, and the reasons why other tools are refused."""
 
     tools: dict[str, Definition]
     refused: dict[str, str]
 
 
 class Connection:
-    """A server, in one life after another; its calls run at the same time."""
+    """The connection to a server, as a series of child processes; calls run at the same time."""
 
     def __init__(self, server: McpServer, allow: Collection[str]) -> None:
         self.server, self._allow = server, allow
@@ -53,10 +54,10 @@ class Connection:
         self._rests_until, self._fault = 0.0, ""
 
     async def list_tools(self) -> Listing:
-        """Return what the server offers; start it if it does not run.
+        """Return the tools that the server offers; start the server if it does not run.
 
         Raises:
-            ToolError: it is not available.
+            ToolError: the server is not available.
         """
         return await (await self._ready()).listing
 
@@ -64,7 +65,7 @@ class Connection:
         """Call a tool unless it has changed since it was accepted; return its text, and whether it reports a failure.
 
         Raises:
-            ToolError: it has changed, it failed, it asks for something itself, or the server is not available.
+            ToolError: the tool has changed or failed, the server asked for input, or the server is not available.
         """
         server = self.server
         try:
@@ -72,7 +73,7 @@ class Connection:
                 life = await self._ready()
                 async with asyncio.timeout(server.timeout_s):
                     answer = await life.ask(tool=accepted.name, accepted=accepted.fingerprint, arguments=arguments)
-                if not answer.get("unheard"):  # else the server has ended the session: a new one is opened, once
+                if not answer.get("unheard"):  # otherwise the server had ended the session: open a new one, once
                     break
         except TimeoutError:
             raise ToolError(f"{server.name} did not answer within {server.timeout_s:g} seconds") from None
@@ -88,7 +89,7 @@ class Connection:
         )
 
     async def _ready(self) -> _Life:
-        """Return a life that takes calls; cancelling this does not stop its opening."""
+        """Return a child process that accepts calls; cancelling this does not stop the opening of a new one."""
         life = self._life
         if life is None or life.is_retired or life.task.done():
             if self._clock.elapsed() < self._rests_until:
@@ -110,7 +111,7 @@ class Connection:
         return life
 
     async def close(self) -> None:
-        """End all lives; a life that does not end in time is abandoned."""
+        """End all child processes; one that does not end in time is abandoned."""
         for life in self._lives:
             life.stop()
         tasks = {life.task for life in self._lives}
@@ -134,13 +135,13 @@ class _Life:
         self.task = asyncio.ensure_future(self._live())
 
     def retire(self) -> None:
-        """Take no more calls, and end with the last running one."""
+        """Accept no more calls, and end after the last running call."""
         self.is_retired = True
         if not self._asked:
             self.stop()
 
     def stop(self) -> None:
-        """Ask the child to end; one that is not open yet is ended at once."""
+        """Ask the child to end; a child that is not ready yet is ended at once."""
         self.is_retired = True
         if self._process is None:
             self.task.cancel()
@@ -210,7 +211,7 @@ class _Life:
         if not self.listing.done():
             where = self._server.misplaced()
             self.listing.set_exception(ToolError(self.describe(fault) + (where and f" ({where})")))
-            self.listing.exception()  # marks it as retrieved: there may be no waiter any more
+            self.listing.exception()  # marks the exception as retrieved, because no task may be waiting for it
         for answered in self._asked.values():
             if not answered.done():
                 answered.set_result({"fault": fault})
@@ -223,13 +224,13 @@ class _Life:
     def describe(self, fault: str) -> str:
         """Return a fault in one line, with the server's name and without keys."""
         words = without_controls(mask(fault))[:MAX_FAULT]
-        return f"{self._server.name}: {words or 'it failed, and does not say why'}"
+        return f"{self._server.name}: {words or 'the server failed without an error message'}"
 
 
 def _describe_exit(code: int) -> str:
     """Describe the exit code of a child; over 128 it is a signal's."""
     if code == 128 + signal.SIGXCPU:
-        return f"it sent what takes more than {SECONDS} seconds to read"
+        return f"the server sent a message that takes more than {SECONDS} seconds to read"
     if code in (OUT_OF_MEMORY, 128 + signal.SIGABRT, 128 + signal.SIGSEGV):
-        return f"it sent what takes more than {MEGABYTES} MB to read"
+        return f"the server sent a message that takes more than {MEGABYTES} MB to read"
     return f"its process ended with {code}" if code else "its process ended"

@@ -1,4 +1,4 @@
-"""The transport to a server at a URL: which addresses are asked, and how much is read; used in the child process."""
+"""The transport to a server at a URL, which limits the addresses and the size of answers; used in the child process."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mindstream.tools.web.transport import PublicTransport
 
 CONNECT_S = 10.0
 FAILED, SESSION_ENDED = -31_999, -31_998
-"""Codes of our own errors: the connection is lost; the server has ended the session, and the request was not heard."""
+"""Codes of this client's own errors: the connection is lost; the server had ended the session before the request."""
 MAX_REFUSAL = 10_000
 """Maximum bytes of a refusal that are read to see whether it names the session."""
 
 
 class GuardedTransport(PublicTransport):
-    """Asks public addresses, and hosts that are allowed by name; a failure becomes an error of the protocol, in words.
+    """Connects to public addresses, and to hosts that are allowed by name; turns a failure into an MCP error message.
 
-    Redirects are not followed, and no event stream is opened (GET), since no request of a server is answered.
+    Redirects are not followed. No event stream (GET) is opened, because requests from the server are not answered.
     """
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -65,12 +65,12 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 def _fault(response: httpx2.Response) -> str:
-    """Return why a response is not passed on; "" if it is."""
+    """Return the reason why a response is refused; "" if it is accepted."""
     status, kind = response.status_code, response.headers.get("content-type", "").lower()
     if 300 <= status < 400:
         return f"leads to {response.headers.get('location', 'nowhere')[:200]!r}, which is not followed"
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        return "answers packed, which was not asked for"
+        return "sent a compressed answer, although an uncompressed one was requested"
     if status in (401, 403):
         return f"refuses these headers (HTTP {status})"
     if status < 400 or kind.startswith("application/json"):
@@ -80,9 +80,9 @@ def _fault(response: httpx2.Response) -> str:
 
 
 async def _ended_session(request: httpx2.Request, response: httpx2.Response) -> bool:
-    """Return whether a server refuses a request because it does not know its session any more.
+    """Return whether a server refuses a request because it no longer knows the session.
 
-    The protocol's sign is 404. Many servers answer 400 after a restart, with a body that names the session.
+    The protocol's status for this is 404. After a restart, many servers answer 400 with a body that names the session.
     """
     if "mcp-session-id" not in request.headers or response.status_code not in (400, 404, 410):
         return False

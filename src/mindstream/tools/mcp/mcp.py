@@ -1,6 +1,6 @@
-"""MCP servers as tools: a person accepts their definitions first, and their results are untrusted.
+"""MCP servers as tools: a person first accepts the tools' definitions, and the results are untrusted.
 
-Needs the extra `mcp`, which is loaded in a child process of each server (`child.py`), never in this one.
+This needs the extra `mcp`, which is loaded only in a child process for each server (`child.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class McpTool:
     """A tool of a server.
 
     Attributes:
-        spec: what a model sees: the accepted description, under a name that endpoints accept.
+        spec: the description for models: the accepted one, under a name that endpoints accept.
         accepted: the server's definition.
     """
 
@@ -44,7 +44,7 @@ class McpTool:
         given = read_arguments(call, self.spec)
         text, failed = await self._connection.call(self.accepted, given)
         if failed:
-            raise ToolError(f"{self.spec.name}: {mask(text[:MAX_ERROR]) or 'it failed, and does not say why'}")
+            raise ToolError(f"{self.spec.name}: {mask(text[:MAX_ERROR]) or 'the tool failed without an error message'}")
         return text
 
 
@@ -52,7 +52,7 @@ class McpTools(list[McpTool]):
     """The tools that may be called.
 
     Attributes:
-        refused: why others may not, or why a server is not available, by `server` or `server/tool`.
+        refused: reasons why other tools may not be called (by `server/tool`), or a server is not available (`server`).
     """
 
     def __init__(self, tools: Iterable[McpTool] = (), refused: Mapping[str, str] | None = None) -> None:
@@ -68,18 +68,18 @@ async def mcp_tools(
     approve: Approve | None = None,
     taken: Collection[str] = (),
 ) -> AsyncIterator[McpTools]:
-    """Open servers and give their tools; a server that fails does not affect the others.
+    """Open servers and yield their tools; a server that fails does not affect the others.
 
     Args:
         servers: command lines or URLs, or `McpServer`s.
         pins: the definitions that were accepted before. A new or changed tool is not offered until it is accepted.
-        allow: hosts that may be asked although they are private, of this machine, or not encrypted.
+        allow: hosts that may be used although they are private, on this machine, or not encrypted.
         approve: asks a person about new and changed tools; None: they are refused.
         taken: names of other tools.
 
     Raises:
         SettingsError: an address is invalid, or the extra `mcp` is not installed.
-        ToolError: no tool at all may be called; the message says why.
+        ToolError: no tool at all may be called; the message gives the reasons.
     """
     if find_spec("mcp") is None:
         raise SettingsError("an MCP server needs a package that is not installed: pip install 'mindstream[mcp]'")
@@ -117,7 +117,7 @@ async def _accepted(
     approve: Approve | None,
     refused: dict[str, str],
 ) -> list[McpTool]:
-    """Return the tools of a server that were accepted, before or now; add to `refused` why others were not."""
+    """Return the accepted tools of a server, asking about new and changed ones; add reasons for others to `refused`."""
     server = connection.server
     known = pins.accepted(server.identity)
     same = [tool for tool in offered.values() if known.get(tool.name) == tool]
@@ -132,7 +132,7 @@ async def _accepted(
         pins.accept(server.identity, (*changes.new, *(now for _, now in changes.changed)))
         same = list(offered.values())
     else:
-        how = "look at it, and accept it with --trust"
+        how = "review it, and accept it with --trust"
         words = {tool.name: f"has a tool that has not been accepted: {show(tool.name)}; {how}" for tool in changes.new}
         for before, now in changes.changed:
             diff = "\n".join(difference(before, now))[:MAX_ERROR]
@@ -170,7 +170,7 @@ def _named(tools: list[McpTool], taken: Collection[str]) -> list[McpTool]:
 
 
 def _readable(text: str) -> str:
-    """Return a text without invisible characters, which a model would read."""
+    """Return a text without invisible characters, which a model would read but a person would not see."""
     return "".join(c if c.isprintable() or c in "\n\t" else " " * c.isspace() for c in text)
 
 
@@ -189,11 +189,11 @@ MAX_DEPTH = 10
 
 
 def object_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema of one object with named properties; one without composition at its top is returned as is.
+    """Return a schema of one object with named properties; a schema without composition at its top is not changed.
 
-    OpenAI and Anthropic refuse a whole request whose tool has `anyOf`, `oneOf`, `allOf`, `not`, `enum` or `$ref` at the
-    top of its schema. Their branches are merged: the model sees all arguments, and as required those that every branch
-    requires. The server still checks the arguments by its own schema.
+    OpenAI and Anthropic refuse a whole request if a tool has `anyOf`, `oneOf`, `allOf`, `not`, `enum` or `$ref` at the
+    top of its schema. This function merges the branches: the model sees all arguments; required are those that every
+    branch requires. The server still checks the arguments by its own schema.
     """
     if not schema.keys() & REFUSED:
         return schema

@@ -1,4 +1,4 @@
-"""The accepted definitions of a server's tools: untrusted text, shown to a person once, and again when it changes."""
+"""Stores accepted tool definitions of MCP servers: untrusted text that a person sees once, and again if it changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Definition:
         return self.hints.get("readOnlyHint") is True
 
     def lines(self) -> list[str]:
-        """Describe the tool to a person, so that no text in it can hide, or look like ours."""
+        """Describe the tool to a person; no text of the server can be hidden, or look like text of this program."""
         hints = [f"{name}: {value}" for name, value in sorted(self.hints.items())]
         takes = json.dumps(self.parameters, indent=1, ensure_ascii=False, sort_keys=True)
         return [
@@ -82,13 +82,13 @@ class Changes:
             lines.append(f"{who} offers tools that have not been accepted yet:")
         for tool in self.new:
             lines += tool.lines()
-            lines += ["    it says that it only reads"] * tool.only_reads
+            lines += ["    the server says that it only reads"] * tool.only_reads
         if self.changed:
             lines.append(f"{who} has changed tools since they were accepted:")
         for before, now in self.changed:
             lines += [f"  {show(now.name)}", *difference(before, now)]
             if now.only_reads and not before.only_reads:
-                lines.append("    it says since then that it only reads: you are asked before each call all the same")
+                lines.append("    the server now says that it only reads; you are still asked before each call")
         unasked = [tool.name for tool in self.new if tool.only_reads]
         unasked += [now.name for before, now in self.changed if before.only_reads and now.only_reads]
         names = ", ".join(map(show, unasked))
@@ -102,11 +102,11 @@ def difference(before: Definition, now: Definition) -> list[str]:
     old, new = before.lines(), now.lines()
     found = list(difflib.unified_diff(old[:MAX_LINES], new[:MAX_LINES], n=0, lineterm=""))[2:]
     lines = [line for line in found if not line.startswith("@@")]
-    return lines or [f"  (the change stands after the first {MAX_LINES} lines)"]
+    return lines or [f"  (the change is after the first {MAX_LINES} lines)"]
 
 
 Approve: TypeAlias = Callable[[Changes], bool | Awaitable[bool]]
-"""Asks a person whether tools may be used as they are now described."""
+"""A function that asks a person whether tools may be used with their current descriptions."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class _Pin:
     """An accepted definition.
 
     Attributes:
-        reads: its hint to read only counts; None, in older files: it does.
+        reads: whether its hint that it only reads counts; None, in older files, means that it does.
     """
 
     hash: str
@@ -150,9 +150,9 @@ class Pins:
         return {name: pin.definition for name, pin in pins.items() if pin.hash == pin.definition.fingerprint}
 
     def unasked(self, server: str) -> frozenset[str]:
-        """Return the tools of a server that are called without a question, since they only read by their own account.
+        """Return the tools of a server that are called without a question, because the server says that they only read.
 
-        Their hint counts only if it was part of the definition that was accepted first, whatever was accepted later.
+        This hint counts only if it was already part of the definition that was accepted first.
         """
         return frozenset(name for name, pin in self._read().servers.get(server, {}).items() if pin.may_read)
 
@@ -161,7 +161,7 @@ class Pins:
 
         Raises:
             UserError: the file cannot be read.
-            StorageError: it cannot be written.
+            StorageError: the file cannot be written.
         """
         draft = self.path.with_name(f"{self.path.name}.{token()}")
         try:
@@ -182,7 +182,7 @@ class Pins:
     def _read(self) -> _File:
         if not self.path.exists():
             return _File({})
-        where = f"{self.path}, where accepted tools are kept,"
+        where = f"{self.path}, the file of accepted tools,"
         try:
             return _FILE.validate_json(read_text(self.path, MAX_BYTES))
         except InputError as error:
@@ -193,7 +193,7 @@ class Pins:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock between processes, so that what two of them accept at the same time is stored for both."""
+    """Hold a lock between processes, so that definitions accepted by two processes at the same time are both stored."""
     descriptor = file_locks.open_folder(folder)
     try:
         file_locks.lock(descriptor)

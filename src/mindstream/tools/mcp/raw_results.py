@@ -1,7 +1,7 @@
-"""A server's results as they came, carried past the SDK's validation, and read leniently.
+"""Carries a server's original results past the SDK's validation, and reads them leniently.
 
-The SDK validates a result as a whole, so that one invalid tool or content block would cost all others. It gets an empty
-result whose `_meta` has the original; `read_tool` and `result_text` read that.
+The SDK validates a result as a whole, so one invalid tool or content block would make all others unusable. Therefore
+the SDK gets an empty result whose `_meta` has the original; `read_tool` and `result_text` read the original.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mindstream.tools.mcp.pins import Definition
 
 RAW = "mindstream/raw"
 MAX_BLOCKS = 10_000
-"""Maximum number of content blocks; a longer result is left for the SDK to judge."""
+"""Maximum number of content blocks; a longer result is passed to the SDK unchanged."""
 UNNAMED = "(a tool without a name)"
 MAX_TEXT, MAX_QUOTED = 1_000_000, 200
 """Maximum characters of a result's text, and of a name or an address in it."""
@@ -73,15 +73,15 @@ def _carried(item: Any) -> Any:
 
 
 def read_tool(given: Any) -> tuple[str, Definition | str]:
-    """Return a tool's name, and its definition or why it cannot be used."""
+    """Return a tool's name, and its definition, or the reason why it cannot be used."""
     if not isinstance(given, dict):
-        return UNNAMED, f"it is no tool: expected an object, found {_kind(given)}"
+        return UNNAMED, f"this is not a tool: expected an object, found {_kind(given)}"
     name, schema = given.get("name"), given.get("inputSchema")
     if not isinstance(name, str) or not name:
-        return UNNAMED, "its name is missing or no text"
+        return UNNAMED, "its name is missing or not a text"
     schema = {} if schema is None or schema is True else schema  # no arguments are known
     if not isinstance(schema, dict):
-        return name, f"its schema is no object but {_kind(schema)}"
+        return name, f"expected an object as its schema, found {_kind(schema)}"
     kind = schema.get("type", "object")
     if kind is not None and kind != "object" and not (isinstance(kind, list) and "object" in kind):
         return name, f"its schema describes {kind!r}"[:200] + "; the arguments of a tool are an object"
@@ -96,7 +96,7 @@ def read_tool(given: Any) -> tuple[str, Definition | str]:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Write a call's result as text: texts, structured data unless the texts repeat it, names of all other blocks."""
+    """Return a call's result as text: its texts, structured data that they do not repeat, and names of other blocks."""
     blocks = _blocks(result)
     parts = [_block_text(block) for block in blocks]
     texts = [part for part, block in zip(parts, blocks, strict=True) if not _is_named(block)]

@@ -20,9 +20,9 @@ from mindstream.tools.web.addresses import is_allowed
 MAX_BYTES = 8_000_000
 """Maximum length of a message that is read, in bytes."""
 SECONDS, MEGABYTES = 10, 700
-"""CPU seconds and memory in which the child must read the messages after a request."""
+"""Limits of CPU seconds and memory for the child, to read the messages after a request."""
 OUT_OF_MEMORY = 77
-"""Exit code of a child whose Python is out of memory; other libraries abort."""
+"""Exit code of a child whose Python ran out of memory; other libraries abort the process."""
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 RUNNERS = ("python", "node", "npx", "uvx", "uv", "bash", "sh")
 HARMLESS = (
@@ -39,10 +39,10 @@ class McpServer:
 
     Attributes:
         address: a command line, or a URL (http, https).
-        name: our name for it; the server's own name is not used. "": derived from the address.
+        name: the name of the server in mindstream; its own name is not used. "": derived from the address.
         env: environment variables that the command gets in addition to the harmless ones (PATH, HOME, LANG, …).
-        headers: sent with every request to a URL; `$NAME` stands for an environment variable.
-        reads: the names of tools that change nothing, as you know, whatever the server says.
+        headers: sent with every request to a URL; `$NAME` is replaced by the environment variable.
+        reads: the names of tools that you know to change nothing; the server's hints do not matter for them.
         folder: the working directory of the command; None: your home.
         timeout_s: maximum duration of one call.
         start_s: maximum duration of the server's start.
@@ -68,14 +68,14 @@ class McpServer:
         """The words of the command; () for a URL.
 
         Raises:
-            SettingsError: it cannot be split into words, or is empty.
+            SettingsError: the command cannot be split into words, or is empty.
         """
         if self.address.lower().startswith(("http://", "https://")):
             return ()
         try:
             words = tuple(shlex.split(self.address, posix=os.name != "nt"))
         except ValueError as error:
-            raise SettingsError(f"{self.address[:200]!r} is no command line: {error}") from None
+            raise SettingsError(f"{self.address[:200]!r} is not a command line: {error}") from None
         if not words or any("\0" in word for word in words):
             raise SettingsError(f"a server is a command line or a URL, not {self.address[:200]!r}")
         return words
@@ -100,11 +100,11 @@ class McpServer:
         return {name: VARIABLE.sub(self._value, text) for name, text in self.headers.items()}
 
     def check(self, allow: Collection[str]) -> None:
-        """Make sure that it can be opened.
+        """Check the settings before the server is opened.
 
         Raises:
-            SettingsError: the command or the URL is invalid, the URL holds a password, or is not encrypted and its host
-                not allowed by name; a variable of a header is not set.
+            SettingsError: the command or the URL is invalid; the URL contains a password, or is not encrypted although
+                its host is not allowed by name; a variable of a header is not set.
         """
         if self.command:
             return
@@ -113,13 +113,13 @@ class McpServer:
         try:
             parts = urlsplit(checked_url(self.address))
         except ToolError as error:
-            raise SettingsError(f"{error} (a password goes into a header)") from None
+            raise SettingsError(f"{error} (send a password in a header)") from None
         if parts.scheme == "http" and not is_allowed(parts.hostname or "", allow):
-            raise SettingsError(f"{parts.hostname} is asked over https only, unless it is allowed by name (allow)")
+            raise SettingsError(f"use https for {parts.hostname}, or allow this host by name (allow)")
         self.expanded_headers()
 
     def opening(self, allow: Collection[str]) -> dict[str, object]:
-        """Return what the child process needs to open it (see `child.py`)."""
+        """Return the data that the child process needs to open the server (see `child.py`)."""
         for name in self.env:
             remember(os.environ.get(name, NO_KEY))
         return {
@@ -134,7 +134,10 @@ class McpServer:
         }
 
     def misplaced(self) -> str:
-        """Name words of the command that are files of our working directory, but not of the command's; "": none."""
+        """Return advice if words of the command are files in this process's working directory but not in the command's.
+
+        "" if there are none.
+        """
         folder, here = self._folder, Path.cwd()
         lost = [word for word in self.command if _is_file(here / word) and not _is_file(folder / word)]
         paths = ", ".join(str(here / word) for word in lost)
@@ -147,12 +150,12 @@ class McpServer:
     def _value(self, found: re.Match[str]) -> str:
         variable = found[1] or found[2]
         if not (value := os.environ.get(variable, "")):
-            raise SettingsError(f"{self.name}: a header wants the variable {variable}, which is not set")
+            raise SettingsError(f"{self.name}: a header needs the environment variable {variable}, which is not set")
         remember(value)
         return value
 
     def _short_name(self) -> str:
-        """Return a name: the host of a URL, x of `python -m x`, else the program or the script that it runs."""
+        """Derive a name: the host of a URL, `x` of `python -m x`, or the program or script that the command runs."""
         if not self.command:
             host = urlsplit(self.address).hostname or "server"
             parts = [part for part in host.split(".") if part not in ("www", "mcp", "api")]

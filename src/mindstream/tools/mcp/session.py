@@ -1,4 +1,4 @@
-"""A session with an MCP server by the SDK, in the child process, and the reports about it."""
+"""A session with an MCP server through the MCP SDK, in the child process, and its reports for the parent."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Session:
         self._listing = asyncio.Lock()
 
     async def open(self) -> Report:
-        """Begin the session; report the tools, or why there is no session."""
+        """Begin the session; report the tools, or the reason why there is no session."""
         server = self._opening
         client = Client(
             _raw(stdio_transport(self._process, self._ending) if self._process else _http_transport(server)),
@@ -94,14 +94,14 @@ class Session:
             # not `call_tool`: it applies the server's patterns to the server's text by Python's own engine
             answer = await self._client.session.send_request(types.CallToolRequest(params=params), _ANSWER)
             if isinstance(answer, types.InputRequiredResult):
-                return {"fault": "it asks for something before it answers, and is given nothing"}
+                return {"fault": "the server asks for input before it answers, which is not supported"}
             raw = (answer.meta or {}).get(RAW, {})
             return {"text": result_text(raw), "failed": raw.get("isError") in (True, "true")}
         except MCPError as error:
             over = error.code in (FAILED, SESSION_ENDED) or self._ending.is_over
             return {"fault": self._describe(error), "over": over, "unheard": error.code == SESSION_ENDED}
         except (MindstreamError, ValueError, RuntimeError, anyio.ClosedResourceError) as error:
-            return {"fault": f"it gave no answer that can be read: {self._describe(error)}"[:MAX_FAULT]}
+            return {"fault": f"the server's answer is not valid: {self._describe(error)}"[:MAX_FAULT]}
 
     async def close(self) -> None:
         """End the session and the server's process."""
@@ -120,16 +120,17 @@ class Session:
             case MCPError():
                 return error.message[:MAX_FAULT]
             case TimeoutError():
-                return f"it was not ready within {self._opening['start_s']:g} seconds"
+                return f"the server was not ready within {self._opening['start_s']:g} seconds"
             case ValidationError():
                 fault = error.errors()[0]
-                return f"it does not fit the protocol: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"[:MAX_FAULT]
+                where = ".".join(map(str, fault["loc"]))
+                return f"the answer does not follow the protocol: {where}: {fault['msg']}"[:MAX_FAULT]
         return (str(error) if isinstance(error, MindstreamError) else describe(error))[:MAX_FAULT]
 
 
 @asynccontextmanager
 async def _raw(transport: Any) -> AsyncIterator[Any]:
-    """Open a transport whose results reach us as they came."""
+    """Open a transport that keeps the server's original results (see raw_results)."""
     async with transport as (read, write, *_):
         yield RawStream(read), write
 
@@ -147,9 +148,9 @@ async def _http_transport(server: Mapping[str, Any]) -> AsyncIterator[Any]:
 
 
 async def _list_tools(client: Client) -> tuple[dict[str, Definition], dict[str, str]]:
-    """Return the tools by name, and why some are refused.
+    """Return the tools by name, and the reasons why some are refused.
 
-    Of a list that does not end, the tools that came are kept. An empty cursor is a cursor like any other.
+    If the list exceeds a limit, the tools read so far are used. An empty cursor counts as a cursor.
     """
     tools: dict[str, Definition] = {}
     refused: dict[str, str] = {}
@@ -191,7 +192,7 @@ def _take(given: Any, tools: dict[str, Definition], refused: dict[str, str]) -> 
 
 
 def _fault(tool: Definition) -> str:
-    """Return why a tool cannot be used; "" if it can."""
+    """Return the reason why a tool cannot be used; "" if it can."""
     if len(tool.name) > MAX_NAME:
         return "its name is empty or too long"
     if len(tool.description) > MAX_DESCRIPTION:
@@ -213,7 +214,7 @@ def _patterns(value: Any, depth: int = 0) -> Iterator[int]:
     """Yield the numbers of patterns in the parts of a schema.
 
     Raises:
-        ValueError: it is nested too deep.
+        ValueError: the schema is nested too deep.
     """
     if depth > MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep")

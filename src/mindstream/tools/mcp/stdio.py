@@ -1,4 +1,4 @@
-"""The transport to a server that is a process of this machine: JSON, a line each; used in the child process."""
+"""The transport to a server that is a process of this machine, by lines of JSON; used in the child process."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, jsonr
 from mindstream.tools.mcp.server import MAX_BYTES
 
 MAX_LINES = 10_000
-"""Maximum number of lines after the last request."""
+"""Maximum number of lines that a server may send after the last request."""
 TAIL = 2_000
-"""Bytes of the server's error output that are kept, to report why it ended."""
+"""Number of last bytes of the server's error output that are reported if the server ends."""
 END_S = 1.0
-"""Seconds in which it must end after its input is closed, and again after a signal."""
+"""Seconds in which the server must end after its input is closed, and again after a signal."""
 LIST_CHANGED = "notifications/tools/list_changed"
 Got = MemoryObjectSendStream[SessionMessage | Exception]
 Sending = MemoryObjectReceiveStream[SessionMessage]
@@ -33,7 +33,7 @@ Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObj
 
 @dataclass
 class Ending:
-    """What is known of how a connection ended; `lines`: number of lines since the last request."""
+    """The state of a connection and the reason of its end; `lines`: number of lines since the last request."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
     lines: int = 0
@@ -50,7 +50,7 @@ class Ending:
 
 @asynccontextmanager
 async def stdio_transport(process: Process, ending: Ending) -> AsyncIterator[Streams]:
-    """Give the streams of a process; at the end it is asked to end, then killed."""
+    """Yield the streams of a process; when the block ends, ask the process to end, then kill it."""
     try:
         got, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, sending = anyio.create_memory_object_stream[SessionMessage](1_000)
@@ -80,14 +80,14 @@ async def stdio_transport(process: Process, ending: Ending) -> AsyncIterator[Str
 
 
 async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.Task[None]) -> None:
-    """Pass messages on; lines that are none are skipped, since servers do print other text."""
+    """Pass on messages; skip lines that are not messages, because some servers print other text."""
     assert process.stdout is not None
     try:
         with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             while line := await process.stdout.readline():
                 ending.lines += 1
                 if ending.lines > MAX_LINES:
-                    ending.fault = f"it sent more than {MAX_LINES:,} lines without a request"
+                    ending.fault = f"the server sent more than {MAX_LINES:,} lines without a request"
                     return
                 if (message := _parse(line)) is not None:
                     await got.send(SessionMessage(message))
@@ -97,7 +97,7 @@ async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.T
                 ending.code = process.returncode
                 await asyncio.wait({listening}, timeout=END_S)
     except ValueError:
-        ending.fault = f"it sent a line of more than {MAX_BYTES:,} bytes"
+        ending.fault = f"the server sent a line of more than {MAX_BYTES:,} bytes"
     finally:
         ending.is_over = True
         ending.over.set()
@@ -106,7 +106,7 @@ async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.T
 def _parse(line: bytes) -> JSONRPCMessage | None:
     """Return the message of a line; None for other text, and for notifications that are not used."""
     try:
-        if b"\\ud" in line.lower():  # half a character, for which the SDK refuses the whole message, becomes a mark
+        if b"\\ud" in line.lower():  # replaces half a surrogate pair, for which the SDK would refuse the message
             text = json.dumps(json.loads(line), ensure_ascii=False)
             line = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -126,13 +126,13 @@ async def _write(process: Process, sending: Sending, got: Got, ending: Ending) -
                 await process.stdin.drain()
         except OSError:
             if not await _has_ended(process):
-                ending.fault = "it takes no more questions"
+                ending.fault = "the server closed its input"
                 ending.is_over = True
                 got.close()  # ends the calls; if the process has ended, `_read` does so and reports why
 
 
 async def _watch(process: Process, reading: asyncio.Task[None], ending: Ending) -> None:
-    """End the reading soon after the process has ended: another process may still hold its output."""
+    """End the reading soon after the process has ended, because another process may still hold its output open."""
     while not await _has_ended(process):
         pass
     await asyncio.wait({reading}, timeout=END_S)

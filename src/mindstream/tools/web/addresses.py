@@ -1,7 +1,7 @@
-"""Which addresses tools reach: public ones, and hosts or addresses that are allowed by name.
+"""Decides which addresses tools may connect to: public ones, and hosts or addresses that are allowed by name.
 
-The address of the connection is checked, not the URL: so unusual notations, a name that resolves to another address a
-moment later, and redirects make no difference.
+The address of the connection is checked, not the URL. So the check cannot be evaded by an unusual notation, by a name
+that resolves to another address a moment later, or by a redirect.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Collection
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 TRANSLATED = IPv6Network("64:ff9b::/96")
-"""IPv4 addresses in networks without IPv4: the last 32 bits are the real address."""
+"""The prefix of IPv4 addresses in networks without IPv4 (NAT64): the last 32 bits are the IPv4 address."""
 
 
 def may_reach(address: str, host: str, allow: Collection[str]) -> bool:
-    """Return whether a host may be asked at one of its addresses."""
+    """Return whether a tool may connect to a host at one of its addresses."""
     return is_public(address) or is_allowed(host, allow) or is_allowed(address, allow)
 
 

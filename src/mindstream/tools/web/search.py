@@ -1,4 +1,4 @@
-"""Tools for the web: search (ddgs, without a key; Tavily, with a key), Wikipedia, Wolfram Alpha, pages."""
+"""Tools for the web: search (with ddgs, or with Tavily and its key), Wikipedia, Wolfram Alpha, pages."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Search(Protocol):
         """Return the best results, best first.
 
         Raises:
-            ToolError: it failed.
+            ToolError: the search failed.
         """
 
 
 @dataclass(frozen=True)
 class Tavily:
-    """Tavily's search, by key: https://docs.tavily.com."""
+    """Tavily's search, which needs a key: https://docs.tavily.com."""
 
     key: str = field(repr=False)
     url: str = "https://api.tavily.com/search"
@@ -61,7 +61,7 @@ class Tavily:
 
 
 class Ddgs:
-    """Several search engines by the package ddgs, without a key; it asks them itself, and they may refuse."""
+    """Several search engines through the package ddgs, without a key; the engines may refuse requests."""
 
     def __init__(self, engines: str = "auto") -> None:
         self.engines = engines

@@ -1,4 +1,4 @@
-"""The transport of tools' requests (web, MCP over HTTP), which checks addresses; loaded only by processes that ask."""
+"""The HTTP transport for tools (web, MCP over HTTP), which checks addresses; imported only when a request is made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindstream.tools.web.addresses import may_reach
 
 
 class PublicTransport(httpx2.AsyncHTTPTransport):
-    """Connects to the very addresses that were checked, since a name could resolve to others a moment later.
+    """Connects only to the addresses that were checked, because a name could resolve to others a moment later.
 
     Args:
         allow: hosts or addresses that are reached although they are private.
@@ -34,7 +34,7 @@ class PublicTransport(httpx2.AsyncHTTPTransport):
         there = dict.fromkeys(str(entry[4][0]) for entry in found)
         addresses = [each for each in there if may_reach(each, url.host, self._allow)]
         if not addresses:
-            raise OSError(f"{' and '.join(there)} is not a public address; allow the host by name")
+            raise OSError(f"{url.host} has no public address ({', '.join(there)}); allow the host by name")
         for address in addresses:
             asked = httpx2.Request(
                 request.method,

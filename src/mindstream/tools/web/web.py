@@ -1,4 +1,4 @@
-"""HTTP requests of tools: public addresses only, with limits of bytes and seconds; redirects are checked."""
+"""HTTP requests of tools: only to public or allowed addresses, redirects included, with limits of bytes and seconds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w-]{2,20})", re.IG
 
 @dataclass(frozen=True, slots=True)
 class WebResponse:
-    """A server's response; `is_cut`: the body is only its beginning."""
+    """A server's response; `is_cut`: only the beginning of the body was read."""
 
     url: str
     status: int
@@ -57,14 +57,14 @@ class WebResponse:
         """Return the body as JSON.
 
         Raises:
-            ToolError: it is not JSON, or too large.
+            ToolError: the body is not JSON, or too large.
         """
         if self.is_cut:
             raise ToolError(f"{_host(self.url)} sent more than {len(self.body):,} bytes")
         try:
             return json.loads(self.body.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
-            raise ToolError(f"{_host(self.url)} sent no JSON: {_quote(self.text)!r}") from None
+            raise ToolError(f"expected JSON from {_host(self.url)}, found {_quote(self.text)!r}") from None
 
     def check(self, key: str = "") -> None:
         """Raise ToolError if the status is an error; `key`: the name of the variable with the key."""
@@ -152,7 +152,7 @@ def checked_url(url: str) -> str:
     """Return a valid address of a page.
 
     Raises:
-        ToolError: it is too long, is not http or https, or contains a password.
+        ToolError: the address is too long, is not http or https, or contains a password.
     """
     try:
         parts = urlsplit(url)

@@ -160,7 +160,7 @@ class Replayed:
 
 async def show_talk(demo: Demo, console: Console, pause: Pause) -> None:
     """Play a conversation, word by word."""
-    screen = TextScreen(console, echo=True, timed=demo.head.timed, thinks=True)
+    screen = TextScreen(console, echo=True, timed=demo.head.timed, verbose=True)
     ahead = Replayed(demo.rows)
     screen.watch(ahead)
     began = demo.rows[0].at
