@@ -140,7 +140,8 @@ async def test_unreadable_files_are_named_with_their_format(documents: Documents
     listed = await call(documents, "list_documents")
     for told in (
         "old.doc is a Word 97-2003 document, which is not read: save it as .docx", "save it as .pptx",
-        "notes.odt is an OpenDocument text", "memo.rtf is a Rich Text file", "renamed.docx: the file has an older format",
+        "notes.odt is an OpenDocument text", "memo.rtf is a Rich Text file",
+        "renamed.docx: the file has an older format",
         "locked.docx: the file is protected by a password", "locked.xlsx: the file is protected by a password",
         "torn.docx: damaged", "torn.xlsx: ", "torn.pptx: damaged", "empty.docx: damaged",
         "bomb.docx: the file unpacks to 350 MB", "boat.txt (read as windows-1252",
