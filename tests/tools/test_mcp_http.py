@@ -201,7 +201,7 @@ async def test_headers_come_from_the_environment_and_are_not_stored(
         assert {headers.get("authorization") for _, headers, _ in door.asked} == {"Bearer nk-1234567890"}
     assert "nk-1234567890" not in repr(server) + pins.path.read_text("utf-8")
     monkeypatch.delenv("NOTES_KEY")
-    with pytest.raises(SettingsError, match="wants the variable NOTES_KEY, which is not set"):
+    with pytest.raises(SettingsError, match="needs the environment variable NOTES_KEY, which is not set"):
         async with opened(server, pins=pins, allow=[LOOPBACK]):
             pass
 
@@ -210,7 +210,7 @@ async def test_headers_come_from_the_environment_and_are_not_stored(
     ("url", "error", "words"),
     [
         ("https://me:secret@example.com/mcp", SettingsError, "must not contain a name and a password"),
-        ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is has no public address"),
+        ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 has no public address"),
         ("https://169.254.169.254/latest", ToolError, "has no public address"),
     ],
 )
