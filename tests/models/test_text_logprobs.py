@@ -60,7 +60,7 @@ async def test_a_chat_only_endpoint_gives_no_logprobs(door: FakeEndpoint) -> Non
         door.otherwise = behaviour
         with pytest.raises(ModelRefused, match="reports no log-probabilities of a given text"):
             await text_logprobs(model, BEFORE, " Two.")
-        assert not await Likelihood(model).is_told()
+        assert not await Likelihood(model).is_supported()
     await model.aclose()
 
 
