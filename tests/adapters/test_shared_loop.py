@@ -111,7 +111,7 @@ def test_a_blocking_wait_inside_the_loop_is_refused(folder: Path) -> None:
     async def within() -> None:
         handle.wait(lambda memory: memory.settle())
 
-    with pytest.raises(RuntimeError, match="async methods"):
+    with pytest.raises(RuntimeError, match="async method"):
         wait(within())
     handle.close()
 

@@ -67,7 +67,7 @@ def test_the_doctor_checks_whether_models_are_available(folder: Path) -> None:
         done = run("doctor", "--data", folder, "--role", f"talker={url}#medium", "--json")
         (model,), (roles,) = found(done, "model"), found(done, "models")
         assert done.code == 1 and model["state"] == "broken" and "it offers large, small" in model["found"]
-        assert roles["state"] == "broken" and roles["found"] == "no model is configured for the role reasoner"
+        assert roles["state"] == "broken" and roles["found"] == "no model is named for the role reasoner"
     gone = run("doctor", "--data", folder, "--model", f"{url}#small")
     assert gone.code == 1 and "cannot be reached" in gone.out
     with endpoint(401) as url:

@@ -59,7 +59,7 @@ def test_erase_asks_to_type_the_name(talked: Path) -> None:
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
         screen.until("Type ann to confirm: ")
         screen.type("anna\r")
-        screen.until("that is not 'ann'; nothing was changed")
+        screen.until("as confirmation, not 'anna'; nothing was changed")
         assert screen.ended() == 2
     assert b"Zorro" in held(talked)
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:

@@ -78,7 +78,7 @@ def test_similar_records_are_kept_unless_their_number_is_typed(kept: Path) -> No
     with terminal("memory", "forget", "--about", "Otto's bike", "--data", kept) as screen:
         number = next(n for n, each in enumerate(done["similar"], 1) if each["id"] == "said00001")
         screen.until("kept, because only similar; name the id to delete one: ")
-        screen.until("Numbers, or Enter for none: ")
+        screen.until("or Enter for none")
         screen.type(f"{number}\r")
         screen.until("Forget it permanently? [y/n]: ")
         screen.type("y\r")
@@ -133,7 +133,7 @@ def test_sessions_are_listed(first: Path) -> None:
 
 def test_a_correction_replaces_the_old_text(kept: Path) -> None:
     told = run("memory", "correct", "said00002", "The bus keeps me awake", "--data", kept).out
-    assert "says now: The bus keeps me awake" in told and "note00002: Sleeps badly" in told
+    assert "has now the text: The bus keeps me awake" in told and "note00002: Sleeps badly" in told
     assert [row["event"] for row in run("log", "--data", kept, "--json").rows][-1] == "corrected"
     (row,) = run("memory", "correct", "note00002", "Sleeps well", "--data", kept, "--json").rows
     assert row["record"]["text"] == "Sleeps well" and row["superseded"] == "note00002"
@@ -149,7 +149,7 @@ def test_the_forget_command_of_a_conversation_previews_and_asks(folder: Path) ->
         screen.type("/sessions\r")
         screen.until("monday: ")
         screen.type("/forget\r")
-        screen.until("/forget WORDS: name what to forget")
+        screen.until("/forget WORDS: type the subject to forget")
         screen.type("/forget giraffes\r")
         screen.until("no record matches")
         screen.type("/forget Otto\r")

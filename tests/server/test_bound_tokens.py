@@ -103,7 +103,7 @@ def test_only_the_user_of_the_token_plays_a_resident(served: Served) -> None:
         assert {each.status_code for each in asked} == {403}
         for more in ({}, {"person": "bob"}):
             asked = [bob.post(f"{ADA}/act", json=ACT | more), bob.post(f"{ADA}/leave", json=more)]
-            assert {each.status_code for each in asked} == {422} and "ann lives as" in asked[0].text
+            assert {each.status_code for each in asked} == {422} and "ann already controls" in asked[0].text
         assert anybody.post(f"{ADA}/act", json=ACT | {"person": "ann"}).status_code == 200
         visitor = {"visitor": True}
         assert ann.post(f"{TOWN}/embody/Maya", json=visitor).json()["person"] == "ann"

@@ -1,6 +1,6 @@
 """Plans as data: they are written before any tool runs, and can be checked, drawn, edited, saved and run again.
 
-`plan.Plan` and `plan.PlannedStep` are the plan; `arguments.Reference` and `arguments.bind` insert other steps' evidence
+`plan.Plan` and `plan.PlannedStep` are the plan; `plan.Reference` and `plan.bind` insert other steps' evidence
 into a call; `check.check` finds faults; `formats/` reads planners' texts.
 """
 
