@@ -176,12 +176,12 @@ def test_the_call_limit_holds_across_processes(door: FakeEndpoint, folder: Path)
 
 
 MISTAKES = [
-    (["live"], "this mind has no goal yet: give it one with --goal"),
-    (["live", "--goal", "x", "--every", "blue moon: sing"], "a standing order says when and what"),
-    (["live", "--goal", "x", "--for", "long"], "--for 'long' is no time: use 2h"),
+    (["live"], "this mind has no goal yet; give it one with --goal"),
+    (["live", "--goal", "x", "--every", "blue moon: sing"], "a standing order needs a time and a task"),
+    (["live", "--goal", "x", "--for", "long"], "--for 'long' is not a time, such as 2h"),
     (["live", "--goal", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
-    (["live", "--goal", "x", "--watch", "/nowhere/at/all"], "there is no folder '/nowhere/at/all' to watch"),
-    (["live", "--goal", "x", "--allow", "send_male"], "--allow 'send_male': there is no such tool"),
+    (["live", "--goal", "x", "--watch", "/nowhere/at/all"], "there is no folder '/nowhere/at/all'"),
+    (["live", "--goal", "x", "--allow", "send_male"], "--allow 'send_male': this life has no such tool"),
 ]  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def test_a_ledger_is_edited_without_a_running_process(folder: Path) -> None:
     assert [row["number"] for row in run("life", "tasks", *data, "--json").rows] == [2, 1]
     assert run("life", "drop", "2", *data).out == "2. Buy an album (given up)\n"
     assert run("life", "open", "2", *data).out == "2. Buy an album\n"
-    assert "there is no task 7; there are: 2, 1" in mistaken(run("life", "drop", "7", *data))
+    assert "there is no task 7; the task numbers are: 2, 1" in mistaken(run("life", "drop", "7", *data))
     for words in (["say", "Only blue ones."], ["wake", "The shop is open."]):
         assert run("life", *words, *data, "--json").rows[0]["text"] == words[1]
 

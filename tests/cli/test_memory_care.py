@@ -49,7 +49,7 @@ def test_a_sleep_reports_its_steps_and_dream(kept: Path) -> None:
     told = run("memory", "sleep", "--data", kept).out
     steps = [line.split()[0] for line in told.partition("\n\n")[0].splitlines()]
     assert steps == ["fading", "importance", "duplicates", "expiry", "compaction"]
-    assert "4 drawn, 3 lost a level, 2 archived" in told
+    assert "4 selected, 3 lost a level, 2 archived" in told
     assert "I dreamt: " in told and "the sea at night" in told
     assert "no dream" in run("memory", "sleep", "-n", "0", "--data", kept).out
     rows = run("memory", "sleep", "--data", kept, "--json").rows

@@ -73,5 +73,5 @@ def test_a_plain_pack_name_is_a_shipped_pack_and_folders_need_a_path(hostile: Pa
 
 def test_a_hub_model_name_is_not_a_local_folder(hostile: Path) -> None:
     Path("all-MiniLM-L6-v2").mkdir()
-    with pytest.raises(SettingsError, match=r"name it by its path, st:\./all-MiniLM-L6-v2"):
+    with pytest.raises(SettingsError, match=r"load the folder as st:\./all-MiniLM-L6-v2"):
         SentenceTransformers("all-MiniLM-L6-v2")

@@ -196,5 +196,5 @@ async def test_a_silent_talker_times_out_and_releases_the_lock(folder: Path) -> 
         failed = [
             row.event.text for row in await mind.memory.store.events(key_of("ann")) if isinstance(row.event, Failed)
         ]
-        assert failed == ["silent sent nothing for 0.2 s"]
+        assert failed == ["silent sent no output for 0.2 seconds"]
         await mind.settled()

@@ -62,7 +62,7 @@ def test_a_plan_with_an_unavailable_tool_is_refused_before_any_call(client: http
     begun = client.post(f"{USER}/plans/run", json={"plan": {"task": "look", "steps": steps}})
     failed = ended(client, begun.json()["id"])
     assert failed["state"] == "failed" and len(door.asked) == before
-    assert "E2: wanted one of the tools" in str(failed) and "start the server with --docs DIR" in str(failed)
+    assert "found 'search_documents'; use one of these tools" in str(failed) and "start the server with --docs DIR" in str(failed)
 
 
 def test_an_unavailable_tool_is_not_used(client: httpx.Client) -> None:
@@ -336,7 +336,7 @@ def test_a_pool_reports_the_state_of_each_pair_and_trusted_sources(
     assert rejected["score"] == 10 and rejected["grades"] == {"true": 5, "use": 5} and rejected["by"].endswith("any")
     assert not rejected["served"] and "it was rejected" in rejected["unserved"] and rejected["reasons"]
     growth = client.get(f"{USER}/pools/tea/growth").json()
-    assert growth["points"] == [] and "wants 20" in growth["why"]
+    assert growth["points"] == [] and "a curve needs at least 20" in growth["why"]
     body = {"query": "How hot is tea?", "k": 1}
     for untrained in (False, True):
         answer = client.post(f"{USER}/pools/tea/recall", json=body | {"untrained": untrained}).json()
