@@ -338,7 +338,7 @@ async def test_a_damaged_row_is_still_reported_after_migration(tmp_path: Path) -
     with looking_into(tmp_path / "data" / FILE) as connection:
         found = [fault.what for fault in faults(connection) if fault.user == StreamName("pool", "verse").key]
     for what in ("rows of the log", "records"):
-        assert f"{what} that differ from what was written; kept as they can be read" in found
+        assert f"{what} that differ from what was written; their readable content is kept" in found
 
 
 # Files.

@@ -120,7 +120,7 @@ async def test_functions_that_never_return_are_limited_in_number(monkeypatch: py
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
                 await threads.run_in_thread(lambda: go_on.wait(30))
-    with pytest.raises(ToolError, match="functions are running"):
+    with pytest.raises(ToolError, match="earlier ones are still running"):
         await threads.run_in_thread(lambda: None)
     go_on.set()
 

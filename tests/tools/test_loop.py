@@ -124,7 +124,7 @@ async def test_calls_of_one_step_run_concurrently() -> None:
 
 
 async def test_endless_tool_calls_end_the_run() -> None:
-    with pytest.raises(ReplyInvalid, match="more tools after 6 steps"):
+    with pytest.raises(ReplyInvalid, match="within 6 steps, but called tools"):
         await run(*[[Call("add", '{"a": 1}')]] * 6)
 
 

@@ -399,8 +399,12 @@ def every_kind() -> dict[str, type[Event]]:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A row of the log. `seq` is 0 for an event that is not stored. `system`: mindstream itself wrote the row, even if
-    `by` is the name of a user."""
+    """A row of the log.
+
+    Attributes:
+        seq: its number; 0 for an event that is not stored.
+        system: mindstream itself wrote the row, even if `by` is the name of a user.
+    """
 
     seq: int
     mind: StreamKey

@@ -47,8 +47,10 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """When a reasoner wakes: on events that meet all conditions (`every`, `phases`, `entering`, `on`), after silence
-    (`idle_s`), or at a time (`at`).
+    """When a reasoner wakes.
+
+    On events that meet all conditions (`every`, `phases`, `entering`, `on`), after silence (`idle_s`), or at a time
+    (`at`).
 
     Attributes:
         every: wake on every n-th event; 0: on no event.
