@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chat_talks import talker
@@ -153,3 +154,16 @@ async def test_it_is_a_responder_of_a_mind(folder: Path, door: FakeEndpoint) -> 
     async with Mind.open(folder, user="ann", responder=ChatBot.using(model=f"{door.url}#any", name="host")) as mind:
         assert await mind.send("Hello!") == "Hello, Ann."
         assert (await mind.memory.latest("chat"))[0].by == "host"
+
+
+@pytest.mark.parametrize(
+    ("approve", "message"), [(True, "not True"), (["send_male"], "'send_male', which is none of the tools")]
+)
+def test_an_approval_that_names_no_tool_is_refused_at_once(approve: Any, message: str) -> None:
+    @tool(changes=True)
+    def send_mail(text: str) -> str:
+        """Send a mail."""
+        return "sent"
+
+    with pytest.raises(InputError, match=message):
+        ChatBot.using(tools=[send_mail], approve=approve)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from mindstream import FakeModel, Planner, tool
+from mindstream import FakeModel, InputError, Plan, PlannedStep, Planner, tool
 
 
 class Population(BaseModel):
@@ -48,3 +48,14 @@ async def test_the_old_word_for_approval_still_works() -> None:
     with pytest.warns(DeprecationWarning, match="approve="):
         planner = Planner(models={}, leave=["send"])  # type: ignore[call-arg]
     assert planner.approve == ["send"]
+
+
+async def test_a_plan_made_by_hand_needs_no_model_and_takes_plain_functions() -> None:
+    def price(item: str) -> str:
+        """Return a price."""
+        return "7"
+
+    plan = Plan(task="What is tea?", steps=(PlannedStep(id="E1", tool="price", arguments={"item": "tea"}),))
+    assert (await Planner(tools=[price]).run(plan)).evidence["E1"].text == "7"
+    with pytest.raises(InputError, match="'calculator' is a text, not a tool"):
+        await Planner(tools=["calculator"]).run(plan)  # type: ignore[list-item]

@@ -62,7 +62,8 @@ def test_a_plan_with_an_unavailable_tool_is_refused_before_any_call(client: http
     begun = client.post(f"{USER}/plans/run", json={"plan": {"task": "look", "steps": steps}})
     failed = ended(client, begun.json()["id"])
     assert failed["state"] == "failed" and len(door.asked) == before
-    assert "found 'search_documents'; use one of these tools" in str(failed) and "start the server with --docs DIR" in str(failed)
+    assert "found 'search_documents'; use one of these tools" in str(failed)
+    assert "start the server with --docs DIR" in str(failed)
 
 
 def test_an_unavailable_tool_is_not_used(client: httpx.Client) -> None:

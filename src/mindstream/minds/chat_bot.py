@@ -37,7 +37,7 @@ from mindstream.text.context import Part as ContextPart
 from mindstream.text.context import fit
 from mindstream.text.links import links, pieces_without_links
 from mindstream.text.words import language_of, terms
-from mindstream.tools.approval import Approve, with_approval
+from mindstream.tools.approval import Approve, check_approve, with_approval
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import Tool, checked_tools
 
@@ -424,7 +424,9 @@ class ChatBot:
             model: see `open`; None: the models of the server or of the mind that uses the bot.
             name: the author of its answers in the log and in memory.
         """
-        return BotFactory(model, instructions, checked_tools(tools), approve, name, exemplars)
+        made = checked_tools(tools)
+        check_approve(approve, made)
+        return BotFactory(model, instructions, made, approve, name, exemplars)
 
     @property
     def memory(self) -> Memory:

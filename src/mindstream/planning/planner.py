@@ -86,8 +86,8 @@ class Planner:
             new plan that solves its task is stored (not with strategies without a plan).
     """
 
-    models: AnyModels
-    tools: Sequence[Tool] = ()
+    models: AnyModels = "rules"
+    tools: Sequence[Tool | Callable[..., Any]] = ()
     how: Strategy = "rewoo"
     memory: Memory | None = None
     exemplars: Sequence[str] | Exemplars = ()
@@ -111,7 +111,7 @@ class Planner:
         async with _choose_models(self.models, ("planner",), self.budget or Budget()) as named:
             shown = await find_exemplars(self.exemplars, task)
             with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
-                return await plan_task(task, self.tools, named["planner"], shown, on_step)
+                return await plan_task(task, checked_tools(self.tools), named["planner"], shown, on_step)
 
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
         """Run a plan and answer its task; raises as `solve` does."""
@@ -174,7 +174,8 @@ class Planner:
                 allowance.take_up(f"{resumable.name}/{run}", begun.spent)
             if plan:
                 begun = begun.with_plan(plan)
-            specs = [tool.spec for tool in self.tools]
+            tools = checked_tools(self.tools)
+            specs = [tool.spec for tool in tools]
             shown = await find_exemplars(self.exemplars, task) if self.exemplars else ()
             has_lessons = any(isinstance(each, LessonText) for each in shown)  # a remembered plan does not know them
             is_planned = how in UNPLANNED or plan or begun.plan
@@ -182,7 +183,7 @@ class Planner:
             known = await plans.find(task, specs) if plans else None
             going = PlanningRun(
                 task,
-                checked_tools(self.tools),
+                tools,
                 named,
                 shown,
                 allowance,

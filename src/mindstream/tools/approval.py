@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 
-from mindstream.errors import ReplyInvalid, ToolError
+from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.tools.tool import Tool, Traits, run_in_thread, traits_of
@@ -75,6 +75,22 @@ def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
         return (request.tool in tools and not request.foreign) or await otherwise(request)
 
     return approve
+
+
+def check_approve(approve: Approve, tools: Sequence[Tool]) -> None:
+    """Check a value of `approve=` against the tools.
+
+    Raises:
+        InputError: it is neither names of these tools nor a function.
+    """
+    if callable(approve):
+        return
+    if not isinstance(approve, Collection):
+        raise InputError(f"approve= takes names of tools, or a function that decides about a call, not {approve!r}")
+    names = [tool.spec.name for tool in tools]
+    for name in (approve,) if isinstance(approve, str) else approve:
+        if name not in names:
+            raise InputError(f"approve= names {name!r}, which is none of the tools ({', '.join(names) or 'none'})")
 
 
 def approver(approve: Approve) -> Approver:

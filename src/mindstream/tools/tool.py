@@ -230,9 +230,11 @@ def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...
     """Return tools; functions are made tools.
 
     Raises:
-        InputError: two have the same name.
+        InputError: two have the same name, or one is a text.
         TypeError: see `tool`.
     """
+    if text := next((each for each in tools if isinstance(each, str)), None):
+        raise InputError(f"{text!r} is a text, not a tool: tools are functions and Tool objects (docs/tools.md)")
     made: tuple[Tool, ...] = tuple(each if hasattr(each, "spec") else tool(each) for each in tools)
     names = [each.spec.name for each in made]
     if double := next((name for name in names if names.count(name) > 1), None):
