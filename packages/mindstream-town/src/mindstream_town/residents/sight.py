@@ -202,8 +202,10 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
 
 
 async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float | None]:
-    """Return the importance of percepts: by rule in scenes, None in the mode `paper` (rated later), else by the
-    model."""
+    """Return the importance of each percept: by rule in scenes, otherwise as rated by the model.
+
+    In the mode `paper`, None means that the percept is rated later; an object in use gets 1.0.
+    """
     if turn.lives_in_scenes:
         return [DANGER if each.danger else PEOPLE if each.who else THING for each in new]
     if turn.is_paper():
