@@ -345,7 +345,7 @@ def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
 
 
 def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
-    """End a block at midnight, or one hour after bedtime."""
+    """Return a block, cut off at midnight or one hour after bedtime, whichever is earlier."""
     asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
     end = min(block.end, asleep + 60, DAY_MINUTES)
     return [block.model_copy(update={"minutes": end - block.start})]

@@ -152,14 +152,15 @@ PEOPLE, THING, DANGER = 1.0, 3.0, 8.0
 
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
-    """Return whether a percept is not among the last ones, or the resident must still decide about it."""
+    """Return whether any percept is not in `state.seen`, or the resident must still decide about one."""
     return any(each.triple not in state.seen or is_undecided(state, each) for each in percepts)
 
 
 def is_undecided(state: ResidentState, percept: Percept) -> bool:
     """Return whether a resident still has to decide about an object in sight.
 
-    It decides once; again when the condition changes, when it needs the object, and for a danger with each new act.
+    A resident decides once, and again if the condition changes, if a new act needs the object, or, for a danger, with
+    each new act.
     """
     if percept.who or percept.passing or state.act is None or state.act.sees_to == percept.place:
         return False
