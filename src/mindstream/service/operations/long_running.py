@@ -584,7 +584,7 @@ class RunningOperations:
         return list(self._held.values())
 
     def of_run(self, principal: Principal, run: str) -> RunningOperation | None:
-        """Return the principal's running operation whose plan run, or else whose own id, is `run`; None if there is none."""
+        """Return the principal's running operation whose plan run, or else whose own id, is `run`, or None."""
         running = [each for each in self._of(principal) if each.ended is None]
         named = [each for each in running if each.run == run] or [each for each in running if each.id == run]
         return named[0] if named else None
