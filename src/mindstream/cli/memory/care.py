@@ -110,7 +110,8 @@ def purge(
 
     found = asyncio.run(count(delete=False))
     what = f"{count_of(found, 'archived record')} of {settings.user}"
-    if found and not yes and not confirm(f"Delete {what} permanently?"):  # outside the event loop, for Ctrl-C
+    # ask outside the event loop, so that Ctrl-C works at the prompt
+    if found and not yes and not confirm(f"Delete {what} permanently?"):
         say("nothing was deleted", sys.stderr)
         return
     gone = asyncio.run(count(delete=True)) if found else 0
@@ -296,7 +297,8 @@ def forget(
     removal, _ = run(dry_run=True)
     if not json:
         say("\n".join(describe(removal)), sys.stderr)
-    if not yes:  # outside the event loop, for Ctrl-C
+    # ask outside the event loop, so that Ctrl-C works at the prompt
+    if not yes:
         if removal.similar and is_answerable():
             named["ids"] += picked(removal, ask(WHICH, default=""))
             removal, _ = run(dry_run=True)
