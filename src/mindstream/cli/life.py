@@ -66,7 +66,7 @@ async def status(settings: Settings, json: AsJson = False) -> None:
 
 @command(app, "data user", "mindstream life tasks")
 async def tasks(settings: Settings, json: AsJson = False) -> None:
-    """List the tasks of the life: open, waiting and done."""
+    """List the agent's tasks: open, waiting and done."""
     async with calling(settings, begins=BEGINS) as call:
         ordered, now = (await call("life.status")).local.ledger.ordered(), call.runtime.clock.now()
     for task in ordered:

@@ -66,7 +66,10 @@ class Asker:
                         return letter
 
     async def approve_call(self, wish: ToolRequest) -> bool:
-        """Ask the user whether a tool that may change something is called."""
+        """Ask the user for permission to call a tool.
+
+        The tool may change something, or it uses an address found only in documents.
+        """
         given = json.loads(wish.arguments)
         step = getattr(wish, "step", None)
         lines = [(f"  {show(str(name))}: {_shown(value)}", "") for name, value in given.items()]

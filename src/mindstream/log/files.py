@@ -120,12 +120,12 @@ def _spelt(part: re.Match[str]) -> str:
 
 
 BUSY_S = 10.0
-"""Maximum wait, in seconds, for another program's lock."""
+"""Maximum wait, in seconds, for another connection's lock."""
 MEND = "`mindstream doctor --mend` saves the readable part"
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Return whether SQLite failed because another program has locked the file."""
+    """Return whether SQLite failed because another connection holds a lock."""
     return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 

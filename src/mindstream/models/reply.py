@@ -48,10 +48,12 @@ async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
 
 
 def first_json(text: str, kind: type | None = None) -> Any:
-    """Return the first JSON object or list in a text with other text around it; `kind` (dict or list) allows only one.
+    """Return the first JSON object or list in a text, ignoring the text around it.
+
+    If `kind` is dict or list, only that type counts.
 
     Raises:
-        ReplyInvalid: there is none, or one is not complete.
+        ReplyInvalid: there is none, or it is incomplete.
     """
     return whole_json(text, kind)[0]
 

@@ -404,10 +404,9 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []
     readable = [each for each in found if state.may_see(reader, each)]
     if len(readable) != 1:
-        what = (
-            f"{len(readable)} exemplars have ids that begin" if readable else "there is no exemplar that you may read"
-        )
-        raise InputError(f"{what} with {id_!r}; `mindstream pool export {pool.name}` lists the ids")
+        what = f"{len(readable)} exemplars have ids" if readable else "no exemplar that you may read has an id"
+        begins = "begin" if readable else "begins"
+        raise InputError(f"{what} that {begins} with {id_!r}; `mindstream pool export {pool.name}` lists the ids")
     one = readable[0]
     drawn = tuple(each for each, standing in state.standings.items() if one in standing.roots)
     await pool.retriever.catch_up(state)

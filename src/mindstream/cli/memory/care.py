@@ -110,7 +110,8 @@ def purge(
 
     found = asyncio.run(count(delete=False))
     what = f"{count_of(found, 'archived record')} of {settings.user}"
-    if found and not yes and not confirm(f"Delete {what} permanently?"):  # asked outside of the loop, for Ctrl-C
+    # ask outside the event loop, so that Ctrl-C works at the prompt
+    if found and not yes and not confirm(f"Delete {what} permanently?"):
         say("nothing was deleted", sys.stderr)
         return
     gone = asyncio.run(count(delete=True)) if found else 0
@@ -228,7 +229,10 @@ def erase(
 
 
 def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, json: bool) -> None:
-    """Erase a user of a tenant; the file is rewritten, but not searched for remains of the text."""
+    """Erase all data of a tenant's user.
+
+    The database file is rewritten, but not searched for leftover copies of the erased text.
+    """
     if not yes:
         confirm_name(f"This permanently erases all data of {user}, of {tenant}.", user)
 
@@ -293,7 +297,8 @@ def forget(
     removal, _ = run(dry_run=True)
     if not json:
         say("\n".join(describe(removal)), sys.stderr)
-    if not yes:  # asked outside of the loop, for Ctrl-C
+    # ask outside the event loop, so that Ctrl-C works at the prompt
+    if not yes:
         if removal.similar and is_answerable():
             named["ids"] += picked(removal, ask(WHICH, default=""))
             removal, _ = run(dry_run=True)

@@ -59,7 +59,7 @@ QUESTION = "Apply this? Type yes, no (changes nothing), or the ids of records to
     app,
     "model data user embedder",
     "mindstream memory sleep -n 50 --user ann",
-    model="The model that dreams and rates, as for chat [rules].",
+    model="The model that dreams and rates; same values as for `mindstream chat` [rules].",
 )
 def sleep(
     settings: Settings,

@@ -264,7 +264,7 @@ def _stands_in(spans: Sequence[Span], begin: int, end: int) -> bool:
 
 
 def _without_cues_of_several_words(text: str, spans: Iterable[Span]) -> str:
-    """Return a text with such cues blanked: the 'no' of 'no memory' denies nothing after it."""
+    """Return the text with cues of several words blanked: the 'no' in 'no memory' must not deny what follows."""
     signs = list(text)
     for start, end in spans:
         if " " in text[start:end]:

@@ -156,7 +156,7 @@ class Recaller:
     """Recalls from any stream of a store.
 
     Attributes:
-        scanned: maximum number of records of a stream that are all scored; of a longer stream, a selection is scored.
+        scanned: a stream of up to this many records is scored completely; of a longer one, only a selection.
     """
 
     def __init__(

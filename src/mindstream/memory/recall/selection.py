@@ -22,7 +22,7 @@ from mindstream.text.lexical import K1, GrowingArray, Ints, Lexical, Matches, sa
 
 Mask = NDArray[np.bool_]
 LONG = 20_000
-"""Maximum number of records of a stream that is scored completely."""
+"""A stream of up to this many records is scored completely."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 FOLLOWED = ("kind", "by", "group", "asks", "ends_asking", "created")
 """Columns that scoring reads, except `before` and `after`; each is copied when it is first used."""

@@ -15,8 +15,8 @@ from mindstream.log.files import explain_errors, private_database, private_folde
 def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterable[str] = ()) -> None:
     """Copy a folder's database file without the row `seq`, all later rows and the records that they wrote.
 
-    Open work is not copied. A record that was returned later gets `at` as the time of its last return, because its
-    earlier value is not stored.
+    Open work is not copied. A record that a later recall returned gets `at` as the time of its last recall, because the
+    time of the recall before is not stored.
 
     Args:
         unrated: ids of records that were rated later; they get no importance.

@@ -260,7 +260,7 @@ class IndexCache:
         """Mark columns as the most recently used; write them to a file if that is due."""
         stream, count = columns.stream, len(columns)
         self._drop(stream)
-        if columns.traces:  # a record was erased while they were filled: the next access rebuilds them
+        if columns.traces:  # a record was erased while the columns were filled: the next access rebuilds them
             return columns
         self._held[stream] = columns
         self._weights[stream] = count - columns.kept + columns.kept // MAPPED

@@ -69,8 +69,10 @@ def _rename(connection: sqlite3.Connection, old: str, new: str) -> None:
 
 
 def _mark_system(connection: sqlite3.Connection, name: StreamName) -> None:
-    """Mark rows that the system wrote, which only the name showed; for a user of that name, only rows that no user
-    writes."""
+    """Mark the rows that the system wrote; earlier versions showed this only by the name in `by`.
+
+    If the user has the same name, only the rows of a kind that no user writes are marked.
+    """
     key = name.typed_key
     for by, kinds in SYSTEM.items():
         for kind in kinds if name.id != by else ("task_changed",):

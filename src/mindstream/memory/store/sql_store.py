@@ -516,7 +516,10 @@ class SqlStore(Store):
         return await self._database.glance(lambda connection: erasures.after(connection, number))
 
     async def erasures_at(self, seq: int) -> int:
-        """Return the number of the last erasure when a row was written, or a later number; without a query if known."""
+        """Return the number of the last erasure when a row was written, or a later number.
+
+        The store is queried only if the number is not known.
+        """
         known, number = self._known
         return number if known >= seq else await self.last_erasure()
 

@@ -105,8 +105,10 @@ class WorkReleased:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Work that must be open, running and held by its owner at the time of the commit, otherwise LeaseLost; it stays
-    open."""
+    """Work that must be open, running and held by `owner` when the commit happens; otherwise LeaseLost is raised.
+
+    The commit does not close the work.
+    """
 
     work: tuple[int, ...]
     owner: str

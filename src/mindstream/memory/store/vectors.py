@@ -295,7 +295,7 @@ def signs_of(centred: Floats) -> NDArray[np.uint64]:
 
 
 def measured(count: int) -> int:
-    """Return from how many vectors, the first ones, the mean is computed: it grows in steps of at most an eighth.
+    """Return how many of the first vectors are used for the mean; this number grows in steps of at most an eighth.
 
     So the mean does not depend on whether vectors were added one by one or loaded at once.
     """

@@ -44,7 +44,10 @@ def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda 
             continue
         written = connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
         if written.rowcount != len(entry.records):
-            raise Conflict("a record with the same id, or the same version of the slot, exists already: read again")
+            raise Conflict(
+                "a record with this id, or with this version of its slot, already exists: reload the record and try"
+                " again"
+            )
         for record in entry.records:
             if record.slot is not None:
                 _supersede(connection, record, changed)

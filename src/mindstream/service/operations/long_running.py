@@ -363,7 +363,7 @@ class RunningOperation:
     def rereading(self) -> Iterator[Callable[[], Awaitable[None]]]:
         """Let the operation continue if words of its user are forgotten.
 
-        A commit of the job is refused then, and the job reads the log again.
+        The store then refuses the job's next commit, and the job reads the log again.
 
         Yields:
             An async function that the job calls before it reads the log again.
@@ -584,7 +584,7 @@ class RunningOperations:
         return list(self._held.values())
 
     def of_run(self, principal: Principal, run: str) -> RunningOperation | None:
-        """Return the principal's running operation that runs the plan run `run`, or else has that id; None: none."""
+        """Return the principal's running operation whose plan run, or else whose own id, is `run`, or None."""
         running = [each for each in self._of(principal) if each.ended is None]
         named = [each for each in running if each.run == run] or [each for each in running if each.id == run]
         return named[0] if named else None

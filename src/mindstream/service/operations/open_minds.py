@@ -173,7 +173,7 @@ class OpenMinds:
         return made
 
     async def _sweep(self) -> None:
-        """Close idle minds, and the longest unused of too many, until no mind is open."""
+        """Close idle minds, and the least recently used ones while too many are open; return when no mind is open."""
         while self._open:
             await self._clock.sleep(POLL_S)
             now = self._clock.elapsed()

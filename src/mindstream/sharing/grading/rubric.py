@@ -56,7 +56,8 @@ class Rubric(BaseModel):
             raise ValueError("two criteria have the same name")
         if not any(each.others for each in self.criteria):
             raise ValueError(
-                "no criterion has `others = true`; at least one must ask for the use to the domain's other agents"
+                "no criterion has `others = true`; at least one must rate how useful the answer is to other agents"
+                " of the domain"
             )
         return self
 

@@ -81,7 +81,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Means:
-    """The tools that the strategies may use."""
+    """What the strategies may use: tools, replans, and the model's own knowledge."""
 
     tools: Tools = None
     docs: Docs = None
@@ -101,7 +101,7 @@ class Means:
     "mindstream plan evaluate --data hotpot.json --fail docs=0.3 --own-knowledge --model ollama:qwen3",
     "mindstream plan evaluate --data mine.csv --docs ./reports --how rewoo --exemplars none,shipped --model local",
     notes=NOTES,
-    model="The model that plans, works and answers, as for chat.",
+    model="The model that plans, works and answers; same values as for `mindstream chat`.",
     roles="The model for one role: planner, worker, solver, replanner, judge; repeatable.",
 )
 def evaluate(

@@ -226,7 +226,10 @@ def _dumped(reply: Verdict | Claims) -> dict[str, Any]:
 
 
 def judged_by_people(pairs: Sequence[Pair], verdicts: Sequence[tuple[str, float]]) -> tuple[list[Judged], int]:
-    """Return people's verdicts on these pairs, and the number of their verdicts on other pairs."""
+    """Return people's verdicts on these pairs, and the number of their verdicts on other pairs.
+
+    Each pair of identical texts gets a tie.
+    """
     by_id = {each.id: each for each in pairs}
     found = [Judged(by_id[id_], won) for id_, won in verdicts if id_ in by_id]
     found += [Judged(each, 0.5) for each in pairs if each.is_same]

@@ -33,7 +33,7 @@ Rows = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Matrix:
-    """A map as ids. Rows of tables are the cells of the file, including leading blanks.
+    """A map whose tiles are stored as ids. Each table row is a list of the file's cells, with leading blanks kept.
 
     Attributes:
         meta: content of `maze_meta_info.json`, including unknown keys.

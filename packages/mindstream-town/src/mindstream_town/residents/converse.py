@@ -36,7 +36,7 @@ class Kept:
 
     Attributes:
         appointment: the appointment that the text is about; None: none.
-        promised: whether the resident agreed to it or declined it. comes: whether the resident agreed.
+        promised: whether the resident agreed to the appointment or declined it. comes: whether the resident agreed.
     """
 
     text: str
@@ -291,7 +291,7 @@ async def keep_said(
 
     Args:
         told: memories that the other passed on.
-        known: ids of the resident's memories that the other told, too; the other so knows them already.
+        known: ids of the resident's memories that the other also told, and therefore knows.
         rates: whether to rate the importance of the talk now; False: it is rated later, together with other memories.
 
     Returns:

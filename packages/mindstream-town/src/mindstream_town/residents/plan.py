@@ -189,10 +189,9 @@ def _idle(turn: ResidentTurn) -> tuple[Block, ...]:
 def blocks_of(
     turn: ResidentTurn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
 ) -> tuple[Block, ...]:
-    """Return a day's blocks without gaps: each item until its own end (see `fill`), with sleep before and after.
+    """Return the blocks of a day, without gaps: sleep, the planned items (`fill` closes the gaps between them), sleep.
 
-    If the resident goes to bed after midnight, blocks exceed the last minute of the day, and the next day begins with
-    them.
+    If the resident goes to bed after midnight, the last blocks lie after 24:00; the next day starts with them.
 
     Args:
         kept: appointments by their numbers in the prompt; an item that refers to one takes its time and place.
@@ -346,7 +345,7 @@ def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
 
 
 def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
-    """End a block at midnight, or one hour after bedtime."""
+    """Return a block, cut off at midnight or one hour after bedtime, whichever is earlier."""
     asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
     end = min(block.end, asleep + 60, DAY_MINUTES)
     return [block.model_copy(update={"minutes": end - block.start})]
@@ -355,7 +354,7 @@ def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
 async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
     """Split a block into tasks, from this minute of the day on."""
     minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
-    if block.end - minute - minutes < AHEAD // 2:  # include a short rest of the block
+    if block.end - minute - minutes < AHEAD // 2:  # if only a little of the block would be left, include it
         minutes = block.end - minute
     things = things_around(turn, block.place)
     reply = await turn.ask(

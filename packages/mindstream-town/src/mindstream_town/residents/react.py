@@ -27,7 +27,10 @@ PASSING_IMPORTANCE = 2.0
 
 
 async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
-    """Decide about objects in sight until the resident acts on one, or leaves one to another; return whether it did."""
+    """Decide about objects in sight until the resident acts on one, leaves one to another, or postpones an act.
+
+    Return whether one of these happened.
+    """
     if _leave_to_another(turn, others):
         return True
     for percept in _undecided(turn):
@@ -90,7 +93,7 @@ def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """Postpone an act that needs a broken object which the resident has reported today; return whether it did."""
+    """Postpone the act if it needs a broken object that the resident has reported today; return whether it did so."""
     state, step = turn.state, turn.step
     act, minute = state.act, turn.setting.minute(step)
     if act is None or act.why != "plan" or not act.needs(percept.place):
@@ -155,7 +158,7 @@ def _question(
 
 
 async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
-    """Ask what to do about an object, change the plan accordingly, and begin."""
+    """Ask the model what to do about an object, change the plan accordingly, and begin the first task."""
     if turn.state.day != turn.setting.day(turn.step):
         await (begin_day if turn.is_paper() else plan_day)(turn, turn.setting.day(turn.step))
     minute = turn.setting.minute(turn.step)

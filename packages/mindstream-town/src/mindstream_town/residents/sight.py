@@ -152,14 +152,15 @@ PEOPLE, THING, DANGER = 1.0, 3.0, 8.0
 
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
-    """Return whether a percept is not among the last ones, or the resident must still decide about it."""
+    """Return whether any percept is not in `state.seen`, or the resident must still decide about one."""
     return any(each.triple not in state.seen or is_undecided(state, each) for each in percepts)
 
 
 def is_undecided(state: ResidentState, percept: Percept) -> bool:
     """Return whether a resident still has to decide about an object in sight.
 
-    It decides once; again when the condition changes, when it needs the object, and for a danger with each new act.
+    A resident decides once, and again if the condition changes, if a new act needs the object, or, for a danger, with
+    each new act.
     """
     if percept.who or percept.passing or state.act is None or state.act.sees_to == percept.place:
         return False
@@ -202,8 +203,10 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
 
 
 async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float | None]:
-    """Return the importance of percepts: by rule in scenes, None in the mode `paper` (rated later), else by the
-    model."""
+    """Return the importance of each percept: by rule in scenes, otherwise as rated by the model.
+
+    In the mode `paper`, None means that the percept is rated later; an object in use gets 1.0.
+    """
     if turn.lives_in_scenes:
         return [DANGER if each.danger else PEOPLE if each.who else THING for each in new]
     if turn.is_paper():

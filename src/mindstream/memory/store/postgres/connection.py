@@ -197,7 +197,7 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def lent(self, *, beyond: bool = False) -> Iterator[Connection]:
-        """Lend a connection for reading; `beyond`: for a long time, not counted (see ConnectionPool.lend)."""
+        """Lend a connection for reading; `beyond`: it is kept for long, so it is not counted (ConnectionPool.lend)."""
         self._require_open()
         with explain_errors(self.shown), self._lent.reading.lend(self._tenant, beyond=beyond) as connection:
             yield connection

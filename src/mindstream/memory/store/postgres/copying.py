@@ -141,8 +141,10 @@ def _number(side: Source, sql: str) -> int:
 
 
 def _set_counters(old: Source, new: Source) -> None:
-    """Let the target continue the numbers of the source: of changes for each tenant, and of rows, including erased
-    ones."""
+    """Set the counters of the target, so that new changes and rows get higher numbers than those of the source.
+
+    This includes the numbers of erased rows.
+    """
     changed = _number(old, "SELECT max(value) FROM counters WHERE name = 'changed'")
     last = _number(
         old,

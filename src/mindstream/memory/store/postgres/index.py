@@ -277,8 +277,10 @@ class Indexing:
 def _write_postings(
     rows: Rows, segment: int, found: Sequence[tuple[int, Record]], heed: Callable[[], None]
 ) -> tuple[Any, ...]:
-    """Write the postings of a segment's records; return the values of its columns `words` to `asks`. `heed` may
-    raise."""
+    """Write the postings of a segment's records; return the values of its columns `words` to `asks`.
+
+    `heed` is called after each record and may raise an exception.
+    """
     packed = pack(found, heed)
     rows.execute(
         "INSERT INTO postings (segment, term, count, packed)"

@@ -41,7 +41,7 @@ REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "
 
 
 def is_transient(error: psycopg.Error) -> bool:
-    """Return whether a retry may help."""
+    """Return whether the statement that failed with this error may succeed if it is retried."""
     if error.sqlstate is not None:
         return error.sqlstate.startswith(TRANSIENT)
     refused = any(each in str(error) for each in REFUSALS)

@@ -147,7 +147,10 @@ def _m002_isolation(connection: Connection) -> None:
 
 
 def _m003_kept(connection: Connection) -> None:
-    """Store named values of streams; a server's operator may read the log and open work of all tenants."""
+    """Add a table of named values per stream.
+
+    The server's operator may read the tables log, work and kept of all tenants.
+    """
     kept = (
         f"CREATE TABLE kept (stream {KEY}, name {KEY}, at double precision NOT NULL, value text NOT NULL, {TENANT},"
         " PRIMARY KEY (stream, name))"

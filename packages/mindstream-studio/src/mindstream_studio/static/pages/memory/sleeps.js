@@ -22,7 +22,7 @@ export function Sleeps() {
   const nights = /** @type {{nights: Night[]} | undefined} */ (data)?.nights ?? [];
   return html`
     <section class="stack" aria-label="Sleep">
-      <p class="soft">Asleep, a mind lets fade what it has not used for long, and dreams of it. Nothing is forgotten by that: a sleep can be undone.</p>
+      <p class="soft">During sleep, memories unused for a long time fade, and the mind dreams of them. Nothing is deleted: a sleep can be undone.</p>
       ${!base.value && html`<div class="row"><${SleepNow} /></div>`}
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${nights.length > 0 && html`<${Table} caption="Sleeps, the newest first" columns=${COLUMNS} rows=${nights} />`}

@@ -15,7 +15,7 @@ export function Learning({ pool, details: { versions } }) {
   const { data, problem, again } = useQuery({ path: `${pathOf(pool)}/growth` });
   const growth = /** @type {Growth | undefined} */ (data);
   return html`
-    <p class="soft measure">A pool learns which of its examples help with which questions. The benefit is measured on pairs that the pool did not learn from: the share of an answer that its first three examples contain.</p>
+    <p class="soft measure">A pool learns which of its examples help with which questions. The benefit is the share of the correct answer that the first three examples for its question contain, measured on pairs that the pool did not learn from.</p>
     ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
     ${!growth && !problem && html`<p class="soft" role="status">Measuring …</p>`}
     ${growth && (growth.points.length ? html`<${Curve} growth=${growth} />` : html`<${Empty} title="The pool is too small to be measured"><p class="words">${growth.why}</p><//>`)}
