@@ -44,7 +44,7 @@ async def test_after_an_outage_no_call_is_made_until_the_pause_ends() -> None:
     await fails(model, ModelUnavailable)
     for _ in range(3):
         resting = await fails(model, ModelResting)
-        assert "it is down" in str(resting) and "not asked for 5 s" in str(resting)
+        assert "it is down" in str(resting) and "not called for 5 s" in str(resting)
         assert getattr(resting, "rest_s", 0) == 5
     assert len(scripted.asked) == 1
     clock.advance(5)

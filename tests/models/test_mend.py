@@ -61,7 +61,7 @@ async def test_a_reply_repaired_by_the_model_is_not_mended() -> None:
 )  # fmt: skip
 async def test_mending_invents_nothing_and_invalid_values_stay_errors(written: str) -> None:
     model, _, told = judged_by(written, times=0)
-    with pytest.raises(ReplyInvalid, match="'judge' 1 times"):
+    with pytest.raises(ReplyInvalid, match="1 invalid answers to the prompt 'judge'"):
         await ask(model, Judge())
     assert [call.mended for call in told] == [False]
 

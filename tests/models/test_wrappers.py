@@ -142,7 +142,7 @@ async def test_repair_shows_the_model_its_mistake() -> None:
 
 async def test_repair_gives_up_and_reports_the_faults() -> None:
     scripted = talks(*['{"score": "high"}'] * 5)
-    with pytest.raises(ReplyInvalid, match=r"'judge' 3 times.*score"):
+    with pytest.raises(ReplyInvalid, match=r"3 invalid answers to the prompt 'judge'.*score"):
         await ask(Repair(scripted, times=2), Judge())
     assert len(scripted.asked) == 3
 

@@ -100,7 +100,7 @@ BAD = {
     "too often": (Answers("slow down", 429, {"Retry-After": "30"}), "asked too often.*30 seconds"),
     "broken": (Answers(f"no: {KEY}", 500), "failed .HTTP 500.: no: ...$|failed"),
     "moved": (Answers(status=302, headers={"Location": "http://169.254.169.254/"}), "not followed"),
-    "not JSON": (Answers("<html>hello", 200), "no JSON"),
+    "not JSON": (Answers("<html>hello", 200), "expected JSON"),
     "a list": (Answers([1, 2]), "list of results|unknown answer"),
     "a wrong shape": (
         Answers({"results": {"a": 1}, "error": {"code": "x", "info": "Bad thing."}}),

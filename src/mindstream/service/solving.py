@@ -37,7 +37,7 @@ from mindstream.tools.approval import Approver, refuse
 from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools
-from mindstream.tools.tool import Tool, traits_of
+from mindstream.tools.tool import Tool, checked_tools, traits_of
 
 PINS = "mcp.json"
 """The file in the data folder that stores which tools of MCP servers the user has accepted."""
@@ -98,7 +98,7 @@ class Solver:
 
     @property
     def specs(self) -> list[ToolSpec]:
-        return [tool.spec for tool in self.planner.tools]
+        return [tool.spec for tool in checked_tools(self.planner.tools)]
 
     async def offer(self, task: str, plan: str) -> str:
         """Offer a plan to the pool in `task.offer`; return a description of the result."""

@@ -268,9 +268,11 @@ def _require_sound(plan: Plan, planner: Planner) -> None:
     """Raise InputError if a plan cannot be run with a planner's tools. This check makes no calls."""
     from mindstream.planning.check import check
     from mindstream.service.solving import flags_for
+    from mindstream.tools.tool import checked_tools
 
-    if faults := check(plan, [tool.spec for tool in planner.tools]):
-        offered = {tool.spec.name for tool in planner.tools}
+    specs = [tool.spec for tool in checked_tools(planner.tools)]
+    if faults := check(plan, specs):
+        offered = {spec.name for spec in specs}
         missing = [step.tool for step in plan.steps if step.tool not in offered]
         advice = [f"start the server with {flags_for(missing)} to offer the missing tools"] if missing else []
         raise InputError("; ".join([*map(str, faults), *advice]))
