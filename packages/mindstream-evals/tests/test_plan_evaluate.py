@@ -71,7 +71,7 @@ def test_strategies_are_compared_with_their_cost_and_no_call_is_repeated(door: F
     assert [each["exact"]["hits"] for each in row["findings"]["control"]] == [0, 0, 0], "answers to other questions"
     again = evaluate(door, tmp_path, "--how", "rewoo,react,direct", yes=False)
     assert again.code == 0 and len(door.chats) == asked, "so no approval is requested"
-    assert "control, answers of other questions: exact 0 of 9, contained 0 of 9" in again.out
+    assert "control, answers scored against another question: exact 0 of 9, contained 0 of 9" in again.out
     with (tmp_path / "out" / "answers.csv").open(encoding="utf-8") as file:
         assert [each["exact"] for each in csv.DictReader(file) if each["way"] == "rewoo"] == ["True"] * 3
 
@@ -123,7 +123,7 @@ def test_a_killed_evaluation_resumes(
         time.sleep(0.02)
     process.send_signal(ended)
     told = process.communicate()[1].decode()
-    assert ended == signal.SIGKILL or "stopped; what was asked is kept in" in told
+    assert ended == signal.SIGKILL or "stopped; results of model calls are stored in" in told
     assert "received" not in told, "Ray does not report signals"
     row = found(evaluate(door, tmp_path, *flags, "--json"))
     assert [each["exact"]["hits"] for each in row["ways"].values()] == [3, 3]
@@ -204,7 +204,7 @@ def test_every_question_format_is_solved_and_scored(door: FakeEndpoint, tmp_path
 
 
 def test_invalid_arguments_are_refused_in_one_sentence(door: FakeEndpoint, tmp_path: Path) -> None:
-    assert "there is no tool 'wikipedia' that could fail" in mistaken(
+    assert "no strategy calls a tool 'wikipedia'" in mistaken(
         evaluate(door, tmp_path, "--fail", "wikipedia=0.5", "--how", "rewoo")
     )
     assert "the chosen strategies call no tools" in mistaken(
@@ -213,7 +213,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(door: FakeEndpoint, tmp_p
     assert "as web=0.3" in mistaken(evaluate(door, tmp_path, "--fail", "docs=2"))
     assert "unknown strategy 'guess'" in mistaken(evaluate(door, tmp_path, "--how", "guess"))
     data = write_set(tmp_path, "plain")
-    assert "needs a model" in mistaken(run("plan", "evaluate", "--data", data))
+    assert "no model is set" in mistaken(run("plan", "evaluate", "--data", data))
     assert "cannot be read" in mistaken(run("plan", "evaluate", "--data", tmp_path / "none", "--model", "rules"))
     nothing = tmp_path / "notes.txt"
     nothing.write_text("Who? Ada.")

@@ -90,9 +90,9 @@ async def test_mistaken_corrections_are_told_and_then_put_right(tmp_path: Path) 
 
 
 async def test_an_unknown_workplace_or_arm_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="workplaces are database, tool, archive"):
+    with pytest.raises(InputError, match="workplaces: database, tool, archive"):
         await run(Evaluation("moon", 1, Models(Obedient(WORKPLACES["tool"](1))), tmp_path), "none")
-    with pytest.raises(InputError, match="there is no 'all'"):
+    with pytest.raises(InputError, match="unknown 'all'"):
         await run(evaluation(tmp_path), "all")  # type: ignore[arg-type]
 
 

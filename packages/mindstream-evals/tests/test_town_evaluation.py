@@ -69,7 +69,7 @@ def test_evaluating_a_town_as_an_operation_needs_a_judge(tmp_path: Path, door: F
         assert wrong.status_code == 422
         person = [{"resident": "Nobody", "question": "self-1", "answer": "x"}]
         failed = ended(client, client.post("/api/v1/towns/hamlet/evaluate", json=ask | {"person": person}).json()["id"])
-        assert failed["state"] == "failed" and "no resident 'Nobody'" in failed["problem"]
+        assert failed["state"] == "failed" and "unknown resident 'Nobody'" in failed["problem"]
     with Served(tmp_path / "data", model="rules", offered=offered) as served, served.client() as client:
         failed = ended(client, client.post("/api/v1/towns/hamlet/evaluate", json=ask).json()["id"])
         assert failed["state"] == "failed" and "no model judges" in failed["problem"]

@@ -20,5 +20,5 @@ def test_every_row_has_a_known_kind(name: str) -> None:
 
 
 def test_an_unknown_demo_is_refused() -> None:
-    with pytest.raises(InputError, match="there are coach, plan"):
+    with pytest.raises(InputError, match="use one of: coach, plan"):
         load_demo("../coach")

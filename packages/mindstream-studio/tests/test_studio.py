@@ -52,11 +52,11 @@ def test_invalid_export_flags_are_refused_with_the_reason(folder: Path, tmp_path
     out = tmp_path / "page.html"
     for flags, why in (
         ([], "--talk SESSION, --plan RUN and --town DIR"),
-        (["--talk", "a", "--plan", "b"], "name one of"),
+        (["--talk", "a", "--plan", "b"], "exactly one of"),
         (["--talk", "a", "--from", "Feb 14"], "need --town"),
         (["--town", str(folder), "--with-calls"], "need --talk or --plan"),
         (["--talk", "a", "--data", str(folder)], "there is no memory in"),
-        (["--talk", "none", "--user", "ann", "--recorded"], "no talk of ann is called 'none'"),
+        (["--talk", "none", "--user", "ann", "--recorded"], "ann has no conversation 'none'"),
     ):
         refused = save(*flags, "--out", str(out))
         assert refused.returncode == 2 and why in refused.stderr, refused.stderr

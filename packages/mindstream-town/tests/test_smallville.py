@@ -29,7 +29,9 @@ def texts(person: Person) -> list[str]:
 
 def test_a_town_is_found_only_by_name_or_path(tmp_path: Path) -> None:
     assert shipped_packs() == ["smallville"]
-    with pytest.raises(InputError, match=r"no town 'smalvile': shipped are smallville \(did you mean 'smallville'\?\)"):
+    with pytest.raises(
+        InputError, match=r"no shipped town 'smalvile'; shipped towns: smallville \(did you mean 'smallville'\?\)"
+    ):
         find_pack("smalvile")
     (tmp_path / "town.toml").write_text(HAMLET)
     assert find_pack(tmp_path).name == find_pack(str(tmp_path / "town.toml")).name == "Hamlet"

@@ -237,7 +237,7 @@ def test_towns_and_user_memories_have_separate_folders(
 
 def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     file = tmp_path / "hamlet.toml"
-    assert "already: `mindstream town run" in mistaken(run_here("town", "new", file, *town))
+    assert "already contains a town" in mistaken(run_here("town", "new", file, *town))
     fresh = ("--data", tmp_path / "fresh")
     assert "town new" in mistaken(run_here("town", "status", *fresh)) and not (tmp_path / "fresh").exists()
     assert "did you mean 'smallville'" in mistaken(run_here("town", "new", "smalville", *fresh))
@@ -251,7 +251,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, .
     assert "before the beginning of the town" in mistaken(run_here("town", "run", "--until", "2022-01-01 10:00", *town))
     assert "has not run yet" in mistaken(run_here("town", "metrics", *town))
     early = mistaken(run_here("town", "status", "--at", "08:00", *town))
-    assert "has not lived yet, nothing is known of later" in early
+    assert "has not run yet" in early
     database = tmp_path / "town" / "mindstream.db"
     assert "another journal" in mistaken(run_here("town", "export", "--journal", database, *town))
     assert "name an output" in mistaken(run_here("town", "export", *town))

@@ -82,7 +82,7 @@ def test_piped_lines_end_when_a_resident_speaks(tmp_path: Path) -> None:
     assert "line 2: Ben Hale has spoken to you; the lines after it were not run" in done.err
     done = run_here("town", "embody", *MAYA, *where, said="wait\nsay Good day!\nwait until 09:30\nwho\n")
     assert done.code == 0 and "Ben Hale waits for your answer until 08:42" in done.out
-    assert "08:42  you do not answer, and Ben Hale waits no longer" in done.out
+    assert "08:42  you do not answer, and Ben Hale has stopped waiting" in done.out
     assert "09:30  Maya, cafe of Oak Cafe: standing about" in done.out, "the end of a conversation does not stop it"
 
 
