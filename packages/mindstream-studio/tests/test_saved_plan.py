@@ -121,5 +121,5 @@ def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, tmp
 
 def test_a_missing_run_is_named_in_the_error(served: Served, tmp_path: Path, files: dict[str, Path]) -> None:
     settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})
-    with pytest.raises(InputError, match="no run is called 'none' here"):
+    with pytest.raises(InputError, match="there is no run 'none'"):
         save(settings, tmp_path / "none.html", partial(save_plan, run="none"))

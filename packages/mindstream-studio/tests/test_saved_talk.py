@@ -132,7 +132,7 @@ def test_a_file_of_another_program_is_left_unchanged(served: Served, tmp_path: P
     other = tmp_path / "mine.html"
     other.write_text("<p>mine</p>", "utf-8")
     settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         save(settings, other, partial(save_talk, session="first"))
     with pytest.raises(InputError, match="no talk of ann is called 'none'"):
         save(settings, tmp_path / "none.html", partial(save_talk, session="none"))

@@ -134,7 +134,11 @@ def test_impossible_acts_are_refused_with_a_message(client: httpx.Client) -> Non
     refused(client.get(maya.url, params=maya.how), 422, "nobody lives as 'Maya' now")
     refused(client.post(maya.url, json={}), 422, "Hamlet has no resident 'Maya'")
     refused(client.post(maya.url, json={"visitor": True, "place": "the moon"}), 422, "moon")
-    refused(client.post(f"{TOWN}/embody/Ada Brook", json={"visitor": True}), 422, "Ada Brook lives in Hamlet")
+    refused(
+        client.post(f"{TOWN}/embody/Ada Brook", json={"visitor": True}),
+        422,
+        "Ada Brook is already a resident of Hamlet",
+    )
     assert [each["name"] for each in client.get(TOWN).json()["residents"]] == ["Ada Brook", "Ben Hale", "Cleo Marsh"]
     ended(
         client, client.post(f"{TOWN}/run", json={"steps": 360}).json()["id"]
