@@ -52,12 +52,13 @@ async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict:
         found = ended[-1] if ended else None
     if found is None or found.answer is None:
         raise InputError(f"there is no run {run!r} that has ended" if run else "no run of the planner has ended yet")
-    untrusted = any(each.foreign for each in found.evidence.values())
+    evidence = (*found.evidence.values(), *found.failed.values())
+    untrusted = any(each.foreign for each in evidence) or bool(found.plan and found.plan.foreign)
     learned = await learn(
         pool, model, found.task, work_of(found), verdict, writer=writer, shown=found.lessons, untrusted=untrusted
     )
     exemplar = ""
-    if verdict.right and not untrusted:
+    if verdict.right and not untrusted and not verdict.relayed:
         pair = Pair(found.task, procedure_of(found, learned.steps))
         exemplar = await admit_work(pool, pair, writer, verdict.by)
     return Judged(found.run, found.task, learned, exemplar)
@@ -66,7 +67,8 @@ async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict:
 def work_of(run: RunCheckpoint | Solution) -> list[Line]:
     """Return the task, calls, results and answer of a run, as lines for the model that writes the lessons."""
     lines = [Line("user", run.task)]
-    for each in run.evidence.values():
+    failed = run.failed if isinstance(run, RunCheckpoint) else {}
+    for _, each in sorted({**failed, **run.evidence}.items(), key=lambda step: (len(step[0]), step[0])):
         lines.append(Line("call", f"{each.step} = {each.tool}[{describe_arguments(each.arguments)}]"))
         lines.append(Line("result", f"{'failed: ' * each.failed}{each.text}"))
     return [*lines, Line("agent", run.answer or "")]

@@ -93,23 +93,21 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
 async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> str:
     """Admit a pair whose result a person or a check has accepted, without grading; return its id.
 
-    Only the form is checked. Returns "" if the pool has the pair already or its form has a fault. The pair is private
-    if it was accepted by a person who is not listed as a member.
+    Only the form is checked. Returns "" if the pool has the pair already, its form has a fault, or its writer or the
+    person who accepted it is not listed as a member: that person's words would be shown to others.
 
     Raises:
         InputError: the writer is not a member, or the text cannot be stored.
     """
     writer = normal_name(writer)
     state = await pool.member_state(writer)
-    stranger = accepted_by if accepted_by and accepted_by not in (*state.members, state.owner) else ""
-    pair = replace(pair, asked_by=stranger, private=bool(stranger))
+    if not state.is_named(writer) or (accepted_by and not state.is_named(accepted_by)):
+        return ""
     exemplar = _exemplar(pool, pair, writer)
     if exemplar.id in state.standings or find_faults(exemplar.query, exemplar.answer):
         return ""
-    reason = f"the result was accepted by {accepted_by or 'a check'}"
-    judged = ExemplarJudged(
-        id=exemplar.id, verdict="admitted", score=100, reasons=(reason,), by_hand=writer == state.owner
-    )
+    reason = f"the result was accepted by {'a person' if accepted_by else 'a check'}"
+    judged = ExemplarJudged(id=exemplar.id, verdict="admitted", score=100, reasons=(reason,))
     with contextlib.suppress(Conflict):  # another process has added it
         await pool.memory.commit(
             Entry(exemplar, writer), Entry(judged, "verdict", (await _record(pool, exemplar, state),))

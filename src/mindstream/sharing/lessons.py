@@ -8,15 +8,16 @@ retire); the list is never rewritten as a whole. Unverified inferences are marke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream import chance
+from mindstream import chance, redaction
 from mindstream.errors import InputError
 from mindstream.identifiers import normal_name
+from mindstream.log import erasures
 from mindstream.memory.recall.exemplars import Example
 from mindstream.memory.store.store import Entry
 from mindstream.models.ask import ask
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 LESSON_TOKENS = 800
 """Maximum number of tokens of the lessons in a prompt; if all lessons fit, all are shown."""
+NOTE_TOKENS = 6_000
+"""Maximum tokens of the lessons in the prompt of the model that updates them: those nearest to the task."""
 WORK_TOKENS = 6_000
 """Maximum number of tokens of the work that the model which edits the lessons reads."""
 MAX_LESSON, MAX_APPLIES, MAX_EDITS = 600, 200, 8
@@ -242,49 +245,79 @@ async def learn(
         InputError: the writer is not a member.
         ModelError: the model gave no usable answer; nothing was written.
     """
-    writer = normal_name(writer)
+    async with erasures.reading(pool.memory.store):  # words that are erased meanwhile are not written back
+        return await _learn(pool, model, task, work, verdict, normal_name(writer), shown, untrusted)
+
+
+async def _learn(
+    pool: Pool,
+    model: Model,
+    task: str,
+    work: Sequence[Line],
+    verdict: Verdict,
+    writer: str,
+    shown: Sequence[str],
+    untrusted: bool,
+) -> Learned:
     state = await pool.member_state(writer)
-    stranger = next((each for each in (verdict.by, writer) if each and each not in (*state.members, state.owner)), "")
-    known = dict(enumerate(await lessons_of(pool, writer, stranger), 1))
+    task, words = (redaction.clean(each).text for each in (task, verdict.words))
+    verdict = replace(verdict, words=words)
+    stranger = next((each for each in (verdict.by, writer) if each and not state.is_named(each)), "")
+    readable = {each.id: each for each in await lessons_of(pool, writer, stranger)}
+    known = dict(enumerate(await choose_lessons(pool, task, writer, stranger, NOTE_TOKENS), 1))
+    seen = [readable[id_] for id_ in shown if id_ in readable]
+    untrusted = untrusted or any(each.untrusted for each in seen)
     reply = LessonEdits()
-    if model.name != Rules.name and not (verdict.right and not verdict.words and shown):
+    if model.name != Rules.name and not (verdict.right and not words and seen):
         names = {each.id: f"L{number}" for number, each in known.items()}
         lines = tuple(each.line(names) for each in known.values())
         prompt = KeepLessons(lessons=lines, task=task, work=shorten_work(work), verdict=str(verdict))
         reply = await ask(model, prompt, "scorer")
     digest = question_id(task)
-    sources = (task[:MAX_LESSON], *([str(verdict)[:MAX_LESSON]] if verdict.words else []))
-    is_said = bool(verdict.words) or sum(each.by == "user" for each in work) > 1
+    sources = (task[:MAX_LESSON], *([words[:MAX_LESSON]] if words else []))
+    is_said = not verdict.relayed and (bool(verdict.by and words) or sum(each.by == "user" for each in work) > 1)
     written, touched = list[LessonWritten](), dict[str, tuple[str, ...]]()
     for edit in reply.edits:
         of = [known[n] for n in edit.lessons if n in known]
-        may_change = [each for each in of if not stranger or each.asked_by == stranger]
-        if edit.action in ("confirm", "contradict", "retire"):
-            touched[edit.action] = (*touched.get(edit.action, ()), *(each.id for each in may_change))
+        own = [each for each in of if not stranger or (each.asked_by == stranger and each.private)]
+        action = edit.action
+        if action == "retire":  # what several tasks confirm is contradicted by one, not removed
+            firm = [each for each in own if len(each.confirmed_by) > 1]
+            touched["contradict"] = (*touched.get("contradict", ()), *(each.id for each in firm))
+            own = [each for each in own if each not in firm]
+        if action in ("confirm", "contradict", "retire"):
+            touched[action] = (*touched.get(action, ()), *(each.id for each in own))
             continue
-        old = may_change[0] if may_change and edit.action != "add" else None
-        if not edit.text.strip() or (old is None and edit.action != "add"):
+        text, applies = (" ".join(redaction.clean(each).text.split()) for each in (edit.text, edit.applies))
+        is_sound = (edit.basis == "check" and not verdict.by) or (edit.basis == "person" and is_said)
+        old = own[0] if own and action != "add" else None
+        if old and old.state == "confirmed" and not is_sound:
+            action, old = "add", None  # a guess does not replace what a verdict confirmed
+        if not text or (old is None and action != "add"):
             continue
-        is_sound = edit.basis == "check" or (edit.basis == "person" and is_said)
+        same = [each for each in own[1:] if old and each.private == old.private]
         written.append(
             LessonWritten(
                 id=old.id if old else chance.token(),
-                text=edit.text.strip(),
-                applies=edit.applies.strip(),
-                state="confirmed" if is_sound or (old and old.state == "confirmed") else "assumed",
+                text=text,
+                applies=applies,
+                state="confirmed" if is_sound else "assumed",
                 sources=sources,
                 writer=writer,
                 asked_by=stranger,
+                said_by=verdict.by,
                 task=digest if is_sound else "",
-                replaces=tuple(each.id for each in may_change[1:]) if edit.action == "merge" else (),
+                replaces=tuple(each.id for each in same if old and state.same_readers(each.writer, old.writer)),
                 disputes=() if old else tuple(each.id for each in of),
                 private=old.private if old else bool(stranger),
                 untrusted=untrusted,
             )
         )
     confirms, contradicts, retires = (touched.get(each, ()) for each in ("confirm", "contradict", "retire"))
+    confirms = () if verdict.relayed else confirms
+    mine = tuple(each.id for each in seen if not stranger or each.asked_by == stranger)
     judged = TaskJudged(
-        task=digest, right=verdict.right, shown=tuple(shown), confirms=confirms, contradicts=contradicts, by=verdict.by
+        task=digest, right=verdict.right, shown=mine, confirms=confirms, contradicts=contradicts, by=verdict.by
     )
     retired = [LessonRetired(ids=retires, because=f"after the task: {task[:100]}")] if retires else []
     await pool.memory.commit(*(Entry(each, writer) for each in (*written, judged, *retired)))
@@ -296,11 +329,13 @@ async def write_lesson(
 ) -> str:
     """Write a lesson by hand, or amend the one with `id_`; return its id. It counts as confirmed.
 
+    What an agent writes that is not a member by name, in an open pool, is private and counts as assumed.
+
     Raises:
         InputError: the text is empty or too long, `by` is not a member, or `by` may not amend this lesson.
     """
     by = normal_name(by)
-    await pool.member_state(by)
+    is_named = (await pool.member_state(by)).is_named(by)
     if not 0 < len(text.strip()) <= MAX_LESSON or len(applies) > MAX_APPLIES:
         raise InputError(
             f"a lesson needs 1 to {MAX_LESSON} characters, and at most {MAX_APPLIES} for when it applies;"
@@ -308,13 +343,17 @@ async def write_lesson(
         )
     if id_:
         await _own_lessons(pool, [id_], by)
+    text, applies = (" ".join(redaction.clean(each).text.split()) for each in (text, applies))
     written = LessonWritten(
         id=id_ or chance.token(),
-        text=text.strip(),
-        applies=applies.strip(),
-        state="confirmed",
+        text=text,
+        applies=applies,
+        state="confirmed" if is_named else "assumed",
         sources=(source,),
         writer=by,
+        asked_by="" if is_named else by,
+        said_by=by,
+        private=not is_named,
     )
     await pool.write(written, by)
     return written.id
@@ -333,11 +372,13 @@ async def share_lessons(pool: Pool, ids: Sequence[str], by: str) -> None:
     """Show private lessons to all members. If the pool's owner shares them, they count as confirmed and trusted.
 
     Raises:
-        InputError: a lesson does not exist, or `by` may not change it.
+        InputError: a lesson does not exist, `by` may not change it, or `by` is not a member by name.
     """
     by = normal_name(by)
-    owner = (await pool.member_state(by)).owner
-    await pool.write(LessonsShared(ids=await _own_lessons(pool, ids, by), vouched=by == owner), by)
+    state = await pool.member_state(by)
+    if not state.is_named(by):
+        raise InputError(f"only a member by name may share lessons of the pool {pool.name!r}; {by!r} is not one")
+    await pool.write(LessonsShared(ids=await _own_lessons(pool, ids, by), vouched=by == state.owner), by)
 
 
 async def _own_lessons(pool: Pool, ids: Sequence[str], by: str) -> tuple[str, ...]:
@@ -345,6 +386,7 @@ async def _own_lessons(pool: Pool, ids: Sequence[str], by: str) -> tuple[str, ..
     state = await pool.member_state(by)
     for id_ in ids:
         one = state.lessons.lessons.get(id_)
-        if one is None or by not in (one.writer, state.owner):
+        is_own = one is not None and by == one.writer and (state.is_named(by) or one.private)
+        if one is None or not (is_own or by == state.owner):
             raise InputError(f"there is no lesson {id_!r} that {by!r} may change; `mindstream pool lessons` lists them")
     return tuple(ids)

@@ -227,6 +227,14 @@ class PoolState:
         """Return whether an agent may write to the pool and recall from it."""
         return agent == self.owner or agent in self.members or EVERYONE in self.members
 
+    def is_named(self, agent: str) -> bool:
+        """Return whether an agent is the owner or listed as a member, not only let in because the pool is open."""
+        return agent == self.owner or agent in self.members
+
+    def same_readers(self, one: str, other: str) -> bool:
+        """Return whether the same agents may read what two writers wrote."""
+        return self._readers(one) == self._readers(other)
+
     def may_read(self, reader: str, writer: str) -> bool:
         """Return whether an agent is a member and may read the exemplars of a writer."""
         readers = self._readers(writer)

@@ -114,7 +114,7 @@ async def lessons(runtime: Runtime, principal: Principal, request: LessonsReques
                 confirmed_by=len(each.confirmed_by),
                 contradicted_by=len(each.contradicted_by),
                 flagged=each.is_flagged,
-                disputes=sorted(each.disputes),
+                disputes=sorted(each.disputes & {one.id for one in found}),
             )
             for each in found
         ]
@@ -139,7 +139,7 @@ async def verdict(
     calls, memory = CallLog(), await runtime.memory(principal)
     model, given = (
         runtime.models_of(principal, calls.take).of("scorer"),
-        Verdict(request.right, request.words, principal.user),
+        Verdict(request.right, request.words, principal.user, relayed=principal.door == "mcp"),
     )
     async with open_pool(runtime, principal, request.pool) as pool, calls.writing(memory):
         one.report("keeping the lessons")
