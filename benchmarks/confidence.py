@@ -39,7 +39,7 @@ from mindstream.models.embedders.embedder import embedder as embedder_named
 
 HITS, SIZES, SEEDS, ASKED = 10, (3, 5, 10, 20, 35, 50), 10, 8
 UNANSWERED, SAMPLED = 1 / 3, 2
-"""How much all questions without an answer count, compared with those that have one; how many of them are asked."""
+"""Total weight of the questions without an answer, relative to those with one, and their number."""
 FACTORS = {"recency", "importance", "strength"}
 """Parts that the policy multiplies with; the others add up to the relevance."""
 FIRST = 20.0
@@ -184,7 +184,7 @@ def main() -> None:
     parser.add_argument("--embedder", default="wordllama")
     parser.add_argument("--held-out", action="store_true", help="ask the other half of the questions")
     parser.add_argument("--fit", action="store_true", help="fit and print the constants")
-    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
+    parser.add_argument("--json", action="store_true", help="accepted for consistency: the output is always JSON")
     asked = parser.parse_args()
     sets = asyncio.run(measure(asked))
     result = summary(sets)
