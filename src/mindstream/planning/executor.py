@@ -21,7 +21,7 @@ from mindstream.errors import BudgetSpent, InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
-from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, bind, find_parts
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, insert
 from mindstream.text.links import links
 from mindstream.tools.approval import Approver, ToolRequest, refuse
 from mindstream.tools.approval import allow as allow  # known by callers from here
@@ -324,7 +324,7 @@ class Executor:
             return failed(f"not called: it needs {', '.join(f'#{each.step}' for each in broken)}, which failed")
         texts = {id: f"(nothing: {each.text})" if each.failed else each.text for id, each in needed.items()}
         try:
-            arguments = bind(step.arguments, texts)
+            arguments = step.filled(lambda part: insert(part, texts))
         except InputError as error:
             return failed(f"not called: {error}")
         if key := key_argument(tool):
@@ -399,5 +399,7 @@ def _failed_essentials(step: PlannedStep, needed: Mapping[str, Evidence]) -> lis
     That is evidence that is an argument by itself, and evidence of steps in `after`; pieces of texts can be missing.
     """
     failed = [each for each in needed.values() if each.failed]
-    whole = {part.step for _, part in find_parts(step.arguments) if isinstance(part, Reference)} if failed else ()
+    if not failed:
+        return []
+    whole = {part.step for part in step.parts.values() if isinstance(part, Reference)}
     return [each for each in failed if each.step in whole or each.step in step.after]

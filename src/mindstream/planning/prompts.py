@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from mindstream.errors import ToolError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text, fill, find_references
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text
 from mindstream.tools.calculator import read_formulas, words_in
 
 
@@ -114,7 +114,7 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
         reference.step: step.id
         for step in plan.steps
         if step.tool in concluding and step.id in evidence and not evidence[step.id].failed
-        for reference in find_references(step.arguments)
+        for reference in step.references
     }
     for step in map(partial(_show_step, evidence=evidence), plan.steps):
         if step.id in drawn and not step.failed and len(step.text) > MAX_INLINE_EVIDENCE:
@@ -160,7 +160,7 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
         pieces = (part,) if isinstance(part, Reference) else part.pieces
         return "".join(piece if isinstance(piece, str) else _brief(piece, evidence) for piece in pieces)
 
-    values = {name: fill(value, brief) for name, value in step.arguments.items()}
+    values = step.filled(brief)
     called = ", ".join(f"{name}: {value}" if len(values) > 1 else str(value) for name, value in values.items())
     failure = f"No evidence: {came.text}" if step.id in evidence else NOT_RUN
     return Shown(
