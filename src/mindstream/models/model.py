@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from mindstream.models.schema import JsonSchema as JsonSchema
+from mindstream.models.schema import SchemaChecker
 
 if TYPE_CHECKING:
     from mindstream.models.prompt import Prompt
@@ -45,6 +46,11 @@ class ToolSpec:
     def tokens(self) -> int:
         """The estimated number of tokens of this description."""
         return estimate_tokens(f"{self.name}{self.description}{self.parameters}")
+
+    @cached_property
+    def checker(self) -> SchemaChecker:
+        """Checks arguments against the schema."""
+        return SchemaChecker(self.parameters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias, Union
@@ -72,8 +73,10 @@ class Models:
         return self._waits.get(self._find(roles) or DEFAULT, Waits())
 
     def _find(self, roles: tuple[str, ...]) -> str | None:
-        substitutes = (each for role in roles for each in stand_by(role))
-        return next((each for each in (*substitutes, DEFAULT) if each in self._models), None)
+        for each in (*chain.from_iterable(map(stand_by, roles)), DEFAULT):
+            if each in self._models:
+                return each
+        return None
 
     @property
     def names(self) -> dict[str, str]:

@@ -60,10 +60,14 @@ class SchemaChecker:
     """Checks many values against one schema, as `find_faults` does."""
 
     def __init__(self, schema: JsonSchema) -> None:
+        self._schema = schema
         try:
             self._checker: _Checker | None = _checker(json.dumps(schema, sort_keys=True))
         except UNREADABLE:
             self._checker = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SchemaChecker, (self._schema,)  # a compiled schema stays in its process
 
     def find_faults(self, value: Any, unknown: Collection[Path] = ()) -> list[str]:
         """Return messages about the parts of a JSON value that do not fit the schema."""
@@ -156,7 +160,7 @@ def _measure(value: Any) -> tuple[int, int]:
     while level:
         parts += sum(1 + len(each) // LONG_TEXT if isinstance(each, str) else 1 for each in level)
         depth += 1
-        level = [part for each in level if isinstance(each, dict | list) for part in _values(each)]
+        level = [part for each in level if isinstance(each, (dict, list)) for part in _values(each)]
     return parts, depth
 
 

@@ -13,7 +13,6 @@ from typing import Literal
 from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
-from mindstream.models.schema import SchemaChecker
 from mindstream.planning.plan import REF, TEXT, Plan, PlannedStep, Reference, fill
 
 MOST_STEPS = 64
@@ -68,10 +67,10 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
 
 
 class StepChecker:
-    """Check steps against tools; the tools' schemas are compiled once."""
+    """Check steps against tools."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        self._schemas = {spec.name: SchemaChecker(spec.parameters) for spec in tools}
+        self._schemas = {spec.name: spec.checker for spec in tools}
 
     def can_begin(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
         """Return whether a step of an unfinished plan has no fault, so that it can begin before the plan is complete.

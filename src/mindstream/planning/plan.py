@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from operator import getitem
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -76,7 +76,7 @@ def parse_part(value: JsonValue) -> Reference | Text | None:
     if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
     if len(value) == 1 and isinstance(given := value.get(TEXT), list):
-        pieces = list[str | Reference]()
+        pieces: list[str | Reference] = []
         for each in given:
             if (piece := each if isinstance(each, str) else _parse_reference(each)) is None:
                 return None
@@ -265,6 +265,8 @@ def _checked_arguments(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (*NESTED, tuple)) and depth >= MAX_DEPTH:
         raise ValueError(DEEP)
     if isinstance(value, dict):
+        if (part := parse_part(value)) is not None and str(part).isprintable():
+            return part.as_json()
         if not all(isinstance(key, str) for key in value):
             raise ValueError("the keys of an object must be strings")
         kept = {without_controls(key): _checked_arguments(each, depth + 1) for key, each in value.items()}
@@ -293,9 +295,12 @@ class PlannedStep(BaseModel):
     why: Words = ""
     after: tuple[StepId, ...] = ()
 
-    @cached_property
+    @property
     def _parts(self) -> tuple[tuple[Keys, Reference | Text | None], ...]:
-        return tuple(find_parts(self.arguments))
+        known: tuple[tuple[Keys, Reference | Text | None], ...] | None = self.__dict__.get("_found")
+        if known is None:
+            known = self.__dict__["_found"] = tuple(find_parts(self.arguments))
+        return known
 
     @property
     def parts(self) -> dict[Keys, Reference | Text]:
@@ -333,7 +338,7 @@ class PlannedStep(BaseModel):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values; they are not validated."""
         copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("_parts", None)  # of other arguments
+        copied.__dict__.pop("_found", None)  # of other arguments
         return copied
 
     def is_same_call(self, other: PlannedStep | None) -> bool:
