@@ -12,22 +12,19 @@ from typing import TypeAlias, Union
 from mindstream.clock import Clock, SystemClock
 from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
-from mindstream.models.engine_model import EngineModel
 from mindstream.models.model import Model
 from mindstream.models.providers.address import FORMS, KINDS
 from mindstream.models.providers.limits import Waits
-from mindstream.models.providers.provider import Provider, provider
-from mindstream.models.recording import Playback, Recorder
+from mindstream.models.providers.provider import EngineModel, Provider, provider
+from mindstream.models.recording import Cache, Playback, Recorder
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.models.wrappers.cache import Cache
-from mindstream.models.wrappers.fallback import Fallback
 from mindstream.models.wrappers.fit import Fit
 from mindstream.models.wrappers.guard import Guard
 from mindstream.models.wrappers.meter import Meter, Metered, WithListener
 from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Mend, Repair
-from mindstream.models.wrappers.retry import Breaker, Limit, Retry
+from mindstream.models.wrappers.retry import Breaker, Fallback, Limit, Retry
 from mindstream.plugins import stand_by
 
 DEFAULT = "default"

@@ -17,9 +17,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, SkipValidation, ValidationError
 
 from mindstream.errors import InputError
-from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH
+from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH, without_controls
 
 STEP_ID = re.compile(r"E[1-9][0-9]{0,3}")
 REF, PATH, TEXT = "$ref", "path", "$text"
