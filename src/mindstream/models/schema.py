@@ -162,14 +162,16 @@ def _measure(value: Any) -> tuple[int, int]:
     """Return the number of a value's parts, and the depth of their nesting."""
     parts, depth, level = 0, -1, [value]
     while level:
-        parts += sum(1 + len(each) // LONG_TEXT if isinstance(each, str) else 1 for each in level)
-        depth += 1
-        level = [part for each in level if isinstance(each, (dict, list)) for part in _values(each)]
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, str):
+                parts += len(each) // LONG_TEXT
+            elif isinstance(each, dict):
+                inner += each.values()
+            elif isinstance(each, list):
+                inner += each
+        parts, depth, level = parts + len(level), depth + 1, inner
     return parts, depth
-
-
-def _values(value: dict[str, Any] | list[Any]) -> Collection[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def _messages(error: ValidationError) -> Iterator[str]:

@@ -269,8 +269,7 @@ def _checked_arguments(value: Any, depth: int = 0) -> Any:
         if not all(isinstance(key, str) for key in value):
             raise ValueError("the keys of an object must be strings")
         kept = {without_controls(key): _checked_arguments(each, depth + 1) for key, each in value.items()}
-        part = parse_part(kept)
-        return kept if part is None else part.as_json()
+        return kept if (part := parse_part(kept)) is None else part.as_json()
     if isinstance(value, list | tuple):
         return [_checked_arguments(each, depth + 1) for each in value]
     try:

@@ -129,7 +129,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
         return {}
     if text.startswith("{") and isinstance(value := read_json(text), dict):
         return {main: value} if parse_part(value) else {name: scan_json(each, scan) for name, each in value.items()}
-    if named := _read_named(text, known, scan) or _read_in_order(text, spec, scan):
+    if named := _read_named(text, known, scan) or _read_in_order(text, known, spec, scan):
         return named
     types = _types(known.get(main))
     if text[0] == "[" and text[-1] == "]" and not set(text[1:-1]) & {"[", "]"} and read_json(text) is None:
@@ -153,9 +153,9 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonV
     return {name: read_typed(value, known[name], scan) for name, value in parts}
 
 
-def _read_in_order(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
+def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
     """Read `value, value, …` for a tool with several required arguments; return {} if the number does not fit."""
-    known, required = properties(spec), spec.parameters.get("required") if spec else None
+    required = spec.parameters.get("required") if spec else None
     if not isinstance(required, list) or len(required) < 2:
         return {}
     parts, end = split_arguments(text, 0)
