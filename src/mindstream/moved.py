@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.models.wrappers.override": "mindstream.models.template",
     "mindstream.planning.export": "mindstream.planning.exemplars",
     "mindstream.planning.events": "mindstream.planning.journal",
     "mindstream.planning.formats.inputs": "mindstream.planning.formats.rewoo",

@@ -48,16 +48,13 @@ JsonSchema: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str | int, ...]
 
 
-def find_faults(value: Any, schema: JsonSchema, unknown: Collection[Path] = ()) -> list[str]:
+def find_faults(value: Any, schema: JsonSchema) -> list[str]:
     """Return at most five messages about the parts of a JSON value that do not fit a schema; [] if no fault is known.
-
-    The values at the paths `unknown` are not known yet: there, null means any value, and another value means any value
-    of its type.
 
     Nothing is fetched: a `$ref` must lead into the schema itself. An invalid schema, or one that would take too long
     for this value, yields no fault, because the receiver of the value checks it again.
     """
-    return SchemaChecker(schema).find_faults(value, unknown)
+    return SchemaChecker(schema).find_faults(value)
 
 
 class SchemaChecker:
@@ -74,7 +71,11 @@ class SchemaChecker:
         return SchemaChecker, (self._schema,)  # a compiled schema stays in its process
 
     def find_faults(self, value: Any, unknown: Collection[Path] = ()) -> list[str]:
-        """Return messages about the parts of a JSON value that do not fit the schema."""
+        """Return messages about the parts of a JSON value that do not fit the schema.
+
+        The values at the paths `unknown` are not known yet: there, null means any value, and another value means any
+        value of its type.
+        """
         try:
             return self._checker.find_faults(value, unknown) if self._checker else []
         except UNREADABLE:

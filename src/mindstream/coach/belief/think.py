@@ -28,6 +28,7 @@ from mindstream.models.prompt import Prompt
 from mindstream.reasoners.reasoner import Briefing, RunContext, Writing
 from mindstream.text.classifier import Support, complaint, named
 from mindstream.text.links import bare, has_links, links, without_links
+from mindstream.tools.call import texts_in
 from mindstream.tools.tool import Tool, tool
 
 LOOKED_BACK = 400
@@ -116,7 +117,7 @@ def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Seq
         own |= links(f"{call.tool} {call.arguments}" for call in turn.calls) - known
     packs_links, packs_titles = pack.cached(("given", ""), lambda: _named(pack.resources))
     planned_links, planned_titles = _named(resource for step in plan.steps for resource in step.resources)
-    known |= packs_links | planned_links | links(_texts(plan.model_dump(mode="json")))
+    known |= packs_links | planned_links | links(texts_in(plan.model_dump(mode="json")))
     titles = packs_titles | planned_titles
     return Given(frozenset(known), links(said) | known, titles, _letters(" ".join(results)))
 
@@ -193,14 +194,6 @@ def ground_patch(
         elif kept(name, value):
             left[name] = value
     return left, gone
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
 
 
 def _letters(text: str) -> str:
