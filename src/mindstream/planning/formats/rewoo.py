@@ -351,7 +351,9 @@ class StepReader:
     def feed(self, text: str) -> list[PlannedStep]:
         """Read a piece of text, and return the steps that it completes."""
         first, *others = text.split("\n")
-        self._keep(first)
+        self._length += len(first)
+        if self._length - len(first) < LONGEST_LINE:
+            self._pieces.append(first)
         steps: list[PlannedStep] = []
         for line in others:
             steps += self._read_line()
@@ -362,19 +364,14 @@ class StepReader:
         """Return the steps that were incomplete when the text ended."""
         return [*(self._read_line() if self._length else ()), *self.format.end()]
 
-    def _keep(self, text: str) -> None:
-        self._length += len(text)
-        if self._length - len(text) < LONGEST_LINE:
-            self._pieces.append(text)
-
     def _read_line(self) -> list[PlannedStep]:
-        line, length = "".join(self._pieces), self._length
-        self._pieces, self._length = [], 0
-        found = self.format.found
+        line, found = "".join(self._pieces)[:LONGEST_LINE], self.format.found
         found.line += 1
-        if length > LONGEST_LINE:
-            found.note(f"the line is too long; its last {length - LONGEST_LINE} characters were ignored", line)
-        return self.format.read_line(without_controls(line[:LONGEST_LINE]))
+        if self._length > LONGEST_LINE:
+            ignored = self._length - LONGEST_LINE
+            found.note(f"the line is too long; its last {ignored} characters were ignored", line)
+        self._pieces, self._length = [], 0
+        return self.format.read_line(without_controls(line))
 
 
 DIGITS = r"0{0,3}([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
