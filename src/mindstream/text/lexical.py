@@ -170,16 +170,22 @@ def hashed(key: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
 
 
+SPARE = 1_024
+"""Number of rows for which a copy has space, so that the next record does not copy it again."""
 FEW = 8
 """Up to this many removed rows, copying the ranges between them is faster than a mask over all rows."""
 
 
-def without_rows(rows: NDArray[T], removed: Sequence[int]) -> NDArray[T]:
-    """Return a copy of an array without some rows, which are in order."""
+def without_rows(rows: NDArray[T], removed: Sequence[int], into: NDArray[T] | None = None) -> NDArray[T]:
+    """Return a copy of an array without some rows, which are in order; `into`: an array that begins with the copy."""
+    count = len(rows) - len(removed)
+    copied = np.empty((count, *rows.shape[1:]), rows.dtype) if into is None else into
     if len(removed) > FEW:
-        return np.delete(rows, removed, axis=0)
-    edges = [-1, *removed, len(rows)]
-    return np.concatenate([rows[begin + 1 : end] for begin, end in pairwise(edges)])
+        copied[:count] = np.delete(rows, removed, axis=0)
+        return copied
+    for shift, (begin, end) in enumerate(pairwise([-1, *removed, len(rows)])):
+        copied[begin + 1 - shift : end - shift] = rows[begin + 1 : end]
+    return copied
 
 
 def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
@@ -238,9 +244,10 @@ class GrowingArray(Generic[T]):
         self._count += 1
 
     def without(self, rows: NDArray[np.int64]) -> GrowingArray[T]:
-        """Return a copy without some rows."""
-        fresh = GrowingArray(self._rows.dtype.type, self._width)
-        fresh._rows, fresh._count = without_rows(self.values, rows.tolist()), self._count - len(rows)
+        """Return a copy without some rows, with space for more rows."""
+        fresh, count = GrowingArray(self._rows.dtype.type, self._width), self._count - len(rows)
+        grown = np.empty((count + SPARE, *self._rows.shape[1:]), self._rows.dtype)
+        fresh._rows, fresh._count = without_rows(self.values, rows.tolist(), grown), count
         return fresh
 
     @property

@@ -73,6 +73,7 @@ class Columns:
         complete: whether all changes had been read at some time.
         behind: whether many changes since then are being read in the background.
         kept: number of the records that come from a mapped file.
+        shortened: whether records were removed from these columns.
         traces: whether a record was erased that had been read. No recall finds it, but the vectors of its neighbours
             still contain a part of it.
     """
@@ -85,7 +86,7 @@ class Columns:
         self._own_whole = OrderedDict[str, None]()
         self.embedder, self.width = embedder, width
         self.upto, self.ahead, self._reaching, self._left = 0, 0, 0, 0
-        self.traces = self.complete = self.behind = False
+        self.traces = self.complete = self.behind = self.shortened = False
         self.kept = 0
         self.ids = RecordIds()
         self.position = self.ids.position
@@ -247,7 +248,8 @@ class Columns:
             for at in touched
         }
         fresh = copy.copy(self)
-        fresh.kept, fresh.ids, fresh.lexical, fresh.keywords = 0, self.ids.without(removed), lexical, keywords
+        fresh.kept, fresh.shortened = 0, True
+        fresh.ids, fresh.lexical, fresh.keywords = self.ids.without(removed), lexical, keywords
         fresh.position, fresh.fields = fresh.ids.position, Fields(fields)
         fresh.vectors = self.vectors.without(
             removed,
