@@ -147,12 +147,12 @@ def test_deleted_rows_are_overwritten_while_others_write(tmp_path: Path, monkeyp
 
     def write() -> None:
         with contextlib.closing(connect(erasing.path)) as other:
-            number = 1_000_000
+            first = 1_000_000
             while not ended.is_set():
-                for number in range(number, number + 20):  # texts that `left` does not count
-                    other.execute("INSERT INTO rows (number, text) VALUES (?, ?)", (number, "o" * 300))
-                other.execute("DELETE FROM rows WHERE number BETWEEN ? AND ?", (number - 40, number - 10))
-                number += 1
+                rows = [(number, "o" * 300) for number in range(first, first + 20)]  # `left` does not count them
+                other.executemany("INSERT INTO rows (number, text) VALUES (?, ?)", rows)
+                other.execute("DELETE FROM rows WHERE number BETWEEN ? AND ?", (first - 20, first + 10))
+                first += 20
                 time.sleep(0.002)
 
     with contextlib.closing(open_database(erasing.path, [table])) as one, free_space.in_use(erasing.path):
