@@ -16,6 +16,20 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.memory.store.word_index.places": "mindstream.memory.store.word_index.candidates",
+    "mindstream.memory.store.old_streams": "mindstream.memory.store.tables",
+    "mindstream.memory.recall.part": "mindstream.memory.recall.selection",
+    "mindstream.memory.curation.candidates": "mindstream.memory.curation.mentions",
+    "mindstream.memory.store.cutting": "mindstream.memory.store.sqlite",
+    "mindstream.memory.store.scan": "mindstream.memory.store.word_index.in_sqlite",
+    "mindstream.memory.recall.policies": "mindstream.memory.recall.ranking",
+    "mindstream.memory.traced": "mindstream.tracing",
+    "mindstream.memory.store.tenant": "mindstream.log.names",
+    "mindstream.memory.missing_vectors": "mindstream.memory.recall.embedding",
+    "mindstream.memory.recall.filters": "mindstream.memory.recall.question",
+    "mindstream.memory.recall.recent_texts": "mindstream.memory.recall.touch",
+    "mindstream.memory.store.column_lookups": "mindstream.memory.store.columns",
+    "mindstream.memory.recall.relevance": "mindstream.memory.recall.ranking",
     "mindstream.memory.fading": "mindstream.memory.forgetting_curve",
     "mindstream.conformance.promise": "mindstream_evals.conformance.samples",
     "mindstream.town.metrics.diffusion": "mindstream_town.metrics.measures",
