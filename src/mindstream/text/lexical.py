@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+import mmap
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -221,7 +222,12 @@ class GrowingArray(Generic[T]):
         self._count = 0
 
     def _empty(self, rows: int, dtype: DTypeLike) -> NDArray[T]:
-        return np.zeros(rows if self._width is None else (rows, self._width), dtype)
+        shape = (rows,) if self._width is None else (rows, self._width)
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if size < MAPPED:
+            return np.zeros(shape, dtype)
+        # Not in the heap: each of the smaller arrays that this one replaces would leave a hole there.
+        return np.frombuffer(mmap.mmap(-1, size, access=mmap.ACCESS_COPY), dtype).reshape(shape)
 
     def __len__(self) -> int:
         return self._count
@@ -259,6 +265,8 @@ class GrowingArray(Generic[T]):
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
+MAPPED = 1 << 18
+"""Minimum size, in bytes, of an array that gets its own memory from the operating system."""
 NONE_REMOVED: Ints = np.empty(0, np.int64)
 K1, B = 0.9, 0.25
 GROUP_K1, GROUP_B = 1.2, 0.75
