@@ -27,6 +27,10 @@ PORTION = 4_096
 NONE: Numbers = np.empty(0, np.uint32)
 
 
+MAX_FOUND = 1_024
+"""Maximum number of keys whose place in the array from a file is remembered after a lookup."""
+
+
 class Postings:
     """The numbers of each key, in the order of addition."""
 
@@ -35,6 +39,7 @@ class Postings:
         self._hashes: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
         self._kept: Numbers = NONE
+        self._found: dict[str, tuple[int, int]] = {}
 
     def add(self, key: str, number: int) -> None:
         """Add a number to a key."""
@@ -65,11 +70,15 @@ class Postings:
     def _kept_range(self, key: str) -> tuple[int, int]:
         if not len(self._hashes):
             return 0, 0
-        wanted = hashed(key)
-        at = int(np.searchsorted(self._hashes, wanted))
-        if at == len(self._hashes) or self._hashes[at] != wanted:
-            return 0, 0
-        return int(self._starts[at]), int(self._starts[at + 1])
+        if key not in self._found:
+            wanted, found = hashed(key), (0, 0)
+            at = int(np.searchsorted(self._hashes, wanted))
+            if at < len(self._hashes) and self._hashes[at] == wanted:
+                found = int(self._starts[at]), int(self._starts[at + 1])
+            if len(self._found) >= MAX_FOUND:
+                self._found.clear()
+            self._found[key] = found
+        return self._found[key]
 
     def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
         """Return a copy without some numbers of keys, in which later documents move up.
@@ -136,6 +145,7 @@ class Postings:
 
     def adopt(self, arrays: Mapping[str, Array]) -> None:
         """Start with arrays that `copying` has collected."""
+        self._found.clear()
         self._hashes, self._starts, self._kept = arrays["hashes"], arrays["starts"], arrays["numbers"]
 
 

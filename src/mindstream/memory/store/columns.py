@@ -64,7 +64,7 @@ class RecordIds:
             return [self[each] for each in range(*at.indices(len(self)))]
         row, kept = index(at), len(self._kept)
         row += len(self) if row < 0 else 0
-        return self._new[row - kept] if row >= kept else bytes(self._kept[row]).decode()
+        return self._new[row - kept] if row >= kept else str(self._kept.item(row), "utf-8")
 
     def __iter__(self) -> Iterator[str]:
         yield from (bytes(id_).decode() for id_ in self._kept)
