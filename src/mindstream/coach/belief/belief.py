@@ -30,7 +30,7 @@ from mindstream.log.events import PlanChanged, Remembered, Thought
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.conversation import Note, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.relevance import LOW_CERTAINTY
+from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
