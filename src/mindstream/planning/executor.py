@@ -12,7 +12,6 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -96,7 +95,7 @@ def _batch_result(call: Call, result: object) -> Observation:
     return Observation(f"{call.tool} failed: expected text as its result, found {type(result).__name__}", failed=True)
 
 
-class RunWatcher(Protocol):
+class RunWatcher:
     """Receives notifications of a run's progress; a subclass overrides the methods that it needs.
 
     An exception of a method ends the run, because a run must not continue if its log cannot be written.
