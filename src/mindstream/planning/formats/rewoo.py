@@ -94,23 +94,17 @@ def unquoted(text: str) -> str:
     return ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner)
 
 
-def properties(spec: ToolSpec | None) -> dict[str, Any]:
-    """Return the schemas of a tool's arguments by name, in order."""
-    found = spec.parameters.get("properties") if spec else None
-    return found if isinstance(found, dict) else {}
-
-
 def main_argument(spec: ToolSpec | None) -> str:
     """Return the name of the argument that an input without argument names belongs to.
 
     That is the only required argument of type string, otherwise the first argument.
     """
-    known = properties(spec)
-    required = spec.parameters.get("required") if spec else None
-    texts = [
-        name for name in known if isinstance(required, list) and name in required and "string" in _types(known[name])
-    ]
-    return texts[0] if len(texts) == 1 else next(iter(known), INPUT)
+    if spec is None:
+        return INPUT
+    required = spec.parameters.get("required")
+    needed = [name for name in spec.arguments if name in required] if isinstance(required, list) else []
+    texts = [name for name in needed if "string" in _types(spec.arguments[name])]
+    return texts[0] if len(texts) == 1 else next(iter(spec.arguments), INPUT)
 
 
 def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
@@ -120,7 +114,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
     than one; or a single value. Enclosing quotation marks are removed.
     """
     text = text.strip()
-    known, main = properties(spec), main_argument(spec)
+    known, main = spec.arguments if spec else {}, main_argument(spec)
     inner = unquoted(text)
     if inner != text and not inner.lstrip().startswith("{"):
         return {main: scan(inner)}
