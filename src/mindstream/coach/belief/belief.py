@@ -39,7 +39,7 @@ from mindstream.reasoners.reasoner import EVERY_TURN, Briefing, RunContext, RunR
 from mindstream.text.context import Part, fit
 from mindstream.text.words import language_of
 from mindstream.tools.loop import run_tool_loop
-from mindstream.tools.own_tools import recall_tool
+from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
