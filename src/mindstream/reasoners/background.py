@@ -194,8 +194,8 @@ async def _is_of_talk(store: Store, mind: StreamKey, work: Work, session: str | 
 
 LOG = logging.getLogger("mindstream.reasoners")
 """Logger of failed runs; without logging configuration, Python writes warnings to standard error."""
-QUIET = 4
-"""Maximum number of times that the poll interval of an idle slot is doubled."""
+QUIET = 2
+"""Maximum number of times that the poll interval of an idle slot is quadrupled."""
 
 
 FORGOTTEN = "texts that the run had read were erased in the meantime"
@@ -428,7 +428,7 @@ class Background:
         """Wait until woken or the poll interval is over, then create the work that silence or a set time causes."""
         trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
         at = None if slot.hour == trigger.at and not trigger.each else trigger.at
-        rest_s = self._lease_s / 3 * 2**slot.quiet
+        rest_s = self._lease_s / 3 * 4**slot.quiet
         if slot.due is not None:
             rest_s, at = max(0.0, slot.due - now_s), None
         else:
@@ -463,7 +463,7 @@ class Background:
 
     async def _claim(self, slot: Slot) -> list[Work]:
         """Claim open work; if an item has failed before, claim only one, so that a failing item blocks no other."""
-        slot.quiet = 0 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
+        slot.quiet = 1 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
         slot.woken.clear()  # a wake from here on causes another look
         if self._hearing or slot.is_resting:
             return []
@@ -527,7 +527,7 @@ class Background:
                 await self._fail(slot, run, reason, cause)
         finally:
             erasures.READING.reset(outer)
-            slot.run = None
+            slot.run = run.thinking = None  # the second refers to the context of the run, which refers to the run
 
     async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
         """Release work after some of the texts that it had read were erased, so that it is done again without them."""
