@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOVED = {
-    "mindstream.log.threads": "mindstream.log.database",
     "mindstream.coach.belief.stand_in": "mindstream.coach.belief.think",
     "mindstream.reasoners.turns": "mindstream.reasoners.background",
     "mindstream.coach.calibration": "mindstream.coach.belief.plan",

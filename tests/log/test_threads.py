@@ -16,8 +16,8 @@ from keys import key_of
 from mindstream import SqliteStore
 from mindstream.errors import StorageError
 from mindstream.log import database
-from mindstream.log.database import MOST
 from mindstream.log.events import Remembered
+from mindstream.log.threads import MOST
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Commit, Entry, Erasure
 

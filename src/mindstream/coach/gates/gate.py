@@ -1,4 +1,4 @@
-"""`Gate`, which decides whether an answer waits for the reasoner, and `Handover`, which reads the talker's own decision.
+"""`Gate`, which decides whether an answer waits for the reasoner, and `Handover`, the talker's own decision.
 
 The talker's decision is a mark such as `[WAIT]` at the beginning of its reply, so that one model call both decides and
 answers. Users never see the mark. See docs/gates.md.

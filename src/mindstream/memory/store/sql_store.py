@@ -18,11 +18,11 @@ from mindstream import caches
 from mindstream.clock import Moment
 from mindstream.log import audit, erasures, kept, work
 from mindstream.log.audit import AuditRow, Deed
-from mindstream.log.database import Snapshot
 from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName, Tenant, tenant_of
 from mindstream.log.sql import Sql
+from mindstream.log.threads import Snapshot
 from mindstream.memory.store import checkpoints, lineage, queries, registry, writing
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint

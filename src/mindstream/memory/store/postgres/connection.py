@@ -17,9 +17,9 @@ import psycopg
 from mindstream.clock import SharedClock, SystemClock
 from mindstream.errors import StorageError
 from mindstream.location import Location
-from mindstream.log.database import Snapshot
 from mindstream.log.erasures import ERASURES
 from mindstream.log.names import EVERYONE
+from mindstream.log.threads import Snapshot
 from mindstream.memory.store.postgres.pool import (
     NO_TENANT,
     REST_S,
