@@ -13,7 +13,7 @@ from mindstream.models.fitting import match_name
 from mindstream.models.model import Call
 
 EMPTY = frozenset(("", "{}", "null", '""'))
-"""Arguments that endpoints send as a placeholder before the real arguments."""
+"""Arguments that endpoints send as a placeholder before the real arguments, or once more after them."""
 
 
 @dataclass
@@ -34,6 +34,8 @@ class _PartialCall:
         pieces = self.pieces
         while len(pieces) > 1 and pieces[0].strip() in EMPTY:
             pieces = pieces[1:]
+        while len(pieces) > 1 and pieces[-1].strip() in EMPTY and _object("".join(pieces[:-1])):
+            pieces = pieces[:-1]
         whole, once = "".join(pieces), "".join(piece for piece, _ in groupby(pieces))
         return next(filter(None, map(_object, (whole, *reversed(pieces), once))), whole)
 
@@ -81,7 +83,14 @@ class ToolCalls:
         function = delta.get("function") or delta.get("custom") or {}
         if not isinstance(function, dict):
             function = {"name": function}
-        given = function.get("arguments", delta.get("arguments", function.get("parameters", function.get("input"))))
+        places = (
+            (function, "arguments"),
+            (delta, "arguments"),
+            (function, "parameters"),
+            (function, "input"),
+            (delta, "input"),
+        )
+        given = next((where[key] for where, key in places if key in where), None)
         name = function.get("name") or delta.get("name") or ""
         name = match_name(name, self._names) or name
         id_, index = str(delta.get("id") or ""), delta.get("index")
