@@ -58,6 +58,7 @@ TAGGED = re.compile(
     re.DOTALL,
 )
 """A call whose arguments are XML: Qwen3-Coder, Anthropic, GLM."""
+CLOSERS = ("</function>", "</invoke>", "</tool_call>")
 ARGUMENT = re.compile(
     r"<parameter(?:=|\s+name=[\"'])([^>\"']+)[\"']?>\n?(.*?)\n?</parameter>"
     r"|<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>",
@@ -173,7 +174,8 @@ def find_calls(text: str, request: Request) -> tuple[Call, ...]:
         return ()
     try:
         values: list[Any]
-        if found := list(islice(TAGGED.finditer(text), MAX_CALLS)):
+        last = max(text.rfind(each) for each in CLOSERS)  # without it, each opening tag would be searched to the end
+        if last >= 0 and (found := list(islice(TAGGED.finditer(text, 0, last + 12), MAX_CALLS))):
             values = [{"name": each[1], "arguments": _tagged(each[2])} for each in found]
         elif python := _python_calls(text):
             values = python

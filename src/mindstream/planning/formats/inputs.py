@@ -28,6 +28,8 @@ ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
 IN_THE_PAPER = {"google": "web_search", "wolframalpha": "wolfram", "searchsotu": "search_documents"}
 """Tool names of Xu 2023, with the names of our tools. (Wikipedia, LLM and Calculator differ in case only.)"""
 OPENS, CLOSES, QUOTES = "([{", ")]}", "\"'"
+PYTHON_PREFIXES = ("f", "F", "r", "R", "b", "u")
+"""Letters before the quotation marks of texts in Python: f"{E1} * 2"."""
 EMBRACING = {
     "“": "”",
     "„": "“”",
@@ -65,6 +67,8 @@ def unquoted(text: str) -> str:
 
     `"Harry Potter" author` and `"a" or "b"` are unchanged, because their first mark is closed before the end.
     """
+    if text[:1] in PYTHON_PREFIXES and text[1:2] in QUOTES and (inner := unquoted(text[1:])) != text[1:]:
+        return inner
     closing = EMBRACING.get(text[:1])
     if not closing:
         return text
@@ -116,6 +120,8 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
     if named := _read_named(text, known, scan) or _read_in_order(text, spec, scan):
         return named
     types = _types(known.get(main))
+    if text[0] == "[" and isinstance(value := read_json(text), list) and len(value) == 1 and isinstance(value[0], str):
+        return {main: scan(value[0]) if not types or "string" in types else scan_json(value, scan)}
     if text[0] == "[" and text[-1] == "]" and not set(text[1:-1]) & {"[", "]"} and read_json(text) is None:
         text = text[1:-1].strip()  # `Tool[[input]]`
     return {main: read_literal(text, scan) if types and "string" not in types else scan(text)}
