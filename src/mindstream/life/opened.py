@@ -13,7 +13,7 @@ from mindstream.life.events import SLOT, LifeBegan, LifeOpened, Replied, TaskCha
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence
-from mindstream.models.providers.secrets import mask
+from mindstream.models.providers.address import mask
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 
