@@ -246,7 +246,8 @@ def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
         ValueError: the text is neither a date nor a time.
     """
     text = _SLASHES.sub(lambda found: f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}", text.strip())
-    only_date, zone, added = len(text) <= len("2026-11-20"), UTC, 0.0
+    only_date, added = len(text) <= len("2026-11-20"), 0.0
+    zone: tzinfo = UTC
     if named := _ZONE_NAME.search(text):
         text = text[: named.start()]
         zone = _zone(named["zone"]) if named["zone"] else UTC

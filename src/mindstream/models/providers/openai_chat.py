@@ -435,7 +435,7 @@ class _Reply:
             if self._index is None and index is not None:
                 self._index = str(index)
             if index is None or str(index) == self._index:
-                return each  # type: ignore[no-any-return]
+                return each
         return {}
 
     def _say(self, choice: dict[str, Any]) -> Iterator[Arrival]:
