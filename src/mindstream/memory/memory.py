@@ -114,7 +114,9 @@ class Memory(Stream):
             ModelError: the model failed; the messages are stored.
         """
         for message in messages:
-            if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
+            if not isinstance(message, Mapping) or not all(
+                isinstance(message.get(x), str) for x in ("role", "content")
+            ):
                 raise InputError(
                     f'a message needs the form {{"role": "user" or "assistant", "content": text}}, found {message!r}'
                 )

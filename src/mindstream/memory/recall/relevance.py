@@ -33,8 +33,7 @@ TERMS_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The weight of each part of the relevance. `question` and `opening` improve one corpus only (LoCoMo), so they are
-    0.
+    """The weight of each part of the relevance. `opening` improves one corpus only (LoCoMo), so it is 0.
 
     Attributes:
         vector: weight of the cosine similarity with the question, minus the average of the stream.
@@ -50,7 +49,9 @@ class Weights:
         who: weight of records by the only speaker that the question means, as a share of the weight of a word that only
             one record contains; so it counts as much in a long stream as in a short one.
         dates: weight of records that were written in a period that the question names.
-        question: weight of records that end with a question.
+        asks: number of terms that a record with nothing but questions must have in addition to those of the query, to
+            count like any other record; with fewer, it counts less, and with none, its relevance is at most 0, because
+            an earlier question answers nothing. 0: all of these records count in full.
         opening: weight of the first record of an episode.
     """
 
@@ -64,7 +65,7 @@ class Weights:
     episode: float = 1.25
     who: float = 0.67
     dates: float = 3.0
-    question: float = 0.0
+    asks: float = 3.0
     opening: float = 0.0
 
 
@@ -99,15 +100,26 @@ def relevance(
         parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.lexical) + OTHERS))
     if question.spans:
         parts["dates"] = np.float32(weights.dates) * _dated(columns, question)
-    if weights.question:
-        parts["question"] = columns.ends_asking.values * np.float32(weights.question)
     if weights.opening:
         opens = (columns.group.values >= 0) & (columns.before.values < 0)
         parts["opening"] = opens * np.float32(weights.opening)
     total: Floats = sum(parts.values(), np.zeros(len(columns), np.float32))
     total[~candidates] = -np.inf
     parts["vector"] = np.float32(weights.vector) * _nearness(columns, vectors, candidates, total)
-    return Scored(total + parts["vector"], parts)
+    total = total + parts["vector"]
+    if weights.asks and np.any(asking := columns.only_asks.values & candidates):
+        rows = np.flatnonzero(asking)
+        share = np.minimum(1, _added(columns, question, rows) / np.float32(weights.asks))
+        for values in (total, *parts.values()):
+            values[rows] = np.where(values[rows] > 0, values[rows] * share, values[rows])
+    return Scored(total, parts)
+
+
+def _added(columns: Columns, question: RecallQuery, rows: Positions) -> Floats:
+    """Return how many terms these records have in addition to those of the question."""
+    found = columns.lexical.matches_of(list(dict.fromkeys([*question.terms, *question.name_terms])))
+    known = np.bincount(found.documents, found.times, len(columns)).astype(np.float32)
+    return np.maximum(0, columns.lexical.lengths(rows) - known[rows])
 
 
 def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict[str, Floats]:
