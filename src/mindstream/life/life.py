@@ -13,6 +13,7 @@ from functools import partial
 
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, InputError, ModelError
+from mindstream.guidance import opens
 from mindstream.life import opened as lives
 from mindstream.life import stand_in  # noqa: F401 (registers the stand-ins)
 from mindstream.life.commands import give_goal
@@ -38,6 +39,7 @@ from mindstream.memory.store.store import Fence
 from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
+from mindstream.moved import renamed_keywords
 from mindstream.tools.approval import Approve
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex
@@ -117,11 +119,12 @@ class Life:
         self._failed = 0
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @renamed_keywords(models="model")
+    @opens
     async def open(
         cls,
         memory: Memory,
-        models: AnyModels,
+        model: AnyModels,
         *,
         goal: str = "",
         orders: Sequence[str] = (),
@@ -136,7 +139,7 @@ class Life:
         """Begin or continue a mind's life, and hold it until the block ends.
 
         Args:
-            models: the models of M2, M1 and M0 (see `Mind.open`).
+            model: the models of M2, M1 and M0 (see `Mind.open`).
             goal: the goal; "": the current one. A new goal, or new orders, replace the old ones.
             orders: standing orders, each with a time and a task: "every day at 8:00: ask me how I slept".
             tools: tools for M1; the tools that a task needs are searched when M1 does the task.
@@ -157,7 +160,7 @@ class Life:
         if approve is not None:
             config = replace(config, permits=replace(Permits.of(approve), always=config.permits.always))
         async with contextlib.AsyncExitStack() as opened:
-            shared = await opened.enter_async_context(open_models(models, memory.clock))
+            shared = await opened.enter_async_context(open_models(model, memory.clock))
             if not without_model:
                 await require_models(memory, shared)
             if goal or orders:

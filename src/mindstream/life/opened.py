@@ -44,7 +44,7 @@ async def require_models(memory: Memory, models: Models) -> None:
         again = f"; it was started with:\n  {before.command}" if before.command else ""
         raise InputError(
             f"this life was run with {names}, but no model is configured now; name one (--model NAME; in Python"
-            f" models=), or continue with rules instead (--without-model; without_model=True){again}"
+            f" model=), or continue with rules instead (--without-model; without_model=True){again}"
         )
 
 

@@ -6,7 +6,6 @@ async with Pool.open("data", "verse") as pool:
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 from mindstream import chance
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
+from mindstream.guidance import opens
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName, checked_name
@@ -72,7 +72,7 @@ class Pool:
         self._measures: tuple[frozenset[str], Measures] | None = None
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @opens
     async def open(
         cls,
         data: AnyStore,

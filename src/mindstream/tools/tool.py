@@ -234,7 +234,10 @@ def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...
         TypeError: see `tool`.
     """
     if text := next((each for each in tools if isinstance(each, str)), None):
-        raise InputError(f"{text!r} is a text, not a tool: tools are functions and Tool objects (docs/tools.md)")
+        raise InputError(
+            f"{text!r} is a text, not a tool: pass a function or a Tool; tools of mindstream are opened by name with"
+            f" `async with mindstream.tools.named.named_tools([{text!r}]) as tools:`"
+        )
     made: tuple[Tool, ...] = tuple(each if hasattr(each, "spec") else tool(each) for each in tools)
     names = [each.spec.name for each in made]
     if double := next((name for name in names if names.count(name) > 1), None):

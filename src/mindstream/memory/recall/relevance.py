@@ -119,7 +119,8 @@ def _added(columns: Columns, question: RecallQuery, rows: Positions) -> Floats:
     """Return how many terms these records have in addition to those of the question."""
     found = columns.lexical.matches_of(list(dict.fromkeys([*question.terms, *question.name_terms])))
     known = np.bincount(found.documents, found.times, len(columns)).astype(np.float32)
-    return np.maximum(0, columns.lexical.lengths(rows) - known[rows])
+    added: Floats = np.maximum(0, columns.lexical.lengths(rows) - known[rows])
+    return added
 
 
 def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict[str, Floats]:

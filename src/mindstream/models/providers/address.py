@@ -16,8 +16,8 @@ from mindstream.models.providers.secrets import KEYS, NO_KEY, clean_key, key_of_
 from mindstream.paths import usable, variable
 
 FORMS = (
-    "local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, "
-    "decisions:NAME@URL, systemone:NAME@URL"
+    "rules, playback:PATH, local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, "
+    "http://host:port/v1#NAME, decisions:NAME@URL, systemone:NAME@URL"
 )
 _URL_VARIABLES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
 _PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
