@@ -186,7 +186,7 @@ class Unawaited(Coroutine[Any, Any, R]):
         return f"<{self._called}(…) was not awaited: write `await {self._called}(…)`>"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("_", "cr_")):
+        if name.startswith(("_", "cr_", "gi_", "ag_")):
             return getattr(self._inner, name)
         return self._explain()
 

@@ -293,7 +293,7 @@ class Memory(Stream):
         """Consolidate the memory: let n random records decay, and make a dream of those that are archived.
 
         Args:
-            model: makes the dream (role M1); None: rules.
+            model: makes the dream (role reasoner); None: rules.
             rater: rates importance; None: `model` (role importance).
             cause: a row of the log; an interrupted sleep that was started for that row is continued.
             compose: makes the dream in place of `model`.
@@ -303,8 +303,10 @@ class Memory(Stream):
         """
         await self.settle()
         async with open_models(model or "rules", self.clock) as models:
-            rater = rater or models.of("importance", "M1")
-            return await sleeping.sleep(self, models.of("M1"), n, rater, cause=cause, fence=fence, compose=compose)
+            rater = rater or models.of("importance", "reasoner")
+            return await sleeping.sleep(
+                self, models.of("reasoner"), n, rater, cause=cause, fence=fence, compose=compose
+            )
 
     # These methods are functions of other modules with the memory as first argument.
     propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undoing.undo_sleep
