@@ -71,6 +71,9 @@ class Recalled:
     parts: Mapping[str, float]
     confidence: float = 0.0
 
+    def __repr__(self) -> str:
+        return f"Recalled({self.text!r}, confidence={self.confidence:.2f}, score={self.score:.2f}, id={self.id!r})"
+
     @property
     def id(self) -> str:
         """The id of the record, for `correct`, `forget` and `get`."""
