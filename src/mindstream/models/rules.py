@@ -1,17 +1,21 @@
-"""The model `rules`: it answers prompts with functions if no model is configured, offline and in microseconds."""
+"""Models without a language model: `Rules` answers prompts with functions, offline and in microseconds.
+
+`FakeModel` gives scripted answers, for tests and demonstrations.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from mindstream.errors import ModelRefused
-from mindstream.models.model import Call, Distribution, Part, Piece, Request, Usage
+from mindstream.errors import InputError, ModelError, ModelRefused
+from mindstream.models.model import Call, Distribution, Part, Piece, Request, Usage, estimate_tokens
 from mindstream.models.prompt import RULES, Prompt
 
 R = TypeVar("R")
@@ -53,3 +57,51 @@ class Rules:
         else:
             yield Piece(said.model_dump_json() if isinstance(said, BaseModel) else json.dumps(said))
         yield Usage(0, 0, 0.0)
+
+
+Line: TypeAlias = str | BaseModel | ModelError | Sequence[Call] | Callable[[Request], "str | Sequence[Call]"]
+"""One scripted answer: text, a typed reply, an error to raise, calls, or a function of the request."""
+
+
+TEXTS = "*"
+"""Key of the answers that are not for one prompt, but for all that expect a text."""
+
+
+class FakeModel:
+    """Gives scripted answers, so that programs and tests run without a key; `asked` records the requests.
+
+        FakeModel(["Hello!", "Your cat is called Bach."])  # these texts, in this order
+        FakeModel({"make_plan": ["#E1 = population[Lyon]"], "answer_from_evidence": ["Lyon."]})  # by prompt
+
+    A list answers all prompts that expect a text, and typed prompts, such as `extract_facts`, with `{}`: nothing.
+    `mindstream prompts` lists the prompts. A prompt without further lines raises ModelRefused.
+    """
+
+    def __init__(self, lines: Mapping[str, Sequence[Line]] | Sequence[Line], name: str = "scripted") -> None:
+        self.name = name
+        self.asked: list[Request] = []
+        if isinstance(lines, str) or not isinstance(lines, Mapping | Sequence):
+            raise InputError(f'FakeModel expects a list of answers, or {{"prompt": [answers]}}, found {lines!r}')
+        table = lines if isinstance(lines, Mapping) else {TEXTS: lines}
+        self._lines = {prompt: deque(answers) for prompt, answers in table.items()}
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        self.asked.append(request)
+        label = request.prompt.label()
+        lines = self._lines.get(TEXTS if TEXTS in self._lines and request.prompt.reply_type() is str else label)
+        if not lines and TEXTS in self._lines and lines is None:
+            yield Piece("{}")  # a typed reply without any values, such as no facts
+            return
+        if not lines:
+            raise ModelRefused(f"the script has no more lines for the prompt {label!r}")
+        line = lines.popleft()
+        if callable(line):
+            line = line(request)
+        if isinstance(line, ModelError):
+            raise line
+        if isinstance(line, str | BaseModel):
+            yield Piece(line if isinstance(line, str) else line.model_dump_json())
+        else:
+            for call in line:
+                yield call
+        yield Usage(sum(estimate_tokens(m.text) for m in request.messages), 1)
