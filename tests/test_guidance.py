@@ -116,9 +116,9 @@ async def test_model_takes_a_model_a_table_of_roles_or_models(model: Any) -> Non
 
 async def test_the_earlier_word_for_model_warns(tmp_path: Path) -> None:
     with pytest.warns(DeprecationWarning, match="model="):
-        assert Planner(model="rules").model == "rules"  # type: ignore[call-arg]
+        assert Planner(models="rules").model == "rules"  # type: ignore[call-arg]
     with pytest.warns(DeprecationWarning, match="model="):
-        opening = Mind.open(tmp_path, user="ann", model="rules")
+        opening = Mind.open(tmp_path, user="ann", models="rules")
     async with opening as mind:
         assert mind.models.only_rules
 
