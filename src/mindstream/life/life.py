@@ -89,6 +89,14 @@ class LifeConfig:
 class Life:
     """A goal that M2, M1 and M0 pursue turn by turn, also after a crash. Open one with `Life.open`, then call `run`.
 
+        async with (
+            Memory("data", "ann") as memory,
+            Life.open(memory, "openai:gpt-5-mini", goal="Find out about the ferry.", tools=[search]) as life,
+        ):
+            print(await life.run(turns=20))  # why it ended: done, waiting for an answer, …
+
+    M2 decides, M1 carries out with tools, M0 thinks. Every step is done once: run the program again to continue.
+
     Attributes:
         state: the current state, computed from the log rows of the life.
         models: the models of M2, M1 and M0.

@@ -62,6 +62,14 @@ Part: TypeAlias = Literal["whole", "talks", "thinks"]
 class Mind:
     """A memory with models, tools, reasoners and a responder. Open one with `Mind.open`, then call `send` or `stream`.
 
+        async with Mind.open("data", user="ann", model="ollama:qwen3", responder=Coach.using(pack="sleep")) as mind:
+            print(await mind.send("Noise keeps me awake."))
+            async for event in mind.stream("Can you make me a plan?", to_the_end=True):
+                print(event)  # Heard, Waiting, Piece, Said, BeliefChanged, PlanChanged, FollowUp
+
+    The responder answers: a `Coach`, a `ChatBot.using(…)`, `answer_with(function)`, or a `Responder` of your own.
+    Reasoners think in the background, and both share the memory. For a bot without reasoners, `ChatBot` is simpler.
+
     Attributes:
         memory: the user's memory, across all sessions.
         session: the name of the current conversation.

@@ -65,6 +65,16 @@ IN_FORM = "What is the answer to this task, in the form of the schema? Take all 
 class Planner:
     """Solve tasks with tools, by ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023), or without tools.
 
+        def population(city: str) -> int:
+            \"\"\"Return the number of inhabitants of a city.\"\"\"
+            return {"Lyon": 520_774, "Graz": 302_749}[city]
+
+        planner = Planner(model="openai:gpt-5-mini", tools=[population])
+        solution = await planner.solve("Which is larger, Lyon or Graz?")
+        print(solution.answer, solution.evidence, solution.spent.cost_usd)
+
+    To read or change the plan before it runs: `plan = await planner.plan(task)`, then `await planner.run(plan)`.
+
     Attributes:
         model: a model or its name for all roles, or a table by role: planner, solver, replanner (default: planner);
             worker for `react`, `direct` and `cot`. With an empty table, rules answer instead of a model.

@@ -43,6 +43,13 @@ USUAL = "wordllama"
 class Pool:
     """Exemplars that several agents of a store share (Gao 2024). Open one with `Pool.open`; `create` it once.
 
+        async with Pool.open("data", "plants") as pool:
+            if not await pool.exists():
+                await pool.create("caring for plants", owner="olga", members=["ann"])
+            ann = Member(pool, "ann", scorer="openai:gpt-5-mini")
+            await ann.offer("How do I water a fern?", "From below, once a week.", shown=[])
+            print(await ann.examples("How do I water an orchid?", k=1))
+
     Args:
         retriever: ranks the exemplars; None: the pool's own, which learns from admissions once there are 36 exemplars.
         measure_by: a model in this process that measures whether answers belong to their queries; None: the scorer,
@@ -156,7 +163,10 @@ class Pool:
             InputError: the pool was not created.
         """
         if not await self.exists():
-            raise InputError(f"there is no pool {self.name!r}; create it with `mindstream pool create {self.name}`")
+            raise InputError(
+                f"there is no pool {self.name!r}; create it with `await pool.create(…)` or"
+                f" `mindstream pool create {self.name}`"
+            )
         return self._state
 
     @property

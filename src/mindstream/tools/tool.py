@@ -204,6 +204,12 @@ def tool(
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function, a method or a `partial`, sync or async, with type hints and a docstring.
 
+        @tool
+        def weather(city: str) -> str:
+            \"\"\"Return today's weather in a city.\"\"\"
+            return "rain"
+
+    Functions may also be passed as they are (`tools=[weather]`).
     Arguments that a `partial` has set are not shown to the model, and cannot be set again. `@tool(changes=True)` means
     that the tool changes the world (sends, writes, pays), and is called only if the call is approved.
 
