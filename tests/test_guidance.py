@@ -9,7 +9,6 @@ import pytest
 import mindstream
 from mindstream import ChatBot, FakeModel, InputError, Memory, Mind, Planner, SettingsError, sync
 
-
 # A type checker reports most of these mistakes as well; here they are made on purpose.
 AnyMemory: Any = Memory
 AnyBot: Any = ChatBot
