@@ -99,7 +99,7 @@ def relevance(
     columns: Columns, question: RecallQuery, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
 ) -> Scored:
     """Score all records of a stream; `vectors` are the vectors of the question's wordings."""
-    parts = _by_words(columns, question, weights)
+    parts, held = _by_words(columns, question, weights)
     if question.who >= 0:
         parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.lexical) + OTHERS))
     if question.spans:
@@ -113,27 +113,22 @@ def relevance(
     total = total + parts["vector"]
     if weights.asks and np.any(asking := columns.only_asks.values & candidates):
         rows = np.flatnonzero(asking)
-        share = np.minimum(1, _added(columns, question, rows) / np.float32(weights.asks))
+        added = columns.lexical.lengths(rows) - held[rows]  # terms that the query does not have
+        share = np.clip(added / np.float32(weights.asks), 0, 1)
         for values in (total, *parts.values()):
             values[rows] = np.where(values[rows] > 0, values[rows] * share, values[rows])
     return Scored(total, parts)
 
 
-def _added(columns: Columns, question: RecallQuery, rows: Positions) -> Floats:
-    """Return how many terms these records have in addition to those of the question."""
-    found = columns.lexical.matches_of(list(dict.fromkeys([*question.terms, *question.name_terms])))
-    known = np.bincount(found.documents, found.times, len(columns)).astype(np.float32)
-    added: Floats = np.maximum(0, columns.lexical.lengths(rows) - known[rows])
-    return added
-
-
-def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict[str, Floats]:
+def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tuple[dict[str, Floats], Floats]:
     """Score records by words, and in episodes also by the words of neighbours and of the whole episode.
 
     Each word counts once, with its highest weight: its own weight in the record, or its share from a neighbour.
+    Also return how many of its terms each record shares with the question.
     """
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
+    held = np.zeros(count, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)  # the last element is for records without an episode
     resistance = Resistance(columns, weights.verbosity)
     reach = _Reach(columns, weights) if index.groups else None
@@ -143,6 +138,7 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict
         lengths = index.lengths(found.documents)
         own = saturated(found.times, resistance(found.documents, lengths), index.idf_of(found), K1)
         words += np.bincount(found.documents, own, count).astype(np.float32)
+        held += np.bincount(found.documents, found.times, count).astype(np.float32)
         if reach:
             reach.add(reached, found, own, lengths)
             episodes[:-1] += index.group_scores(found)
@@ -154,7 +150,9 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict
         named = index.scores(question.name_terms)
         named[columns.kind.values == CHAT] = 0
         parts["words"] = words + named
-    return parts
+        called = index.matches_of(list(dict.fromkeys(question.name_terms)))
+        held += np.bincount(called.documents, called.times, count).astype(np.float32)
+    return parts, held
 
 
 class Resistance:
