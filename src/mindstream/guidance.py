@@ -16,7 +16,7 @@ from mindstream.errors import InputError
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-SYNC = "in a program without asyncio, import the class from mindstream.sync"
+SYNC = "in a program without asyncio, use mindstream.sync"
 COMMON = {
     "data": ("path", "folder", "directory", "dir", "url", "db", "database", "data_dir", "metadata", "meta"),
     "name": ("user", "user_id", "username", "owner"),
@@ -33,6 +33,7 @@ COMMON = {
     "embed": ("embedder", "embedding", "embeddings", "embedding_model"),
     "approve": ("approver", "permission", "allow"),
     "how": ("strategy", "method"),
+    "until": ("hours", "steps", "days", "to"),
     "seconds": ("timeout", "timeout_s"),
     "tool_calls": ("max_tool_calls", "max_steps", "max_iterations"),
     "residents": ("people", "agents", "characters"),
@@ -48,6 +49,9 @@ METHODS = {
     "list": ("get_all", "all", "items"),
     "send": ("chat", "say", "ask", "run", "invoke", "complete"),
     "stream": ("stream_chat", "astream"),
+    "interview": ("ask", "question"),
+    "timeline": ("history", "log", "events"),
+    "run": ("step", "steps", "simulate", "live", "advance"),
     "solve": ("run_task", "execute", "invoke", "do"),
 }
 """For each method, names that other libraries use for it."""

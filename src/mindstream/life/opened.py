@@ -105,6 +105,6 @@ async def hold(stream: Memory, lease_s: float) -> AsyncIterator[Fence]:
         InputError: this mind has no goal.
     """
     if not await lease.is_open(stream, SLOT):
-        raise InputError("this mind has no goal yet; give it one with --goal")
+        raise InputError("this mind has no goal yet; give it one with --goal (in Python: goal=)")
     async with lease.hold(stream, SLOT, LIVING, lease_s) as fence:
         yield fence

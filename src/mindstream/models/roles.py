@@ -51,7 +51,7 @@ class Models:
             role = roles[0] if roles else DEFAULT
             raise SettingsError(
                 f"no model is configured for the role {role!r}: name one for this role (--role {role}=MODEL), or one"
-                " for all roles (--model MODEL)"
+                f' for all roles (--model MODEL; in Python: model={{"{role}": …}}, or model=NAME for all)'
             )
         return self._models[found]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 from mindstream import redaction
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
-from mindstream.guidance import explained, opens
+from mindstream.guidance import awaited, explain_attribute, explained, opens
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Opened, Remembered
 from mindstream.log.names import StreamName, checked_name
@@ -156,8 +156,10 @@ class Town:
         def __getattr__(self, name: str) -> NoReturn:
             """Raise an error that explains `async with` if the name exists only on an open town."""
             known = name in Town.__annotations__ or hasattr(Town, name)
-            hint = ": open the town first, with `async with Town(…) as town`" if known else ""
-            raise AttributeError(f"this town has no {name!r}{hint}", name=name, obj=self)
+            if not known:
+                explain_attribute(self, name)
+            hint = "open the town first, with `async with Town(…) as town`"
+            raise AttributeError(f"this town has no {name!r}: {hint}", name=name, obj=self)
 
     @classmethod
     def _attached(
@@ -243,6 +245,7 @@ class Town:
 
                     yield cls._attached(setting, store, residents, state, writing, settle)
 
+    @awaited
     async def run(
         self,
         until: int | str,
@@ -470,6 +473,7 @@ class Town:
         for resident in self.residents.values():
             await finish_visit(KeepVisit(resident, self.setting, max(self.step, 0)))
 
+    @awaited
     async def timeline(self, name: str, about: str = "") -> list[str]:
         """Return a resident's acts, utterances and thoughts as lines with times, below their dates.
 
