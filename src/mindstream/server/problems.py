@@ -86,7 +86,7 @@ PROBLEMS = {
 """The status and title of each kind of problem; the kind is the last part of its `type`."""
 BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
 
-PATHS = "nothing is served here; try /docs (a page), /openapi.json, /api/v1, /v1 (OpenAI's protocol) or /mcp"
+PATHS = "nothing is served here; try /openapi.json, /api/v1, /v1 (OpenAI's protocol) or /mcp"
 KINDS: tuple[tuple[type[Exception], str], ...] = (
     (NotFound, "not-found"),
     (Forbidden, "forbidden"),
