@@ -49,8 +49,8 @@ class Pool:
             await lay_in(pool, [Pair("How do I water a fern?", "From below, once a week.")], by="olga")
             print(await Member(pool, "ann").examples("How do I water an orchid?", k=1))
 
-    `lay_in` and `Pair` are in `mindstream.sharing.admission`. Offers of members (`Member.offer`) are graded by a rubric,
-    which `mindstream pool rubric` drafts and freezes.
+    `lay_in` and `Pair` are in `mindstream.sharing.admission`. Offers of members (`Member.offer`) are graded by a
+    rubric, which `mindstream pool rubric` drafts and freezes.
 
     Args:
         retriever: ranks the exemplars; None: the pool's own, which learns from admissions once there are 36 exemplars.
