@@ -170,6 +170,7 @@ class Memory(Blocking[memories.Memory]):
 
     retain, retain_all, retain_messages = waits(M.retain), waits(M.retain_all), waits(M.retain_messages)
     recall, find, latest, get = waits(M.recall), waits(M.find), waits(M.latest), waits(M.get)
+    messages = waits(M.messages)
     list, history, sessions, evidence_of = waits(M.list), waits(M.history), waits(M.sessions), waits(M.evidence_of)
     correct, supersede, replace = waits(M.correct), waits(M.supersede), waits(M.replace)
     forget, find_removal, remove = waits(M.forget), waits(M.find_removal), waits(M.remove)
