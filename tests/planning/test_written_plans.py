@@ -171,7 +171,7 @@ ADD_AND_TRIPLE = [
 async def test_plans_in_the_forms_of_many_planners_are_run(text: str) -> None:
     async with named_tools(["calculator"]) as tools:
         model = FakeModel({"make_plan": [text], "answer_from_evidence": ["12"]})
-        solution = await Planner(models=model, tools=tools).solve("Add and triple.")
+        solution = await Planner(model=model, tools=tools).solve("Add and triple.")
     assert [each.text for each in solution.evidence.values()] == ["4", "12"]
 
 
