@@ -163,7 +163,7 @@ class Evaluation:
         return Member(pool, AGENT, render=plan_shot)
 
     async def _solve(self, place: Workplace, text: str, member: Member, arm: Arm) -> Solution:
-        planner = Planner(models=self.models, tools=place.tools, how=self.how, exemplars=Chosen(member, arm, text))
+        planner = Planner(model=self.models, tools=place.tools, how=self.how, exemplars=Chosen(member, arm, text))
         return await planner.solve(f"{place.about}\n\n{text}\n\n{ENDING}")
 
     async def _test(self, pool: Pool, place: Workplace, arm: Arm, task: Assignment) -> Trial:
