@@ -531,22 +531,27 @@ def _began(turn: ResidentTurn, act: Act) -> int:
     return turn.setting.step_at(day, block.start) if block and block.what == act.what else act.since
 
 
+def _absent_hosts(turn: ResidentTurn, act: Act) -> frozenset[str]:
+    """Return who lives where a resident visits, if none of them is in sight; else, and without a visit, nothing."""
+    hosts = hosts_of(turn.setting, turn.person, act.place) if act.place and act.why == "plan" else frozenset()
+    return frozenset() if hosts & {*people_in_sight(turn.percepts)} else hosts
+
+
 def is_turned_away(turn: ResidentTurn, act: Act) -> bool:
-    """Return whether a visit ends because none of those who live there was seen or met."""
-    hosts = hosts_of(turn.setting, turn.person, act.place) if act.place else frozenset()
-    met = {each for each in hosts if turn.state.scenes.get(each, -1) >= _began(turn, act)}
-    return bool(hosts) and act.why == "plan" and not met and not hosts & {*people_in_sight(turn.percepts)}
+    """Return whether none of those whom a visit is for was seen or met."""
+    hosts = _absent_hosts(turn, act)
+    return bool(hosts) and all(turn.state.scenes.get(each, -1) < _began(turn, act) for each in hosts)
 
 
 def give_up_visit(turn: ResidentTurn) -> None:
-    """Send a visitor who found nobody home for the rest of the planned visit."""
+    """Send a visitor home for the rest of a visit if none of those who live there is in sight."""
     act, minute = turn.state.act, turn.setting.minute(turn.step)
     block = turn.state.block_at(minute)
     if act is None or block is None or (block.what, block.place) != (act.what, act.place):
         return
-    if act.has_arrived(turn.step) and is_turned_away(turn, act):
+    if act.has_arrived(turn.step) and _absent_hosts(turn, act):
         back = Block(start=minute, minutes=block.end - minute, what=AT_HOME, place=turn.person.home, fine=True)
-        turn.write(TasksPlanned(step=turn.step, blocks=(back,), because=f"{act.what}: nobody was at home"[:300]))
+        turn.write(TasksPlanned(step=turn.step, blocks=(back,), because=f"{act.what}: nobody is at home"[:300]))
 
 
 async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
