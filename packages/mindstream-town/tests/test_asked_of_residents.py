@@ -110,11 +110,11 @@ async def test_an_unavailable_model_stops_the_town_and_resuming_gives_the_same_j
 
 
 async def test_an_unreadable_reply_is_logged_and_the_town_goes_on(folder: Path) -> None:
-    models = Models(Garbles((6, 9, 20, 33), '{"tasks": [{"minutes": "many"}'))
+    models = Models(Garbles((6, 9, 20), '{"tasks": [{"minutes": "many"}'))
     async with Town.open(folder, hamlet(), models=models) as town:
         await town.run(until=MORNING)
         rows = [row.event async for row in rows_after(town.store)]
-    assert sum(isinstance(each, StoodIn) for each in rows) == 4
+    assert sum(isinstance(each, StoodIn) for each in rows) == 3
 
 
 async def test_only_a_named_fallback_replaces_an_unusable_model(folder: Path) -> None:
