@@ -292,7 +292,7 @@ def _totals(found: towns.Estimate) -> tuple[int, int]:
     kinds = found.counted.by_kind.values()
     calls = sum(kind.calls for kind in kinds)
     tokens = sum(kind.tokens_in + kind.tokens_out for kind in kinds)
-    return round(calls * found.scale), round(tokens * found.scale)
+    return calls, tokens
 
 
 @command(
@@ -325,11 +325,7 @@ def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: A
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     kinds = sorted(found.counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
-    rows = [
-        {"prompt": label, "role": found.counted.role_of[label]}
-        | {key: round(n * found.scale) for key, n in asdict(kind).items()}
-        for label, kind in kinds
-    ]
+    rows = [{"prompt": label, "role": found.counted.role_of[label]} | asdict(kind) for label, kind in kinds]
     if json:
         print_json(*rows, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": found.usd, **whole})
         return
