@@ -296,6 +296,7 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
                 group.create_task(pour(line, heard))
                 await heard.wait()  # keeps the order of the lines
                 line = await lines.next()
+    conversation.mind.reasoners.resume()
     await conversation.settled()
     return all(taken)
 
