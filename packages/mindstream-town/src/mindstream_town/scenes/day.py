@@ -156,13 +156,15 @@ def by_words(addresses: Sequence[str]) -> dict[str, str]:
     return {words_of(each): each for each in addresses}
 
 
-MOST_KNOWN = 6
+MOST_KNOWN, MOST_SEARCHED = 6, 40
 
 
 async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest secrets of a resident as texts."""
-    found = await turn.recall_about([SECRET], MOST_KNOWN, kinds=OF_PEOPLE)
-    return tuple(each.text for each in found if each.data.get(SECRET))
+    """Return the secrets of a resident as texts: those from the beginning, then the newest."""
+    found = [
+        each for each in await turn.recall_about([SECRET], MOST_SEARCHED, kinds=OF_PEOPLE) if each.data.get(SECRET)
+    ]
+    return tuple(each.text for each in sorted(found, key=lambda each: each.kind != "note")[:MOST_KNOWN])
 
 
 MAX_PLAN_MEMORIES = 12
@@ -291,15 +293,19 @@ async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
     memory = turn.resident.memory
     await turn.resident.written()
     notes = await memory.store.latest(memory.key, ("note",), LOOKED_THROUGH, now=turn.now)
-    known = f"{turn.person.learned}\n{turn.person.currently}"
-    told = [each for each in notes if can_be_told(each) and not each.evidence and each.text not in known]
+    told = [each for each in notes if _is_from_the_start(turn, each)]
     return sorted(told, key=lambda each: (-(each.importance or 0.0), each.id))
 
 
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
     """Return whether a resident has told no one what it knew at the beginning."""
-    told = any(record.id in ids for ids in turn.state.shared.values())
-    return record.kind == "note" and not record.evidence and can_be_told(record) and not told
+    return _is_from_the_start(turn, record) and not any(record.id in ids for ids in turn.state.shared.values())
+
+
+def _is_from_the_start(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether a memory may be told, is from before the town began, and is not a line of the description."""
+    described = record.text.strip() in (turn.person.learned.strip(), turn.person.currently.strip())
+    return record.kind == "note" and not record.evidence and can_be_told(record) and not described
 
 
 def without_past(turn: ResidentTurn, records: Iterable[Record]) -> list[Record]:
@@ -316,7 +322,7 @@ def without_past(turn: ResidentTurn, records: Iterable[Record]) -> list[Record]:
 
 
 def _is_known_anyway(record: Record) -> bool:
-    return "background" in record.data or "plan" in record.keywords
+    return bool({"background", DEED} & record.data.keys()) or "plan" in record.keywords
 
 
 def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> dict[str, Place]:
@@ -566,7 +572,9 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
             when=turn.date_and_time,
             place=words_of(act.place) if act.place else "",
             near=tuple(near),
-            memories=tuple(each.record.text[:MAX_MEMORY_CHARACTERS] for each in recalled),
+            memories=tuple(
+                each.record.text[:MAX_MEMORY_CHARACTERS] for each in recalled if "plan" not in each.record.keywords
+            ),
         )
     )
     (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (deed.id,), near))

@@ -30,6 +30,7 @@ from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
+    DEED,
     MAX_NEWS,
     UNHEARD,
     by_words,
@@ -57,6 +58,8 @@ from mindstream_town.world.tree import ARENA
 LONGEST = 700
 """Maximum characters of a memory in the prompt, including its appointment."""
 OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 11
+PASSING_DEED = 3.0
+"""Importance up to which the resident's own act is not shown in talks."""
 PASSING = 2.0
 """Importance of a meeting or an overheard line that was not rated."""
 
@@ -129,7 +132,9 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
 
 def _is_everyday(record: Record) -> bool:
     """Return whether a memory is about an everyday act."""
-    return record.kind == "observation" and (record.importance or 0.0) <= PEOPLE
+    return record.kind == "observation" and (record.importance or 0.0) <= (
+        PASSING_DEED if DEED in record.data else PEOPLE
+    )
 
 
 async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]) -> Briefing | None:
