@@ -87,6 +87,9 @@ class SolveOptions:
     )
     tools: Tools = None
     docs: Docs = None
+    trust_docs: Annotated[
+        bool, switch("--trust-docs", "The documents are your own: a plan is revised with what they say.")
+    ] = False
     mcp: Mcp = None
     trust: Trust = False
     approve: Annotated[bool, switch("--approve", "Show the plan, and ask before any step runs.")] = False
@@ -126,6 +129,7 @@ class SolveOptions:
             fresh=self.fresh,
             own_knowledge=self.own_knowledge,
             offer=offer,
+            trust_docs=self.trust_docs,
         )
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
@@ -133,6 +137,7 @@ class SolveOptions:
         again = {
             "tools": ",".join(task.tools or ()),
             "docs": task.docs,
+            "trust_docs": task.trust_docs,
             "mcp": task.mcp,
             "allow": self.allow,
             "pool": task.pool,

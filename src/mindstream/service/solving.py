@@ -53,6 +53,7 @@ class SolveSettings:
         tools: names of tools (see `tools/named.py`). None: the calculator, and the model if one is configured; without
             a model also the memory, unless there are documents.
         docs: folders of documents to search.
+        trust_docs: the user vouches for the documents: a plan is revised with what they say.
         mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
         exemplars: `shipped`, the name of a file, or `none`. The shipped exemplars are plans, which are used only for
             strategies with a plan.
@@ -82,6 +83,7 @@ class SolveSettings:
     fresh: bool = False
     own_knowledge: bool = False
     offer: str = ""
+    trust_docs: bool = False
 
 
 @dataclass
@@ -181,7 +183,8 @@ async def open_planner(
     """
     async with AsyncExitStack() as opened:
         model = _worker(models, budget)
-        means = Means(model, memory, settings.data, embed=settings.embedder)
+        trusts = task.trust_docs
+        means = Means(model, memory, settings.data, embed=settings.embedder, trusts_documents=trusts)
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         planner = Planner(
