@@ -25,7 +25,7 @@ from mindstream.planning.formats.read import read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.planner import UNPLANNED, Planner, Strategy
+from mindstream.planning.planner import UNPLANNED, Planner, Strategy, planner_tool
 from mindstream.planning.run import Solution
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.service.calling import open_user_memory
@@ -41,6 +41,10 @@ from mindstream.tools.tool import Tool, checked_tools, traits_of
 
 PINS = "mcp.json"
 """The file in the data folder that stores which tools of MCP servers the user has accepted."""
+
+
+PLANNER = "planner"
+"""The name of the tool that plans and solves a task of several steps with the other tools."""
 
 
 @dataclass(frozen=True)
@@ -280,8 +284,10 @@ async def talk_tools(
         models = await opened.enter_async_context(answering(settings))
         memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         means = Means(_worker(models, budget_of(settings)), memory, settings.data, embed=settings.embedder)
-        tools, _ = await open_tools(settings, names, docs, mcp, means, approve, opened)
-        yield tuple(tool for tool in tools if not traits_of(tool).changes)
+        plain = [name for name in names if name != PLANNER]
+        tools, _ = await open_tools(settings, plain, docs, mcp, means, approve, opened)
+        safe = tuple(tool for tool in tools if not traits_of(tool).changes)
+        yield (*safe, *((planner_tool(safe, models),) if PLANNER in names else ()))
 
 
 async def open_tools(
