@@ -38,7 +38,7 @@ async def test_a_conversation_has_the_planner_as_a_tool(folder: Path) -> None:
     plan = "#E1 = calculator[12 * 12]"
     with FakeEndpoint() as door:
         door.will(Says(plan), Says("144"))
-        settings = Settings(data=folder, models={"default": f"{door.url}#any"})
+        settings = Settings(data=folder, model=f"{door.url}#any")
         async with talk_tools(settings, ["calculator", "planner"], [], [], None) as tools:
             names = [each.spec.name for each in tools]
             assert names == ["calculator", "solve_task"]
