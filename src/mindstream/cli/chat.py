@@ -83,6 +83,9 @@ def chat(
     pool: PoolName = "",
     offer: OfferTo = "",
     record: Record = None,
+    as_published: Annotated[
+        bool, switch("--as-published", "As in Christakopoulou 2024: the belief decides when to wait (--gate belief).")
+    ] = False,
 ) -> int:
     """Talk to an agent that answers at once, thinks in the background, and remembers.
 
@@ -91,7 +94,7 @@ def chat(
     called = CalledTools(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), trust)
     more = split_names([reasoner] if reasoner else None) or ()
     options = TalkOptions(session, not no_wait, json, record, pool, offer, called=called, reasoners=more)
-    return hold(settings, options)
+    return hold(settings.model_copy(update={"gate": "belief"}) if as_published else settings, options)
 
 
 def hold(settings: Settings, options: TalkOptions) -> int:

@@ -41,7 +41,7 @@ from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
 from mindstream.planning.executor import RunWatcher, Unwatched
-from mindstream.planning.exemplars import NONE
+from mindstream.planning.exemplars import NONE, SHIPPED
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import UNPLANNED, Strategy
@@ -186,10 +186,14 @@ def solve(
     offer: OfferTo = "",
     resume: Annotated[str, flag("NAME", "Resume this run.")] = "",
     list_: Annotated[bool, switch("--list", "List the runs.")] = False,
+    as_published: Annotated[
+        bool, switch("--as-published", "As in Xu 2023: the planner's prompt has exemplars (--exemplars shipped).")
+    ] = False,
 ) -> int:
     """Solve a task with tools: plan it, run the plan, answer."""
     if list_:
         return asyncio.run(list_runs(chosen.settings, options.json))
+    exemplars = SHIPPED if as_published and exemplars == NONE else exemplars
     task = options.task(" ".join(words or ()), exemplars=exemplars, pool=pool, offer=offer)
     if resume:
         if words:

@@ -116,10 +116,14 @@ def new(
     without: Annotated[
         list[str] | None, flag("A,B", "Parts to switch off: observation, reflection, planning, recall, talk.")
     ] = None,
+    as_published: Annotated[
+        bool, switch("--as-published", "As in Park 2023: with a model, residents live step by step (lives=paper).")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Create a town in a data folder."""
-    begin(settings, source, seed, profile or (), split_names(without) or (), json=json)
+    constants = [*(["lives=paper"] if as_published else []), *(profile or ())]
+    begin(settings, source, seed, constants, split_names(without) or (), json=json)
 
 
 def begin(
