@@ -68,7 +68,7 @@ class Measured:
 
 @command(
     app,
-    "model roles town embedder",
+    "model roles patience_s town embedder",
     "mindstream town metrics --data ./ville",
     'mindstream town metrics --data ./ville --fact "there is a Valentine\'s Day party at Hobbs Cafe" \\',
     '    --event "Hobbs Cafe" --from "Feb 14 17:00" --to "Feb 14 19:00" --plot ./plots',
