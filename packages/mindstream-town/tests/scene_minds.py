@@ -70,7 +70,10 @@ class SceneMind:
             case LetOn():
                 return {"lets_on": [], "bearing": "friendly"}
             case ReflectScenes():
-                return {"insights": [{"text": f"{ask.who} had a day.", "because": [1]}], "currently": "A day is over."}
+                return {
+                    "insights": [{"text": f"{ask.who} had a day.", "because": [1, 2]}],
+                    "currently": "A day is over.",
+                }
             case _:
                 return "no"
 

@@ -13,6 +13,7 @@ from hamlet import HAMLET
 from keys import key_of_resident
 from mindstream_town.events import Acted, Asked, DayPlanned, Met, StoodIn, Talked, TasksPlanned
 from mindstream_town.formats.town_file import parse_town
+from mindstream_town.inspect.estimate import CallCount, Counting
 from mindstream_town.inspect.history import read_history
 from mindstream_town.journal import resident_of, rows_after
 from mindstream_town.metrics.measures import trace_insights
@@ -124,8 +125,11 @@ async def test_finished_acts_are_remembered_with_the_people_present(tmp_path: Pa
 
 async def test_the_evening_reflection_is_in_the_next_plan(tmp_path: Path, door: FakeEndpoint) -> None:
     def evening(ask: ReflectScenes) -> dict[str, Any]:
-        thought = {"text": f"{GUEST}常来茶馆。", "because": [1, 99]}
-        return {"insights": [thought, {"text": "无据。", "because": [99]}], "currently": "磨坊要换新磨盘了。"}
+        thought = {"text": f"{GUEST}常来茶馆。", "because": [1, 2, 99]}
+        return {
+            "insights": [thought, {"text": "无据。", "because": [99]}, {"text": "只有一条。", "because": [1]}],
+            "currently": "磨坊要换新磨盘了。",
+        }
 
     mind = SceneMind(reflect_scenes=evening)
     async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
@@ -133,7 +137,8 @@ async def test_the_evening_reflection_is_in_the_next_plan(tmp_path: Path, door: 
         thoughts = await remembered(town, HOST, ("thought",))
     first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
     assert "新磨盘" not in first.identity and "磨坊要换新磨盘了。" in second.identity
-    assert f"{GUEST}常来茶馆。" in thoughts and "无据。" not in thoughts, "an insight without evidence is not stored"
+    assert f"{GUEST}常来茶馆。" in thoughts, "an insight from several memories is stored"
+    assert not {"无据。", "只有一条。"} & set(thoughts), "one without evidence, or from one memory only, is not"
 
 
 SECRET = "王秀兰要把磨坊卖了。"
@@ -149,7 +154,10 @@ async def test_a_secret_is_only_in_prompts_of_its_owner(tmp_path: Path) -> None:
         if ask.who != HOST:
             return {}
         numbers = [n for n, each in enumerate(ask.memories, 1) if SECRET in each] or [1]
-        return {"insights": [{"text": f"想着:{SECRET}", "because": numbers}], "currently": f"忙着。{SECRET}"}
+        return {
+            "insights": [{"text": f"想着:{SECRET}", "because": [*numbers, *({1, 2} - {*numbers})]}],
+            "currently": f"忙着。{SECRET}",
+        }
 
     mind = SceneMind(reflect_scenes=evening, let_on=lambda _: {"lets_on": ["磨坊生意不好。"], "bearing": "累"})
     async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
@@ -643,3 +651,9 @@ def test_limits_of_replies_are_in_the_prompts() -> None:
         schema = json.dumps(TypeAdapter(prompt.reply_type()).json_schema())
         limits = set(re.findall(r'"maxLength": (\d+)', schema)) - {"80", "100", "200"}
         assert all(f"{limit} characters" in prompt.words() for limit in limits), (prompt.label(), limits)
+
+
+def test_an_estimate_counts_the_first_calls_once() -> None:
+    counted = Counting(by_kind={"plan_scenes": CallCount(8, 100, 50, 10), "rate_importance": CallCount(8, 40, 4, 8)})
+    both = counted.scaled(2.0, {"rate_importance"}).by_kind
+    assert (both["plan_scenes"], both["rate_importance"]) == (CallCount(16, 200, 100, 20), CallCount(8, 40, 4, 8))

@@ -693,8 +693,8 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
-MOST = 3
-"""Maximum insights per evening."""
+MOST, MIN_EVIDENCE = 3, 2
+"""Maximum insights per evening, and minimum memories on which an insight rests."""
 MAX_MEMORY_CHARACTERS = 400
 """Maximum characters of a memory in the prompt."""
 MIN_IMPORTANCE = 10.0
@@ -769,12 +769,16 @@ def _shown(record: Record) -> str:
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
-    """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence."""
+    """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence.
+
+    An insight that rests on fewer than MIN_EVIDENCE memories repeats what a memory says, and is left out; so are those
+    after the first MOST.
+    """
     drafts = list[RecordDraft]()
     for each in evening.insights:
         numbers = [number for number in dict.fromkeys(each.because) if 0 < number <= len(records)]
         evidence = [records[number - 1] for number in numbers]
-        if not evidence or len(drafts) == MOST:
+        if len(evidence) < min(MIN_EVIDENCE, len(records)) or len(drafts) == MOST:
             continue
         secret = each.secret or any(record.data.get(SECRET) for record in evidence)
         own = turn.name.casefold() in each.text.casefold()
