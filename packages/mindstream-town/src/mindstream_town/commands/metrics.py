@@ -255,7 +255,10 @@ def _print(measured: Measured) -> None:
             say(f"  {knower.time}  {knower.name}, {knower.how}{by}{chain}")
     if (attended := measured.attendance) is not None:
         say(f"present: {_names(f'{name} ({n} min)' for name, n in attended.minutes.items())}")
-        say(f"invited: {_names(attended.invited)}; of these came: {_names(attended.came_invited)}")
+        came = [name for name in attended.came_invited if name in attended.invited]
+        say(f"invited: {_names(attended.invited)}; of these came: {_names(came)}")
+        if late := [name for name in attended.came_invited if name not in came]:
+            say(f"came, and heard of it only during it: {_names(late)}")
 
 
 def _names(names: Any) -> str:
