@@ -15,6 +15,7 @@ from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.clock import ManualClock
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep, StepEdit
 from mindstream.errors import InputError
+from mindstream.log.events import Thought
 from mindstream.memory.store.store import read_log
 from mindstream.models.model import Call, Part, Request
 from mindstream.models.rules import Rules
@@ -167,7 +168,8 @@ async def test_an_utterance_during_a_run_reaches_that_run(folder: Path) -> None:
         await mind.send("It is the neighbour's dog.")
         newer.set()
         await mind.settled()
-        thoughts = [row.event async for row in read_log(mind.memory.store, mind.memory.key, kinds=["thought"])]
+        rows = [row.event async for row in read_log(mind.memory.store, mind.memory.key, kinds=["thought"])]
+    thoughts = [event for event in rows if isinstance(event, Thought)]
     assert len(thoughts) == 1 and len(thoughts[0].about) == 2
     assert "neighbour's dog" in str(reasoner.asked[0].messages)
 

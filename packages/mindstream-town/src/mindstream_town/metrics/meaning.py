@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.memory.store.record import Record
@@ -66,6 +68,6 @@ def _knower(history: History, name: str, record: Record) -> Knower:
     step, of_self = history.step_of(record.created), history.by_id[name]
     sources = [record, *(of_self[each] for each in record.evidence if each in of_self)]
     by = next((each.by for each in sources if each.kind == "chat" and each.by != name), "")
-    how = "beginning" if is_first(record) else "told" if by else "learned"
+    how: Literal["beginning", "told", "learned"] = "beginning" if is_first(record) else "told" if by else "learned"
     chain = (by, name) if by else (name,)
     return Knower(name, step, history.clock(step), how, by, record.id, record.text, chain)
