@@ -275,6 +275,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
         mind.reasoners.wake()  # otherwise work that waits for an available model would be reported as unfinished
         try:
             async with asyncio.timeout(60):
+                mind.reasoners.resume()
                 await mind.settled()
             settled = True
         except TimeoutError:

@@ -12,7 +12,7 @@ from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Memory, Mind, Models
-from mindstream.coach.alarms import SuggestsDanger
+from mindstream.coach.alarms import SAID, SuggestsDanger, _end_of
 from mindstream.coach.coach import safety_model
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs import safety
@@ -365,3 +365,13 @@ async def test_an_open_question_is_repeated_after_many_alarms(folder: Path) -> N
         (newest,) = await mind.memory.store.events(key_of("ann"), 1_002, ["alarmed"])
         assert isinstance(newest.event, Alarmed) and newest.event.alarm == "suicide" and newest.event.spoken
         assert again.text.count("?") == 1
+
+
+def test_the_end_of_an_answer_begins_with_a_whole_word() -> None:
+    text = " ".join(f"word{number}" for number in range(100))
+    end = _end_of(text)
+    assert end.startswith("… word") and text.endswith(end.removeprefix("… ")) and len(end) <= SAID + 2
+    assert set(end.removeprefix("… ").split()) <= set(text.split())
+    assert _end_of("short") == "short"
+    chinese = "你一般几点上床几点起床" * 40
+    assert _end_of(chinese) == f"… {chinese[-SAID:]}"

@@ -83,7 +83,7 @@ async def test_alternative_gates_are_scored_on_the_same_log(folder: Path) -> Non
     async def slowly(*_: object) -> None:
         clock.advance(4.0)
 
-    talks = ["[WAIT]", "Dim them.", "I see.", "[WAIT]", "A fine cat."]
+    talks = ["[WAIT]", "Dim them.", "[ALONE] I see.", "[WAIT]", "A fine cat."]
     thinks = [PLAN.replace('"thought"', '"phase": "planning", "thought"'), NOTHING, NOTHING]
     named = models(talks, thinks)
     thinker = Slow(named.of("reasoner"), slowly)

@@ -164,7 +164,8 @@ class Talker:
 
         Raises:
             ModelError: the endpoint failed; pieces that were already yielded stay valid.
-            ReplyInvalid: the reply has no words and is not a decision to wait.
+            ReplyInvalid: the reply has no words and is not a decision to wait. If the reasoner has processed the
+                utterance, its briefing is the answer instead.
         """
         handover = handover or Handover(may_wait=False)
         question = (await self.question(situation, heard)).model_copy(update=more)
@@ -181,7 +182,10 @@ class Talker:
         if rest := given.feed(handover.finish(), last=True):
             said = said or any(sign.isprintable() and sign != " " for sign in rest)
             yield rest
-        if not said and handover.way != "wait":
+        if not said and question.thought and (words := question.briefing.offer or question.briefing.ask):
+            briefed = LinkFilter(lambda: links(question.texts()), lambda: links(question.own_texts()))
+            yield briefed.feed(words, last=True)
+        elif not said and handover.way != "wait":
             raise ReplyInvalid(f"{self.model.name} answered {question.label()!r} with no words")
 
     async def question(self, situation: Situation, heard: int) -> Talk:

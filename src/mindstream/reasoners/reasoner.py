@@ -273,12 +273,15 @@ class Briefing:
         ask: the one question that should be asked next.
         offer: the next thing to say, in suitable words.
         care: a caution, or something that should not be said.
+        asked: what the questions of this and earlier briefings were about, the newest last; "": a briefing without a
+            question. The talker does not see it.
     """
 
     stands: str = ""
     ask: str = ""
     offer: str = ""
     care: str = ""
+    asked: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = {"how it stands": self.stands, "ask": self.ask, "offer": self.offer, "care": self.care}

@@ -153,6 +153,7 @@ class RelationTable(Table):
 
     who: Name
     kind: Name = Field(alias="as")
+    avoids: bool = False
 
 
 class Resident(Table):
@@ -749,7 +750,7 @@ def _town_file_describe(
         start=_first_spot(world, spots),
         knows=tuple(map(str, knows)),
         household=tuple(table.household),
-        relations=tuple(Relation(each.who, each.kind) for each in table.relations),
+        relations=tuple(Relation(each.who, each.kind, each.avoids) for each in table.relations),
         about=table.about,
         memories=memories,
     )
