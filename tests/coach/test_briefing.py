@@ -134,11 +134,11 @@ def newest_in(reasoner: FakeModel) -> list[str]:
 
 async def test_the_last_utterance_of_a_conversation_is_processed_in_the_next_one(folder: Path) -> None:
     named, _, reasoner = models(["Mm.", "Right."], *[{}] * 3)
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         for text in ("There is a noise.", "It is the neighbour's dog."):
             await said(mind, text)
     assert newest_in(reasoner) == ["There is a noise."]
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await mind.settled()
     assert newest_in(reasoner)[1:] == ["It is the neighbour's dog."]
 
@@ -162,7 +162,7 @@ async def test_an_utterance_during_a_run_reaches_that_run(folder: Path) -> None:
                 yield part
 
     named = Models(Rules(), {"talker": named.of("talker"), "reasoner": Slow(), "safety": Rules()})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await mind.send("There is a noise.")
         await going.wait()
         await mind.send("It is the neighbour's dog.")
@@ -178,7 +178,7 @@ async def test_a_question_is_in_briefings_twice_at_most(folder: Path) -> None:
     asks = {"ask": "When do you get up?", "ask_about": "rising time"}
     again = {"ask": "And in the morning, when does your day begin?", "ask_about": "Rising time"}
     named, talker, reasoner = models(["[WAIT]", "So."] * 6, asks, {}, again, {}, again, {})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         for number in range(6):
             await said(mind, f"line {number}")
     answered = [prompt.messages[-1].text for prompt in talker.asked[1::2]]
@@ -189,7 +189,7 @@ async def test_a_question_is_in_briefings_twice_at_most(folder: Path) -> None:
 
 async def test_a_talker_that_waits_again_answers_from_the_briefing(folder: Path) -> None:
     named, _, _ = models(["[WAIT]", "[WAIT]"], {"offer": "Get up at seven every day."})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         assert await said(mind, "Where do I start?") == "Get up at seven every day."
 
 

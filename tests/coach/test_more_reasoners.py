@@ -21,7 +21,7 @@ from mindstream.settings import Settings
 
 async def test_a_pack_adds_reasoners_with_slots_of_their_own(folder: Path) -> None:
     pack = load("sleep").model_copy(update={"reasoners": ("reflect", "sleep")})
-    async with Mind.open(folder, user="ann", models=Models(Rules()), responder=Coach.using(pack)) as mind:
+    async with Mind.open(folder, user="ann", model=Models(Rules()), responder=Coach.using(pack)) as mind:
         assert mind.reasoners.slots == ("sleep", "reflect", "night")
         await mind.send("I lie awake.")
         await mind.settled()

@@ -298,7 +298,7 @@ async def test_a_short_source_is_shown_next_to_the_conclusion_drawn_from_it() ->
         ask_model="its castles",
         answer_from_evidence=["long"],
     )
-    await Planner(models=mind, tools=[tool(search), model_tool(mind)]).solve("How long is it?")
+    await Planner(model=mind, tools=[tool(search), model_tool(mind)]).solve("How long is it?")
     (shown,) = [each.messages[-1].text for each in mind.asked if each.prompt.label() == "answer_from_evidence"]
     assert "Rhine: the river" in shown and "its castles" in shown
 
@@ -307,7 +307,7 @@ async def test_a_short_source_is_shown_next_to_the_conclusion_drawn_from_it() ->
 async def test_what_is_absent_altogether_ends_the_search(how: Strategy) -> None:
     said = "Jannik Sinner. MISSING E2 absent: the shoe size"
     mind = model(make_plan=PLAN, answer_from_evidence=[said] * 3)
-    solution = await Planner(models=mind, tools=[Library().tool], how=how).solve("Who won, and what is his shoe size?")
+    solution = await Planner(model=mind, tools=[Library().tool], how=how).solve("Who won, and what is his shoe size?")
     assert (solution.answer, solution.unanswered) == ("Jannik Sinner.", "the shoe size")
     assert "mend_plan" not in {each.prompt.label() for each in mind.asked}
 
@@ -324,7 +324,7 @@ async def test_the_mender_reads_what_is_missing_without_words_of_third_parties(t
         mend_plan="NOTHING",
     )
     tools = [tool(search, PLAIN if trusted else UNTRUSTED)]
-    await Planner(models=mind, tools=tools).solve("What is the length of the Rhine?")
+    await Planner(model=mind, tools=tools).solve("What is the length of the Rhine?")
     (shown,) = [each.messages[-1].text for each in mind.asked if each.prompt.label() == "mend_plan"]
     lacks = shown.partition("<missing_in_the_solvers_words>")[2]
     assert "the length of the Rhine" in lacks
@@ -342,6 +342,6 @@ async def test_the_mender_reads_documents_that_the_user_vouches_for(tmp_path: Pa
         mend_plan="NOTHING",
     )
     async with named_tools([f"documents:{tmp_path}"], Means(trusts_documents=trusted)) as tools:
-        await Planner(models=mind, tools=tools).solve("How high is the fee of the harbour?")
+        await Planner(model=mind, tools=tools).solve("How high is the fee of the harbour?")
     (shown,) = [each.messages[-1].text for each in mind.asked if each.prompt.label() == "mend_plan"]
     assert ("council of Lindby" in shown, "fee set by Lindby" in shown) == (trusted, trusted)

@@ -150,7 +150,7 @@ async def test_an_encounter_leads_to_one_of_five_choices(tmp_path: Path) -> None
 async def test_the_estimate_matches_the_calls_and_days_stay_below_the_maximum(tmp_path: Path) -> None:
     mind, setting = PaperMind(), village_of()
     await live(tmp_path, mind, DAY - 1, setting)
-    counted = await count_calls(setting, DAY, model={"default": "any"})
+    counted = await count_calls(setting, DAY, models={"default": "any"})
     calls = sum(each.calls for each in counted.by_kind.values())
     assert calls == pytest.approx(len(mind.asked), rel=0.15) and calls <= 120 * len(setting.people)
     free = await count_calls(setting, 8 * HOUR)
