@@ -451,7 +451,7 @@ async def test_one_verdict_neither_removes_nor_falsifies_what_several_confirm(tm
 async def test_a_merge_keeps_the_mark_of_third_party_text(tmp_path: Path) -> None:
     async with shop(tmp_path) as pool:
         await judge(pool, add(NET))
-        await judge(pool, add(GROSS), task="May?", untrusted=True)
+        await judge(pool, add(GROSS), task="May?", words="No, revenue is with VAT.", untrusted=True)
         await judge(pool, edit("merge", 1, 2, text="Both."), task="June?")
         assert [each.untrusted for each in await lessons_of(pool, "ben")] == [True]
 

@@ -27,8 +27,7 @@ from mindstream.models.rules import Rules
 from mindstream.sharing.events import LessonRetired, LessonsShared, LessonWritten, TaskJudged
 from mindstream.sharing.exemplar import question_id
 from mindstream.sharing.lesson import Lesson
-from mindstream.text.classifier import Support
-from mindstream.text.words import count_of
+from mindstream.text.words import count_of, terms
 
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
@@ -44,6 +43,9 @@ MAX_LESSON, MAX_APPLIES, MAX_EDITS = 600, 200, 8
 CONFIRMED_BONUS, FLAGGED_MALUS, UTILITY_WEIGHT = 0.1, 0.2, 0.1
 """Added to the cosine of confirmed lessons, subtracted from that of flagged ones, and weight of the utility, when
 lessons are chosen because not all fit."""
+SUPPORTED = 2 / 3
+"""Share of the words of a lesson that the person must have used, if the work contains third-party content; otherwise
+the lesson is private."""
 MAX_SOURCES = 6
 """Number of sources of a lesson that are compared with a task; the first is the task that it was learned from."""
 HEAD = (
@@ -290,12 +292,15 @@ async def _learn(
     digest = question_id(task)
     sources = (task[:MAX_LESSON], *([words[:MAX_LESSON]] if words else []))
     is_said = not verdict.relayed and (bool(verdict.by and words) or sum(each.by == "user" for each in work) > 1)
-    support = Support([words, *(each.text for each in work if each.by == "user")])
+    said = [words, *[each.text for each in work if each.by == "user"][1:]]
+    mentioned = frozenset(term for text in said for term in terms(text))
     written, touched = dict[str, LessonWritten](), dict[str, tuple[str, ...]]()
     for edit in reply.edits:
         of = [known[n] for n in edit.lessons if n in known]
         own = [each for each in of if not stranger or (each.asked_by == stranger and each.private)]
         action = edit.action
+        if untrusted and action in ("confirm", "contradict", "retire"):  # only what the person's words are about
+            own = [each for each in own if mentioned.intersection(terms(each.text))]
         if action == "retire":  # what several tasks confirm is contradicted by one, not removed
             firm = [each for each in own if untrusted or len(each.confirmed_by) > 1]
             touched["contradict"] = (*touched.get("contradict", ()), *(each.id for each in firm))
@@ -306,9 +311,10 @@ async def _learn(
         text, applies = (" ".join(redaction.clean(each).text.split()) for each in (edit.text, edit.applies))
         is_sound = (edit.basis == "check" and not verdict.by) or (edit.basis == "person" and is_said)
         old = own[0] if own and action != "add" else None
-        is_withheld = untrusted and not support.has_most_words(text)
-        if old and ((old.state == "confirmed" and not is_sound) or (is_withheld and not old.private)):
-            action, old = "add", None  # a guess does not replace what a verdict confirmed
+        wanted = set(terms(text))
+        is_withheld = untrusted and len(wanted & mentioned) < SUPPORTED * len(wanted)
+        if old and ((old.state == "confirmed" and not is_sound) or (untrusted and not old.private)):
+            action, old = "add", None  # neither a guess nor third-party text replaces what a verdict confirmed
         if not text or (old is None and action != "add"):
             continue
         same = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -23,7 +24,9 @@ from mindstream.cli.shell.output import (
     tell,
 )
 from mindstream.cli.shell.stopping import run_kept
+from mindstream.errors import InputError
 from mindstream.models.cached_prompts import Progress
+from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form
@@ -191,6 +194,8 @@ def evaluate(
     if price:
         tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
         return 0
+    if settings.only_stand_ins:
+        raise InputError("agents cannot work by rules: name a model, such as --model openai:gpt-5-mini")
 
     async def run(told: Progress) -> dict[str, dict[str, list[Trial]]]:
         found = {}
@@ -232,6 +237,32 @@ def evaluate(
             say("\n".join(plot({mark: some[name] for mark, name in marks.items()}, axes)))
 
     return run_kept("answering", run, f"answers are stored in {work}", show)
+
+
+def _plant(settings: Settings, work: Path, attempts: int, json: bool) -> int:
+    """Make attempts to plant lessons, and show what they have reached."""
+    from mindstream_evals.sharing.planting import Attempt, plant, planting_summary
+
+    async def run(_: Progress) -> list[Attempt]:
+        make_private_folder(work)
+        with tempfile.TemporaryDirectory(dir=work) as folder:
+            if settings.only_stand_ins:
+                return await plant(Path(folder), attempts)
+            async with answering(settings) as models:
+                return await plant(Path(folder), attempts, models)
+
+    def show(found: list[Attempt]) -> None:
+        total = planting_summary(found)
+        if json:
+            print_json(total, *map(asdict, found))
+            return
+        print_table(
+            ("way", "attempts", "reached others"),
+            [[way, str(each["attempts"]), str(each["reached"])] for way, each in total["ways"].items()],
+        )
+        say(f"{total['reached']} of {total['attempts']} reached another user's prompt; lost lessons: {total['lost']}")
+
+    return run_kept("planting", run, "", show)
 
 
 def _tell(told: Progress, place: str, done: int, total: int) -> None:

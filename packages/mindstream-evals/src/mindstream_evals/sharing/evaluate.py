@@ -109,8 +109,8 @@ def is_right(found: float | None, wanted: float) -> bool:
 class Person:
     """A simulated person, who corrects wrong answers by stating a convention that the task needs.
 
-    Conventions that were stated least often come first. A false correction states a convention wrongly and ends the
-    task.
+    Conventions that were stated wrongly, or least often, come first. A false correction states a convention wrongly and
+    ends the task.
 
     Attributes:
         mistaken: share of the corrections that are false; begin: decides which correction is the first false one.
@@ -131,7 +131,11 @@ class Person:
         if not left:
             return "That is still not it.", False
         told_before = [*before, *told]
-        left.sort(key=lambda name: told_before.count(says[name]))
+
+        def is_new(name: str) -> bool:
+            return mistakes[name] != says[name]
+
+        left.sort(key=lambda name: told_before.count(says[name]) - 2 * is_new(name) * told_before.count(mistakes[name]))
         false_before = sum(each in mistakes.values() and each not in says.values() for each in told_before)
         if int(self.mistaken * (len(told_before) + 1) + self.begin) > false_before:
             wrong = [mistakes[name] for name in left if mistakes[name] not in (says[name], *told_before)]
