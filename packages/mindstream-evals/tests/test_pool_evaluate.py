@@ -125,7 +125,8 @@ async def test_arms_that_train_alone_learn_from_their_own_attempts(tmp_path: Pat
 
 async def test_a_process_with_another_arm_and_model_uses_the_stored_training(tmp_path: Path) -> None:
     place = WORKPLACES["tool"](5)
-    await run(evaluation(tmp_path, "tool"), "lessons")
+    first = await evaluation(tmp_path, "tool").run(["training"], lambda done, total: None)
+    assert list(first) == ["training"]
     other = Obedient(place)
     other.name = "another"
     found = await run(evaluation(tmp_path, "tool", model=other), "facts")

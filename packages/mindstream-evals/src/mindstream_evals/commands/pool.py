@@ -136,8 +136,9 @@ Arms, by what agents are shown: none; exemplars (accepted work); lessons; both; 
 (a file that the model rewrites after each task, as a whole); facts (extracted from
 the conversations, in the manner of mem0). All learn from one training, in which the
 lessons are shown; with --separate each arm trains alone. Prompts do not name the arm,
-and tests of several arms are asked in mixed order. Once the training is stored,
-other processes can run other arms with the same --work.
+and tests of several arms are asked in mixed order. Once the training is stored (by
+--arms training, or with an arm), other processes can test other arms, with other
+models, in the same --work.
 
 --plant N makes N attempts by users to plant a lesson for others, by the interfaces
 that users can reach, against the lessons of a model that obeys every instruction
@@ -160,7 +161,7 @@ def evaluate(
     work: Annotated[Path, flag("DIR", "Folder of the pools and answers; the same command resumes.")],
     place: Annotated[str, flag("NAME", "The workplace: database, tool, archive, or all.")] = "database",
     arms: Annotated[
-        str, flag("A,B,…", "What agents are shown: none, exemplars, lessons, both, notes, facts.")
+        str, flag("A,B,…", "What agents are shown: none, exemplars, lessons, both, notes, facts; or only training.")
     ] = "none,exemplars,lessons,both",
     seed: Annotated[int, flag("N", "The seed of the conventions and questions.")] = 1,
     training: Annotated[int, flag("N", "Number of training questions.", min=1)] = 8,

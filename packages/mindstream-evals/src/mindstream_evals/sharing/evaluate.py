@@ -19,7 +19,7 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mindstream.errors import InputError
 from mindstream.evaluation_cache import EvaluationCache
@@ -45,7 +45,7 @@ from mindstream_evals.sharing.experience import (
 )
 from mindstream_evals.sharing.workplaces import WORKPLACES, Assignment, Workplace
 
-OWNER, AGENT = "owner", "agent"
+OWNER, AGENT, TRAINING = "owner", "agent", "training"
 ENDING = "End with a line of its own: ANSWER: and the number, or ANSWER: unknown."
 ANSWER = re.compile(r"ANSWER:\D*?(-?[\d,]*\.?\d+)")
 TRIES_BEYOND = 2
@@ -172,19 +172,25 @@ class Evaluation:
         settings = f"{self.training} {self.tests} {self.mistaken:g} {self.how}"
         return self.work / f"{self.place}-{self.seed}-{question_id(settings)[:8]}"
 
-    async def run(self, arms: Sequence[Arm], told: Callable[[int, int], None]) -> dict[str, list[Trial]]:
+    async def run(
+        self, arms: Sequence[Arm | Literal["training"]], told: Callable[[int, int], None]
+    ) -> dict[str, list[Trial]]:
         """Return the answers of each condition, and those of the training (`training`, or `training ARM`).
+
+        Args:
+            arms: the conditions; `training`: only train, for conditions that other processes test later.
+            told: called with the number of rows done, and their total.
 
         Raises:
             InputError: a workplace or condition is unknown, or no model is configured.
             ModelError: a model failed; earlier answers are stored, and the same call resumes.
         """
         check_names(self.place, arms)
+        groups, arms = self._groups(arms), [each for each in arms if each in ARMS]
         if self.models.only_rules:
             raise InputError("agents cannot work by rules: name a model with --model NAME")
         place = WORKPLACES[self.place](self.seed, self.training, self.tests)
         self.folder.mkdir(parents=True, exist_ok=True)
-        groups = self._groups(arms)
         done = 0
         trainings = len(groups) if self.separate else bool(groups)
         total = len(place.training) * (len(groups) + trainings) + len(arms) * len(place.tests)
@@ -220,16 +226,16 @@ class Evaluation:
         """Return the name of the experience that an arm uses; the pooled arms share one unless they train alone."""
         return "pool" if arm in POOLED and not self.separate else arm
 
-    def _groups(self, arms: Iterable[Arm]) -> dict[str, Arm]:
+    def _groups(self, arms: Iterable[str]) -> dict[str, Arm]:
         """Return the experiences to build, in order, each with the arm that trains with it.
 
         The pool comes first, because the other experiences learn from its training.
         """
-        learning = [each for each in arms if each != "none" or self.separate]
+        known = [each for each in ARMS if each in arms]
         if self.separate:
-            return {each: each for each in learning}
-        others = [each for each in learning if each not in POOLED]
-        return {"pool": "lessons", **{each: each for each in others}} if learning else {}
+            return {each: each for each in known}
+        others = [each for each in known if each not in (*POOLED, "none")]
+        return {"pool": "lessons", **{each: each for each in others}} if set(arms) - {"none"} else {}
 
     async def _open(self, group: str, place: Workplace, opened: AsyncExitStack) -> Experience:
         model = self.models.of("scorer")
@@ -325,8 +331,8 @@ class Evaluation:
 
 def check_names(place: str, arms: Sequence[str]) -> None:
     """Raise InputError if a workplace or condition is unknown."""
-    if unknown := [*({place} - set(WORKPLACES)), *sorted(set(arms) - set(ARMS))]:
-        known = f"workplaces: {', '.join(WORKPLACES)}; conditions: {', '.join(ARMS)}"
+    if unknown := [*({place} - set(WORKPLACES)), *sorted(set(arms) - {*ARMS, TRAINING})]:
+        known = f"workplaces: {', '.join(WORKPLACES)}; conditions: {', '.join(ARMS)}, {TRAINING}"
         raise InputError(f"unknown {unknown[0]!r}; {known}")
 
 
@@ -377,9 +383,10 @@ def expected_cost(
 ) -> Estimate:
     """Estimate the cost of an evaluation whose answers are not stored yet, from the calls that were typical so far."""
     learning = [each for each in arms if each != "none"]
-    keepers = len(learning) if separate else bool(learning) + len([each for each in learning if each not in POOLED])
+    others = [each for each in learning if each not in (*POOLED, TRAINING)]
+    keepers = len(learning) if separate else bool(learning) + len(others)
     trained = len(arms) if separate else bool(learning)
-    attempts = places * (trained * (2 * training) + len(arms) * tests)
+    attempts = places * (trained * (2 * training) + len([each for each in arms if each in ARMS]) * tests)
     if separate and "none" in arms:
         attempts += places * 3 * training
     calls, kept = attempts * CALLS, places * training * keepers
