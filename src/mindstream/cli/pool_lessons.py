@@ -66,7 +66,10 @@ async def lesson(
     async with calling(settings, own=True) as call:
         known = (await call("pools.lessons", pool=name)).lessons
         id_ = _full(amend, known) if amend else ""
-        found = (await call("pools.write_lesson", pool=name, text=" ".join(words), applies=when, id=id_)).lessons
+        version = next((each.version for each in known if each.id == id_), 0)
+        found = (
+            await call("pools.write_lesson", pool=name, text=" ".join(words), applies=when, id=id_, version=version)
+        ).lessons
     tell(json, {"pool": name, "lessons": len(found)}, f"{name} has {count_of(len(found), 'lesson')}")
 
 
