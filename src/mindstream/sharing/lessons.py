@@ -169,30 +169,33 @@ async def choose_lessons(
 ) -> list[Lesson]:
     """Return the lessons for a task.
 
-    All are returned if they fit into `tokens`. Otherwise those that always apply come first, up to half
-    of the tokens, then those most similar to the task; lessons that do not fit are skipped.
+    All are returned if they fit into `tokens`. Otherwise those that always apply get half of the tokens, and more if
+    the others leave some. Of both kinds, those most similar to the task are chosen; what does not fit is skipped.
     """
     found = await lessons_of(pool, agent, user)
     sizes = {each.id: estimate_tokens(each.line({})) + 8 for each in found}
-    always = tokens // 2
-    if sum(sizes.values()) > tokens:
-        near = await _similarities(pool, task, found)
-        bonus = {
-            each.id: CONFIRMED_BONUS * (each.state == "confirmed")
-            - FLAGGED_MALUS * each.is_flagged
-            + UTILITY_WEIGHT * each.utility
-            for each in found
-        }
-        found.sort(key=lambda each: (bool(each.applies), -near[each.id] - bonus[each.id]))
-    else:
-        always = tokens
-    kept = list[Lesson]()
-    for each in found:
-        size = sizes[each.id]
-        if size <= tokens and (each.applies or size <= always):
-            tokens, always = tokens - size, always - size * (not each.applies)
-            kept.append(each)
-    return kept
+    if sum(sizes.values()) <= tokens:
+        return found
+    near = await _similarities(pool, task, found)
+    bonus = {
+        each.id: CONFIRMED_BONUS * (each.state == "confirmed")
+        - FLAGGED_MALUS * each.is_flagged
+        + UTILITY_WEIGHT * each.utility
+        for each in found
+    }
+    found.sort(key=lambda each: -near[each.id] - bonus[each.id])
+    kept = set[str]()
+    for some, limit in (
+        ([each for each in found if not each.applies], tokens // 2),
+        ([each for each in found if each.applies], tokens),
+        (found, tokens),  # the rest goes to those that always apply
+    ):
+        used = sum(sizes[id_] for id_ in kept)
+        for each in some:
+            if each.id not in kept and used + sizes[each.id] <= limit:
+                used += sizes[each.id]
+                kept.add(each.id)
+    return sorted((each for each in found if each.id in kept), key=lambda each: bool(each.applies))
 
 
 async def _similarities(pool: Pool, task: str, lessons: Sequence[Lesson]) -> dict[str, float]:
