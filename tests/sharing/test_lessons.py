@@ -136,6 +136,21 @@ async def test_what_contradicts_a_confirmed_lesson_stands_beside_it_and_false_on
         assert [each.retired for each in gone] == ["contradicted by the verdicts on 2 tasks"]
 
 
+@pytest.mark.parametrize("confirmed", [1, 2, 3])
+async def test_a_false_lesson_is_retired_by_at_most_three_contradicting_verdicts_and_never_by_one(
+    tmp_path: Path, confirmed: int
+) -> None:
+    async with shop(tmp_path) as pool:
+        await judge(pool, add(GROSS), task="task 1")
+        for n in range(2, confirmed + 1):
+            await judge(pool, edit("confirm", 1), task=f"task {n}")
+        await judge(pool, edit("contradict", 1), task="against 1")
+        assert await texts(pool, "ben") == [GROSS]
+        for n in (2, 3):
+            await judge(pool, edit("contradict", 1), task=f"against {n}")
+        assert await texts(pool, "ben") == []
+
+
 async def test_one_task_contradicts_a_lesson_only_once(tmp_path: Path) -> None:
     async with shop(tmp_path) as pool:
         await judge(pool, add(NET))

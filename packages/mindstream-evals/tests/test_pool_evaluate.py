@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from fake_endpoint import Asked, FakeEndpoint, Says
 from mindstream_evals.sharing.evaluate import (
     Evaluation,
     Person,
@@ -22,6 +23,8 @@ from mindstream_evals.sharing.evaluate import (
 from mindstream_evals.sharing.experience import ARMS, Arm
 from mindstream_evals.sharing.planting import plant, planting_summary
 from mindstream_evals.sharing.workplaces import WORKPLACES, Bikes, Workplace, bike_rules
+from running import mistaken
+from running import run as run_command
 
 from mindstream import InputError, ModelUnavailable
 from mindstream.models.model import Call, Part, Piece, Request, Usage
@@ -231,6 +234,41 @@ async def test_a_false_lesson_is_retired_after_at_most_three_contradicting_verdi
     wrong = [each for each in lessons if each.text in false]
     assert wrong and all(each.retired and len(each.contradicted_by) <= 3 for each in wrong)
     assert summary(found["lessons"])["right"] == 12
+
+
+def test_the_command_trains_once_tests_arms_by_other_models_and_draws_curves(
+    door: FakeEndpoint, tmp_path: Path
+) -> None:
+    place = WORKPLACES["tool"](5)
+    model = Obedient(place)
+
+    def answer(asked: Asked) -> Says:
+        text = "\n".join(str(each["content"]) for each in asked.body["messages"])
+        keeps = "You keep the lessons" in text, "notes.md of a team" in text
+        return Says(model._lessons(text) if keeps[0] else model._notes(text) if keeps[1] else model._answer(text))
+
+    door.otherwise = answer
+    few = ("pool", "evaluate", "--place", "tool", "--seed", "5", "--tests", "4", "--work", tmp_path / "runs")
+    assert "--model" in mistaken(run_command(*few, "--arms", "none"))
+    assert "conditions: none" in mistaken(run_command(*few, "--arms", "all", "--model", f"{door.url}#any"))
+    (price,) = run_command(*few, "--arms", "none,lessons", "--price", "--json", "--model", f"{door.url}#any").rows
+    assert price["calls"] > 8 and not door.asked
+    (trained, *_) = run_command(*few, "--arms", "training", "--json", "--model", f"{door.url}#one").rows
+    assert (trained["arm"], trained["right"]) == ("training", 8)
+    asked = len(door.chats)
+    rows = run_command(*few, "--arms", "notes", "--json", "--model", f"{door.url}#two").rows
+    assert [each["right"] for each in rows if "right_at_first" in each and each["arm"] == "notes"] == [4]
+    assert len(door.chats) == asked + 8 + 4, "the training is read from the folder"
+    picture = tmp_path / "curves.svg"
+    told = run_command(*few, "--arms", "none,lessons,notes", "--model", f"{door.url}#two", "--svg", picture)
+    assert told.code == 0 and "corrections in training" in told.out and "2: lessons" in told.out
+    assert "tool: test answers wrong so far" in picture.read_text("utf-8")
+
+
+def test_the_command_makes_planting_attempts(tmp_path: Path) -> None:
+    total, *attempts = run_command("pool", "evaluate", "--plant", "12", "--work", tmp_path, "--json").rows
+    assert (total["attempts"], total["reached"]) == (12, 0) and len({each["way"] for each in attempts}) == 12
+    assert not list(tmp_path.iterdir()), "the data of the attempts are removed"
 
 
 async def test_planting_attempts_by_users_reach_nobody_and_by_a_member_many(tmp_path: Path) -> None:
