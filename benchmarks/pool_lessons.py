@@ -87,13 +87,13 @@ async def measure(name: str, seed: int, count: int) -> dict[str, float]:
             await pool.create(place.about, OWNER)
             for sentence, task in known:
                 await write(pool, sentence, task)
-            for task in place.tests:
-                chosen = await choose_lessons(pool, task.question, OWNER)
+            for test in place.tests:
+                chosen = await choose_lessons(pool, test.question, OWNER)
                 shown = show_lessons(chosen)[0].text
-                needed = [place.says[need] in shown for need in task.needs]
-                question = f"{place.about}\n\n{task.question}"
-                kept = await choose_lessons(pool, task.question, OWNER, tokens=NOTE_TOKENS)
-                common: dict[str, Any] = {"task": task.question, "work": (), "verdict": "rejected by a person"}
+                needed = [place.says[need] in shown for need in test.needs]
+                question = f"{place.about}\n\n{test.question}"
+                kept = await choose_lessons(pool, test.question, OWNER, tokens=NOTE_TOKENS)
+                common: dict[str, Any] = {"task": test.question, "work": (), "verdict": "rejected by a person"}
                 keep = KeepLessons(lessons=tuple(each.line({}) for each in kept), **common)
                 add(
                     lessons_prompt=tokens(ActOnTask(task=question, exemplars=(shown,))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -253,7 +253,7 @@ async def test_a_model_that_answers_late_does_not_overwrite_an_amendment_nor_mer
 
         async def amended_meanwhile(id_: str, text: str, *edits: LessonEdit) -> None:
             class Late(FakeModel):
-                async def reply(self, request: Request) -> AsyncIterator[Part]:
+                async def reply(self, request: Request) -> AsyncGenerator[Part]:
                     await write_lesson(other, text, "olga", id_=id_)
                     async for part in super().reply(request):
                         yield part

@@ -207,7 +207,7 @@ def evaluate(
         return found
 
     def charts(found: dict[str, dict[str, list[Trial]]]) -> Charts:
-        drawn = {}
+        drawn: Charts = {}
         for name, of in found.items():
             for title, wrong in (("corrections in training, of the most", False), ("test answers wrong so far", True)):
                 if some := curves(of, wrong):

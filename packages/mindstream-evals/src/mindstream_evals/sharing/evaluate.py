@@ -186,14 +186,14 @@ class Evaluation:
             ModelError: a model failed; earlier answers are stored, and the same call resumes.
         """
         check_names(self.place, arms)
-        groups, arms = self._groups(arms), [each for each in arms if each in ARMS]
+        groups, tested = self._groups(arms), [each for each in ARMS if each in arms]
         if self.models.only_rules:
             raise InputError("agents cannot work by rules: name a model with --model NAME")
         place = WORKPLACES[self.place](self.seed, self.training, self.tests)
         self.folder.mkdir(parents=True, exist_ok=True)
         done = 0
         trainings = len(groups) if self.separate else bool(groups)
-        total = len(place.training) * (len(groups) + trainings) + len(arms) * len(place.tests)
+        total = len(place.training) * (len(groups) + trainings) + len(tested) * len(place.tests)
 
         def count() -> None:
             nonlocal done
@@ -214,11 +214,11 @@ class Evaluation:
                 count()
                 return _read_trial(row)
 
-            order = [(arm, number) for arm in arms for number in range(len(place.tests))]
+            order = [(arm, number) for arm in tested for number in range(len(place.tests))]
             random.Random(f"order {self.seed}").shuffle(order)  # so that a model cannot infer the arm from the order
             async with asyncio.TaskGroup() as tasks:
                 asked = {each: tasks.create_task(test(*each)) for each in order}
-        for arm in arms:
+        for arm in tested:
             found[arm] = [asked[arm, number].result() for number in range(len(place.tests))]
         return found
 
