@@ -262,7 +262,7 @@ def test_the_command_trains_once_tests_arms_by_other_models_and_draws_curves(
     picture = tmp_path / "curves.svg"
     told = run_command(*few, "--arms", "none,lessons,notes", "--model", f"{door.url}#two", "--svg", picture)
     assert told.code == 0 and "corrections in training" in told.out and "2: lessons" in told.out
-    assert "tool: test answers wrong so far" in picture.read_text("utf-8")
+    assert "tool: wrong test answers, cumulative" in picture.read_text("utf-8")
 
 
 def test_the_command_makes_planting_attempts(tmp_path: Path) -> None:

@@ -209,7 +209,10 @@ def evaluate(
     def charts(found: dict[str, dict[str, list[Trial]]]) -> Charts:
         drawn: Charts = {}
         for name, of in found.items():
-            for title, wrong in (("corrections in training, of the most", False), ("test answers wrong so far", True)):
+            for title, wrong in (
+                ("corrections in training, share of the maximum", False),
+                ("wrong test answers, cumulative", True),
+            ):
                 if some := curves(of, wrong):
                     last = max(map(len, some.values())) - wrong
                     axes = Axes(last, "tasks", " tasks", 1 - wrong)

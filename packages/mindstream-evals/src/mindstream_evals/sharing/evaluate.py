@@ -1,6 +1,6 @@
 """Measure the value of shared experience: agents learn from corrections in a workplace, others then work there.
 
-In the training, an agent that is shown the experience so far answers; a simulated person corrects a wrong answer in a
+In the training, an agent that is shown the earlier experience answers; a simulated person corrects a wrong answer in a
 sentence, and the agent tries again. The verdict then changes the experience. In the test, agents answer new questions
 once, without corrections, in each condition (arm): with nothing, with exemplars of accepted work, with lessons, with
 both, with a notes file, or with extracted facts. All arms learn from the same training, in which the lessons were
@@ -124,7 +124,7 @@ class Person:
         """Return the next correction of a task, and whether it is false.
 
         Args:
-            told: the corrections of this task so far; before: those of all earlier tasks.
+            told: the earlier corrections of this task; before: those of all earlier tasks.
         """
         says, mistakes = self.place.says, self.place.mistakes
         left = [name for name in task.needs if says[name] not in told]
@@ -365,8 +365,8 @@ def curves(found: Mapping[str, Sequence[Trial]], wrong: bool) -> dict[str, list[
     """Return a curve over the tasks for each condition, as shares from 0 to 1.
 
     Args:
-        wrong: the share of the test tasks answered wrongly so far; else the corrections of each training task, as a
-            share of the largest number.
+        wrong: the share of all test tasks answered wrongly up to each task; otherwise the corrections of each training
+            task, as a share of the largest number.
     """
     some = {name: trials for name, trials in found.items() if name.startswith("training") != wrong and trials}
     if wrong:
@@ -381,7 +381,7 @@ def curves(found: Mapping[str, Sequence[Trial]], wrong: bool) -> dict[str, list[
 def expected_cost(
     places: int, arms: Sequence[Arm], training: int, tests: int, separate: bool, models: Mapping[str, str]
 ) -> Estimate:
-    """Estimate the cost of an evaluation whose answers are not stored yet, from the calls that were typical so far."""
+    """Estimate the cost of an evaluation without stored answers, from the calls that were typical in earlier runs."""
     learning = [each for each in arms if each != "none"]
     others = [each for each in learning if each not in (*POOLED, TRAINING)]
     keepers = len(learning) if separate else bool(learning) + len(others)
