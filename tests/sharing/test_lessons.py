@@ -20,6 +20,7 @@ from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.service.lessons import judge_run
 from mindstream.sharing.admission import Pair, admit_work
+from mindstream.sharing.events import LessonWritten
 from mindstream.sharing.lessons import (
     LESSON_TOKENS,
     KeepLessons,
@@ -504,3 +505,23 @@ async def test_erasing_a_person_removes_that_persons_words_and_keeps_the_earlier
         await pool.memory.store.erase(pool.memory.key, Erasure(ids=(), rows=frozenset(row.seq for row in rows)))
         state = await PoolState.read(pool.memory.store, pool.memory.key)
         assert [each.text for each in state.lessons.lessons.values()] == [NET] and id_ in state.lessons.lessons
+
+
+async def test_an_amendment_of_a_version_that_was_erased_since_is_no_conflict(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        id_ = await write_lesson(pool, "Revenue has conventions.", "ann")
+        await write_lesson(pool, NET, "olga", id_=id_)
+        await write_lesson(pool, "Revenue is net of VAT.", "ann", id_=id_)
+        rows = [
+            row.seq for row in await pool.memory.store.events(pool.memory.key) if row.event.__dict__.get("text") == NET
+        ]
+        await pool.memory.store.erase(pool.memory.key, Erasure(ids=(), rows=frozenset(rows)))
+        state = await PoolState.read(pool.memory.store, pool.memory.key)
+        assert [each.text for each in state.lessons.lessons.values()] == ["Revenue is net of VAT."]
+
+
+async def test_rows_without_the_version_that_they_amend_replace_the_text_as_before(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        for text in (NET, GROSS):
+            await pool.write(LessonWritten(id="one", text=text, writer="ann"), "ann")
+        assert await texts(pool, "ben") == [GROSS]
