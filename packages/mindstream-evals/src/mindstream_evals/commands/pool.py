@@ -197,6 +197,7 @@ def evaluate(
         return 0
     if settings.only_stand_ins:
         raise InputError("agents cannot work by rules: name a model, such as --model openai:gpt-5-mini")
+    complain(f"without stored answers: {expected}")
 
     async def run(told: Progress) -> dict[str, dict[str, list[Trial]]]:
         found = {}
