@@ -13,12 +13,11 @@ from mindstream.errors import InputError, ModelRefused
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
+from mindstream.models.rules import FakeModel
 from mindstream.planning.check import check
 from mindstream.planning.estimate import estimate
-from mindstream.planning.exemplars import choose_exemplars, read_exemplars, shipped_exemplars
-from mindstream.planning.export import to_example
+from mindstream.planning.exemplars import choose_exemplars, read_exemplars, shipped_exemplars, to_example
 from mindstream.planning.formats.read import read, read_any
 from mindstream.planning.journal import read_run, read_runs
 from mindstream.planning.planner import Planner, planner_tool

@@ -21,8 +21,7 @@ from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Timeouts
-from mindstream.models.attribution import Cause, calls_for
-from mindstream.models.model import Model
+from mindstream.models.model import Cause, Model, calls_for
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import Background

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from mindstream.models.clean_text import HALF, legible
+from mindstream.models.reply import HALF, legible
 
 Way = Literal["alone", "think", "wait"]
 """`alone`: the reasoner is not needed; `think`: it runs after the answer; `wait`: the answer waits for it."""

@@ -25,17 +25,15 @@ from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.forgetting_curve import KEEP, Strength
-from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.opening import AnyStore, clock_of, opened_store
 from mindstream.memory.policy import AnyPolicy, adopt_policy
-from mindstream.memory.recall.embedding import choose_embedder, other_embedder
-from mindstream.memory.recall.filters import Filters
-from mindstream.memory.recall.policies import Policy
+from mindstream.memory.recall.embedding import MissingVectors, choose_embedder, other_embedder
+from mindstream.memory.recall.question import Filters
+from mindstream.memory.recall.ranking import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
-from mindstream.memory.recall.recent_texts import RecentTexts
 from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.recall.selection import LONG
-from mindstream.memory.recall.touch import Touch, Touches, list_revisions
+from mindstream.memory.recall.touch import RecentTexts, Touch, Touches, list_revisions
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import (
     TAINTED,
@@ -68,9 +66,8 @@ from mindstream.memory.store.validation import (
     fitted_text,
     legible_record,
 )
-from mindstream.memory.traced import tell_found, tell_written, traced
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.tracing import genai
+from mindstream.tracing import genai, tell_found, tell_written, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns

@@ -16,8 +16,7 @@ from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.ask_in_words import ask, question_for
-from mindstream.models.attribution import calls_for, current_cause
-from mindstream.models.model import Model
+from mindstream.models.model import Model, calls_for, current_cause
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.moved import renamed_arguments

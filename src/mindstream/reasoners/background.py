@@ -40,7 +40,7 @@ from mindstream.memory.lease import looking, renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED
 from mindstream.memory.store.store import Commit, Entry, NewWork, Store, WorkDone, WorkReleased
-from mindstream.models.attribution import Cause, calls_for
+from mindstream.models.model import Cause, calls_for
 from mindstream.reasoners.reasoner import (
     CRASHES,
     MAX_REST_S,

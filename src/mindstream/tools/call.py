@@ -22,7 +22,7 @@ from mindstream.models.reply import first_json
 from mindstream.moved import renamed
 from mindstream.text.links import bare, links
 from mindstream.tools.tool import Tool, traits_of
-from mindstream.tracing import fail, genai, span, tell
+from mindstream.tracing import fail, genai, is_on, span, tell
 
 MAX_RESULT = 8_000
 """Maximum number of characters of a tool's result; the rest is cut off."""
@@ -49,11 +49,17 @@ async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) 
     if tool is None:
         names = ", ".join(tool.spec.name for tool in tools) or "none"
         return Observation(f"there is no tool {call.tool[:80]!r}; the tools are: {names}", failed=True)
+    return await observe_call(call, tool, timeout_s)
+
+
+async def observe_call(call: Call, tool: Tool, timeout_s: float) -> Observation:
+    """Call a tool; its failure is returned, not raised."""
     with span(genai.EXECUTE_TOOL, call.tool, {genai.TOOL: call.tool, genai.ARGUMENTS: call.arguments}) as traced:
         observation = await _observe(tool, call, timeout_s)
         if traits_of(tool).untrusted:
             observation = replace(observation, untrusted=True)
-        tell(traced, {genai.RESULT: observation.text})
+        if is_on():
+            tell(traced, {genai.RESULT: observation.text})
         if observation.failed:
             fail(traced, ToolError.__name__)
         return observation

@@ -19,7 +19,6 @@ from pydantic_core import ArgsKwargs
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
-from mindstream.models.schema import find_faults
 from mindstream.moved import renamed_arguments
 
 Batch: TypeAlias = Callable[[Sequence[Call]], Awaitable[Sequence[str]]]
@@ -87,7 +86,7 @@ def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
         given: dict[str, Any] = first_json(call.arguments, dict) if call.arguments.strip() else {}
     except ReplyInvalid as error:
         raise ToolError(f"{spec.name}: {error}") from None
-    if faults := find_faults(given, spec.parameters):
+    if faults := spec.checker.find_faults(given):
         raise ToolError(f"{spec.name}: the arguments do not fit: {'; '.join(faults)}"[:2_000])
     return given
 

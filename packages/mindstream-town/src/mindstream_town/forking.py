@@ -14,7 +14,7 @@ from pathlib import Path
 from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
 from mindstream.memory.opening import open_store
-from mindstream.memory.store.cutting import copy_before
+from mindstream.memory.store.sqlite import copy_before
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream_town.events import JOURNAL, TOWN, MemoriesRated, TownEvent, TownRested
 from mindstream_town.inspect.lookup import format_time

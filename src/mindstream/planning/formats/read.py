@@ -23,8 +23,12 @@ from mindstream.models.fitting import bare_name
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import whole_json
 from mindstream.paths import read_text
-from mindstream.planning.formats.inputs import (
+from mindstream.planning.formats.rewoo import (
     INPUT,
+    Findings,
+    LineFormat,
+    Rewoo,
+    StepReader,
     find_spec,
     main_argument,
     properties,
@@ -33,9 +37,9 @@ from mindstream.planning.formats.inputs import (
     read_literal,
     read_typed,
     scan_json,
+    scan_text,
     split_arguments,
 )
-from mindstream.planning.formats.rewoo import Findings, LineFormat, Rewoo, StepReader, scan_text
 from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, parse_part
 
 NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"

@@ -342,8 +342,7 @@ class RunRows(Reply):
 @operation("plans.rows", "read", "GET /users/{user}/plans/{run}/rows", cli="log")
 async def rows(runtime: Runtime, principal: Principal, request: RunName) -> RunRows:
     """Return the history of a run: its plans, and the start, result and cost of each step."""
-    from mindstream.planning.events import Solving
-    from mindstream.planning.journal import read_rows
+    from mindstream.planning.journal import Solving, read_rows
 
     memory = await runtime.memory(principal)
     found = await read_rows(memory, request.run)
