@@ -135,7 +135,9 @@ class Person:
         def is_new(name: str) -> bool:
             return mistakes[name] != says[name]
 
-        left.sort(key=lambda name: told_before.count(says[name]) - 2 * is_new(name) * told_before.count(mistakes[name]))
+        left.sort(
+            key=lambda name: told_before.count(says[name]) - 1.5 * is_new(name) * told_before.count(mistakes[name])
+        )
         false_before = sum(each in mistakes.values() and each not in says.values() for each in told_before)
         if int(self.mistaken * (len(told_before) + 1) + self.begin) > false_before:
             wrong = [mistakes[name] for name in left if mistakes[name] not in (says[name], *told_before)]
