@@ -429,8 +429,10 @@ class Lexical:
         """Return BM25 of every group, taken as one text, for these matches."""
         of = self.group.values[found.documents]
         cells = np.repeat(np.arange(len(found.counts)) * self.groups, found.counts) + of
-        inside, shape = of >= 0, (len(found.counts), self.groups)
-        times = np.bincount(cells[inside], found.times[inside], shape[0] * shape[1]).reshape(shape).astype(np.float32)
+        shape, counted = (len(found.counts), self.groups), found.times
+        if not (inside := of >= 0).all():
+            cells, counted = cells[inside], counted[inside]
+        times = np.bincount(cells, counted, shape[0] * shape[1]).reshape(shape).astype(np.float32)
         sizes = self.group_sizes.values.astype(np.float32)
         resistance = resisting(sizes, max(1.0, self.grouped / self.groups), GROUP_K1, GROUP_B)
         idf = telling_all(np.count_nonzero(times, axis=1), self.groups)

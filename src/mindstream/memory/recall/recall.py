@@ -257,7 +257,7 @@ class Recaller:
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float) -> Recall:
         """Return the k best records, read from the store if necessary, and the ids of those that were passed over."""
-        ids = [columns.id_at(at) for at in ranking.rows.tolist()]
+        ids = columns.ids_at(ranking.rows)
         records = {record.id: record for record in await self._records(columns, ids[:k])}
         scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
         parts |= {name: each[:k].tolist() for name, each in ranking.parts.items()}

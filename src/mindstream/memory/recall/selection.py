@@ -48,15 +48,15 @@ Looked: TypeAlias = dict[tuple[str, ...], LookedUp]
 class Selection(Columns):
     """The columns of some of a stream's records, in the order of writing; `rows` are their rows in the whole stream."""
 
-    def __init__(self, whole: Columns, rows: Ints, terms: Looked) -> None:
+    def __init__(self, whole: Columns, chosen: Mask, rows: Ints, terms: Looked) -> None:
         self.stream, self.whole, self.width = whole.stream, whole.whole, whole.width
         self.only_talk, self.speakers, self.names = whole.only_talk, whole.speakers, whole.names
         self.rows, self._entire = rows, whole
-        local = np.full(len(whole) + 1, -1, np.int32)  # the last element, index -1, means: no record
-        local[rows] = np.arange(len(rows), dtype=np.int32)
-        self.before = _column(local[whole.before.values[rows]])
-        self.after = _column(local[whole.after.values[rows]])
-        self.lexical = SelectedLexical(whole.lexical, rows, local, terms)
+        for name in ("before", "after"):
+            beside = getattr(whole, name).values[rows]
+            at = np.minimum(np.searchsorted(rows, beside), len(rows) - 1)
+            setattr(self, name, _column(np.where(rows[at] == beside, at, -1).astype(np.int32)))
+        self.lexical = SelectedLexical(whole.lexical, rows, chosen, terms)
         self.vectors = SelectedVectors(whole.vectors, rows)
 
     def __getattr__(self, name: str) -> GrowingArray[Any]:
@@ -76,8 +76,8 @@ class Selection(Columns):
     def in_entire(self, rows: Ints) -> Ints:
         return self.rows[rows]
 
-    def id_at(self, row: int) -> str:
-        return self._entire.ids[int(self.rows[row])]
+    def ids_at(self, rows: Ints) -> list[str]:
+        return self._entire.ids_at(self.rows[rows])
 
 
 def _column(values: NDArray[Any]) -> GrowingArray[Any]:
@@ -89,10 +89,10 @@ def _column(values: NDArray[Any]) -> GrowingArray[Any]:
 class SelectedLexical(Lexical):
     """The index of the whole stream, limited to the selected documents."""
 
-    def __init__(self, whole: Lexical, rows: Ints, local: NDArray[np.int32], terms: Looked):
+    def __init__(self, whole: Lexical, rows: Ints, chosen: Mask, terms: Looked):
         self.postings, self.total, self.grouped = whole.postings, whole.total, whole.grouped
         self.sizes, self.group, self.group_sizes = whole.sizes, whole.group, whole.group_sizes
-        self._whole, self._rows, self._local, self._terms = whole, rows, local, terms
+        self._whole, self._rows, self._chosen, self._terms = whole, rows, chosen, terms
 
     @property
     def documents(self) -> int:
@@ -100,11 +100,11 @@ class SelectedLexical(Lexical):
 
     def matches_of(self, terms: list[str]) -> Matches:  # type: ignore[override]
         found = self._terms[tuple(terms)].found if tuple(terms) in self._terms else self._whole.matches_of(terms)
-        at = self._local[found.documents]
-        there = at >= 0
+        there = self._chosen[found.documents]
+        at = np.searchsorted(self._rows, found.documents[there])
         ends = np.concatenate(([0], np.cumsum(there)))[np.cumsum(found.counts)]
         counts = np.diff(ends, prepend=0)
-        return Matches(at[there].astype(np.int64), found.times[there], counts, found.counts, found)
+        return Matches(at, found.times[there], counts, found.counts, found)
 
     def lengths(self, documents: Ints) -> Floats:
         return self._whole.lengths(self._rows[documents])
@@ -158,7 +158,7 @@ def select(
     chosen = inner.copy()
     _mark(chosen, np.flatnonzero(inner), columns)
     rows = np.flatnonzero(chosen)
-    return Selection(columns, rows, terms), passing[rows] & inner[rows]
+    return Selection(columns, chosen, rows, terms), passing[rows] & inner[rows]
 
 
 def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
@@ -192,9 +192,10 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
             words[found.documents[begins:end]] += own[begins:end]
     rows = np.flatnonzero(words > 0)  # a row with any of the words has a positive sum
     lends = words[rows] + weights.episode * episodes[columns.group.values[rows]]
-    scores = lends + _besides(columns, question, rows, weights)
-    passes = passing[rows]
-    best = [_best(rows, lends, BY_WORDS), _best(rows, scores, BY_WORDS)]
+    scores, passes, best = lends, passing[rows], [_best(rows, lends, BY_WORDS)]
+    if question.who >= 0 or question.spans:
+        scores = lends + _besides(columns, question, rows, weights)
+        best.append(_best(rows, scores, BY_WORDS))
     return best if passes.all() else [*best, _best(rows[passes], scores[passes], BY_WORDS)]
 
 

@@ -66,6 +66,16 @@ class RecordIds:
         row += len(self) if row < 0 else 0
         return self._new[row - kept] if row >= kept else str(self._kept.item(row), "utf-8")
 
+    def at(self, rows: NDArray[np.int64]) -> list[str]:
+        """Return the ids in some rows."""
+        if not (kept := len(self._kept)):
+            return [self._new[at] for at in rows.tolist()]
+        found = self._kept[np.minimum(rows, kept - 1)].tolist()
+        return [
+            str(id_, "utf-8") if at < kept else self._new[at - kept]
+            for at, id_ in zip(rows.tolist(), found, strict=True)
+        ]
+
     def __iter__(self) -> Iterator[str]:
         yield from (bytes(id_).decode() for id_ in self._kept)
         yield from self._new
@@ -379,9 +389,9 @@ class Columns:
         """Return the rows of some of these records in the whole stream."""
         return rows
 
-    def id_at(self, row: int) -> str:
-        """Return the id of the record in a row."""
-        return self.ids[row]
+    def ids_at(self, rows: NDArray[np.int64]) -> list[str]:
+        """Return the ids of the records in some rows."""
+        return self.ids.at(rows)
 
     def begin_with(self, width: int) -> None:
         """Set the width of vectors, before any vector is added."""
