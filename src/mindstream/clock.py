@@ -213,11 +213,8 @@ def moment_or_none(when: Time | None, what: str = "a time", *, whole_day: bool =
     return None if when is None else moment(when, what, whole_day=whole_day)
 
 
-def format_spoken(at: Moment, zone: tzinfo | None = None, language: str = "en") -> str:
+def format_spoken(at: Moment, zone: tzinfo | None = None) -> str:
     """Format a moment for people, in this zone or the machine's, as in: Friday 20 November 2026, 22:15."""
-    if language == "zh":
-        when = datetime.fromtimestamp(at, zone or MachineZone())
-        return f"{when.year}年{when.month}月{when.day}日星期{'一二三四五六日'[when.weekday()]} {when:%H:%M}"
     return datetime.fromtimestamp(at, zone or MachineZone()).strftime("%A %d %B %Y, %H:%M")
 
 

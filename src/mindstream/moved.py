@@ -16,6 +16,13 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.models.wrappers.override": "mindstream.models.template",
+    "mindstream.coach.belief.stand_in": "mindstream.coach.belief.think",
+    "mindstream.reasoners.turns": "mindstream.reasoners.background",
+    "mindstream.coach.calibration": "mindstream.coach.belief.plan",
+    "mindstream.coach.stand_in": "mindstream.coach.talker",
+    "mindstream.coach.belief.library": "mindstream.coach.belief.think",
+    "mindstream.coach.handover": "mindstream.coach.gates.gate",
     "mindstream.memory.store.word_index.places": "mindstream.memory.store.word_index.candidates",
     "mindstream.memory.store.old_streams": "mindstream.memory.store.tables",
     "mindstream.memory.recall.part": "mindstream.memory.recall.selection",

@@ -13,8 +13,7 @@ from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
 from mindstream.memory.conversation import Line
 from mindstream.models.rules import FakeModel
-from mindstream.models.template import MAX_TEMPLATE, templates
-from mindstream.models.wrappers.override import PromptOverride
+from mindstream.models.template import MAX_TEMPLATE, PromptOverride, templates
 from mindstream.service.prompts import prompts
 
 FIELDS: dict[str, Any] = {

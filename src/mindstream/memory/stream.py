@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from mindstream import caches, redaction
@@ -35,6 +36,7 @@ from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.recall.selection import LONG
 from mindstream.memory.recall.touch import RecentTexts, Touch, Touches, list_revisions
 from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import (
     TAINTED,
     UNIQUE,
@@ -628,6 +630,14 @@ class Stream:
         if (columns := await self._caught_up()) is None:
             return await self.store.latest(self.key, [kind], n, now=now, episode=episode)
         return await self._recaller.records_at(columns, columns.newest(kind, n, now, episode))
+
+    async def messages(self, session: str, n: int) -> list[Record]:
+        """Return the newest messages of a conversation, including those that are no longer valid, oldest first."""
+        columns = await self.columns()
+        if (episode := columns.episodes.get(session)) is None:
+            return []
+        places = np.flatnonzero((columns.episode.values == episode) & (columns.kind.values == KIND_CODES["chat"]))
+        return await self._recaller.records_at(columns, places[-n:].tolist())
 
     async def _caught_up(self) -> Columns | None:
         """Return the stream's columns, including the latest writes of all processes, if this process holds them and the

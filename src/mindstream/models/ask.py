@@ -80,14 +80,14 @@ async def gather_reply(
     return "".join(text), tuple(calls), used
 
 
-async def text_logprobs(model: Model, prompt: Prompt[Any], text: str, role: str = "") -> tuple[float, ...]:
+async def text_logprobs(model: Model, prompt: Prompt[Any], text: str) -> tuple[float, ...]:
     """Return the log-probabilities of a given text's first tokens, if the text follows a prompt.
 
     Raises:
         ModelRefused: the model reports no log-probabilities.
         ModelError: the model is unavailable.
     """
-    request = Request(prompt, role or prompt.role, continuation=text)
+    request = Request(prompt, prompt.role, continuation=text)
     async with aclosing(model.reply(request)) as parts:
         async for part in parts:
             if isinstance(part, TextLogprobs):

@@ -58,6 +58,12 @@ class ToolSpec:
         return estimate_tokens(f"{self.name}{self.description}{self.parameters}")
 
     @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """The schemas of the arguments by name, in order."""
+        found = self.parameters.get("properties")
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
     def checker(self) -> SchemaChecker:
         """Checks arguments against the schema."""
         return SchemaChecker(self.parameters)

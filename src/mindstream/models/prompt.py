@@ -241,11 +241,11 @@ def _compact_reply(prompt: type[Prompt[Any]]) -> str:
 
 def _compact(schema: JsonSchema | None) -> str:
     """Return a schema as compact JSON without Pydantic's titles, class docstrings and defaults, which saves tokens."""
+    return "" if schema is None else json.dumps(_stripped(schema), ensure_ascii=False, separators=(",", ":"))
 
-    def strip(node: Any, named: bool = False) -> Any:
-        if isinstance(node, Mapping):
-            drop = () if named else ("title", "default", "description" if "properties" in node else "")
-            return {k: strip(v, named=k in ("properties", "$defs")) for k, v in node.items() if k not in drop}
-        return [strip(item) for item in node] if isinstance(node, list) else node
 
-    return "" if schema is None else json.dumps(strip(schema), ensure_ascii=False, separators=(",", ":"))
+def _stripped(node: Any, named: bool = False) -> Any:
+    if isinstance(node, Mapping):
+        drop = () if named else ("title", "default", "description" if "properties" in node else "")
+        return {k: _stripped(v, named=k in ("properties", "$defs")) for k, v in node.items() if k not in drop}
+    return [_stripped(item) for item in node] if isinstance(node, list) else node

@@ -170,7 +170,8 @@ def _values(text: str) -> Iterator[tuple[int | None, Any]]:
             at = _closing(text, start)
             yield start, error
         else:
-            check_depth(value)
+            if text.count("{", start, at) + text.count("[", start, at) > MAX_DEPTH:
+                check_depth(value)
             yield start, clean(value) if ESCAPED.search(text, start, at) else value
 
 

@@ -48,16 +48,13 @@ JsonSchema: TypeAlias = dict[str, Any]
 Path: TypeAlias = tuple[str | int, ...]
 
 
-def find_faults(value: Any, schema: JsonSchema, unknown: Collection[Path] = ()) -> list[str]:
+def find_faults(value: Any, schema: JsonSchema) -> list[str]:
     """Return at most five messages about the parts of a JSON value that do not fit a schema; [] if no fault is known.
-
-    The values at the paths `unknown` are not known yet: there, null means any value, and another value means any value
-    of its type.
 
     Nothing is fetched: a `$ref` must lead into the schema itself. An invalid schema, or one that would take too long
     for this value, yields no fault, because the receiver of the value checks it again.
     """
-    return SchemaChecker(schema).find_faults(value, unknown)
+    return SchemaChecker(schema).find_faults(value)
 
 
 class SchemaChecker:
@@ -74,7 +71,11 @@ class SchemaChecker:
         return SchemaChecker, (self._schema,)  # a compiled schema stays in its process
 
     def find_faults(self, value: Any, unknown: Collection[Path] = ()) -> list[str]:
-        """Return messages about the parts of a JSON value that do not fit the schema."""
+        """Return messages about the parts of a JSON value that do not fit the schema.
+
+        The values at the paths `unknown` are not known yet: there, null means any value, and another value means any
+        value of its type.
+        """
         try:
             return self._checker.find_faults(value, unknown) if self._checker else []
         except UNREADABLE:
@@ -162,14 +163,16 @@ def _measure(value: Any) -> tuple[int, int]:
     """Return the number of a value's parts, and the depth of their nesting."""
     parts, depth, level = 0, -1, [value]
     while level:
-        parts += sum(1 + len(each) // LONG_TEXT if isinstance(each, str) else 1 for each in level)
-        depth += 1
-        level = [part for each in level if isinstance(each, (dict, list)) for part in _values(each)]
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, str):
+                parts += len(each) // LONG_TEXT
+            elif isinstance(each, dict):
+                inner += each.values()
+            elif isinstance(each, list):
+                inner += each
+        parts, depth, level = parts + len(level), depth + 1, inner
     return parts, depth
-
-
-def _values(value: dict[str, Any] | list[Any]) -> Collection[Any]:
-    return value.values() if isinstance(value, dict) else value
 
 
 def _messages(error: ValidationError) -> Iterator[str]:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -21,6 +20,7 @@ from mindstream.errors import BudgetSpent, InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
+from mindstream.moved import renamed
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, insert
 from mindstream.text.links import links
 from mindstream.tools.approval import Approver, ToolRequest, refuse
@@ -95,8 +95,8 @@ def _batch_result(call: Call, result: object) -> Observation:
     return Observation(f"{call.tool} failed: expected text as its result, found {type(result).__name__}", failed=True)
 
 
-class RunWatcher(Protocol):
-    """Receives notifications of a run's progress.
+class RunWatcher:
+    """Receives notifications of a run's progress; a subclass overrides the methods that it needs.
 
     An exception of a method ends the run, because a run must not continue if its log cannot be written.
     """
@@ -115,25 +115,6 @@ class RunWatcher(Protocol):
 
     async def found(self, evidence: Evidence) -> None:
         """Note the evidence of a step, which is marked if the step failed."""
-
-
-class Unwatched:
-    """A watcher that does nothing; subclasses override the methods that they need."""
-
-    async def planned(self, plan: Plan, because: str) -> None:
-        pass
-
-    async def missed(self, steps: Collection[str]) -> None:
-        pass
-
-    async def kept(self) -> None:
-        pass
-
-    async def began(self, step: PlannedStep, arguments: str) -> None:
-        pass
-
-    async def found(self, evidence: Evidence) -> None:
-        pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -412,3 +393,6 @@ def _failed_essentials(step: PlannedStep, needed: Mapping[str, Evidence]) -> lis
         return []
     whole = {part.step for part in step.parts.values() if isinstance(part, Reference)}
     return [each for each in failed if each.step in whole or each.step in step.after]
+
+
+__getattr__ = renamed(__name__, Unwatched="RunWatcher")

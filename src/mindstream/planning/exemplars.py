@@ -74,7 +74,7 @@ def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
 
 def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
     """Return the shipped exemplars whose tools are all in `tools`; SEARCH is replaced by the search tool's name."""
-    search = next((each.name for each in tools if "query" in each.parameters.get("properties", {})), "")
+    search = next((each.name for each in tools if "query" in each.arguments), "")
     names = {each.name for each in tools} | ({SEARCH} if search else set())
     return tuple(
         each.replace(f"= {SEARCH}[", f"= {search}[")

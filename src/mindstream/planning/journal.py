@@ -21,6 +21,7 @@ from mindstream.log.events import Event, Logged
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence, WorkDone, read_log
+from mindstream.planning.executor import RunWatcher
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, still_valid
 
 
@@ -220,8 +221,8 @@ def _running(run: str) -> str:
     return f"running the run {run!r}"
 
 
-class Journal:
-    """A watcher that writes the events of a run to the log; each row is on disk before the run continues.
+class Journal(RunWatcher):
+    """Writes the events of a run to the log; each row is on disk before the run continues.
 
     Every write raises LeaseLost if another process has taken over the run.
 

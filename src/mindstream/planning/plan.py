@@ -216,7 +216,8 @@ class Change:
     def __str__(self) -> str:
         """Return the change as a line; for a changed step, the line has the old and the new values."""
         if self.kind != "changed" or not self.before or not self.after:
-            return f"{MARKS[self.kind]} {_describe(self.after or self.before)}"
+            step = self.after or self.before
+            return f"{MARKS[self.kind]} {self.step} = {step.tool}[{_show(step.arguments)}]" if step else ""
         before, after = dict(self.before), dict(self.after)
         names = (name for name in after if after[name] != before[name])
         changes = "; ".join(f"{name} {_show(before[name])} → {_show(after[name])}" for name in names)
@@ -227,15 +228,11 @@ def compare(old: Sequence[PlannedStep], new: Sequence[PlannedStep]) -> tuple[Cha
     """Return the change of each step: removed steps first, then the steps of the new plan in order."""
     before, after = {step.id: step for step in old}, {step.id for step in new}
     gone = (Change("removed", step, None) for step in old if step.id not in after)
-    return (*gone, *(_change(before.get(step.id), step) for step in new))
-
-
-def _change(old: PlannedStep | None, new: PlannedStep) -> Change:
-    return Change("added" if old is None else "kept" if old == new else "changed", old, new)
-
-
-def _describe(step: PlannedStep | None) -> str:
-    return f"{step.id} = {step.tool}[{_show(step.arguments)}]" if step else ""
+    stays = ((before.get(step.id), step) for step in new)
+    return (
+        *gone,
+        *(Change("added" if was is None else "kept" if was == step else "changed", was, step) for was, step in stays),
+    )
 
 
 def _show(value: object) -> str:
@@ -269,8 +266,7 @@ def _checked_arguments(value: Any, depth: int = 0) -> Any:
         if not all(isinstance(key, str) for key in value):
             raise ValueError("the keys of an object must be strings")
         kept = {without_controls(key): _checked_arguments(each, depth + 1) for key, each in value.items()}
-        part = parse_part(kept)
-        return kept if part is None else part.as_json()
+        return kept if (part := parse_part(kept)) is None else part.as_json()
     if isinstance(value, list | tuple):
         return [_checked_arguments(each, depth + 1) for each in value]
     try:
@@ -309,7 +305,8 @@ class PlannedStep(BaseModel):
     @property
     def malformed(self) -> list[JsonValue]:
         """The objects with a key of a reference or of a text with references that are not valid as either."""
-        return [reduce(getitem, at, self.arguments) for at, part in self._parts if part is None]
+        arguments: Any = self.arguments
+        return [reduce(getitem, at, arguments) for at, part in self._parts if part is None]
 
     @property
     def references(self) -> list[Reference]:

@@ -289,7 +289,7 @@ class MakePlan(Prompt[str]):
 def describe(spec: ToolSpec) -> str:
     """Return a line with a tool's arguments and purpose: `Search[query=…, count?=3 (max 10)]: …`."""
     required = spec.parameters.get("required", [])
-    given = {name: _bounds(schema) for name, schema in spec.parameters.get("properties", {}).items()}
+    given = {name: _bounds(schema) for name, schema in spec.arguments.items()}
     words = " ".join(spec.description.split("\n\n")[0].split())
     names = [f"{name}{'' if name in required else '?'}={bounds or '…'}" for name, bounds in given.items()]
     shown = next(iter(given)) if len(given) == 1 and not any(given.values()) else ", ".join(names)

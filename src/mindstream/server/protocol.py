@@ -35,14 +35,14 @@ class CountedTransport:
     """A transport that counts written bytes, and calls `on_waiting` if the client has not read some of them yet."""
 
     def __init__(self, transport: asyncio.Transport, on_waiting: Any) -> None:
-        self._transport, self._on_waiting, self.written = transport, on_waiting, 0
+        self._transport, self.on_waiting, self.written = transport, on_waiting, 0
 
     def write(self, data: bytes) -> None:
         """Write bytes to the client."""
         self.written += len(data)
         self._transport.write(data)
         if self._transport.get_write_buffer_size():
-            self._on_waiting()
+            self.on_waiting()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -97,6 +97,9 @@ class BoundedConnection(Connection):
             self._check.cancel()
             self._check = None
         super().connection_lost(exc)
+        # The connection, its transport and its last request refer to one another. Without these references they are
+        # freed at once, and not by the garbage collector, for which all requests wait.
+        self.cycle, self.transport.on_waiting = None, lambda: None
 
     def _is_idle(self) -> bool:
         """Return whether no request is running, and the headers of the next one have not arrived completely."""

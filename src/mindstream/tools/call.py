@@ -106,7 +106,7 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
             arguments = first_json(arguments, dict)
         except ReplyInvalid:
             return frozenset()  # without JSON arguments no tool is called
-    return frozenset(bare(text.strip()) for text in _texts(arguments) if _is_address(text))
+    return frozenset(bare(text.strip()) for text in texts_in(arguments) if _is_address(text))
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
@@ -132,12 +132,13 @@ def _is_address(text: str) -> bool:
     return _ADDRESS.match(text) is not None or links([text]) == {bare(text.strip())}
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def texts_in(value: JsonValue) -> Iterator[str]:
+    """Yield the texts in a JSON value; the keys of objects do not count."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+            yield from texts_in(each)
 
 
 __getattr__ = renamed(__name__, ForeignText="UntrustedText")

@@ -17,11 +17,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
-from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
-from mindstream.coach.belief.library import resource_tool, step_tool
-from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
-from mindstream.coach.belief.think import InterimBelief, Think, Thinking, WithBelief, notes_of
-from mindstream.coach.calibration import calibration_of
+from mindstream.coach.belief.plan import CoachingPlan, calibration_of, read_coaching_plan
+from mindstream.coach.belief.think import InterimBelief, Think, Thinking, WithBelief, notes_of, resource_tool, step_tool
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.safety import find_hint, look_over

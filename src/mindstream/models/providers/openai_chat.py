@@ -60,6 +60,9 @@ FILTERED = re.compile(
 CUT = ["length", "max_tokens", "model_length", "max_output_tokens", "token_limit"]
 FAILED = ["error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"]
 """Finish reasons of replies that the server aborted."""
+USUAL = {"id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation"}
+USUAL_IN_CHOICE, USUAL_IN_DELTA = {"index", "delta", "finish_reason", "logprobs"}, {"role", "content"}
+"""Fields of a chunk that has nothing but text, as nearly all have."""
 
 
 if TYPE_CHECKING:
@@ -379,11 +382,29 @@ class _Reply:
         self._cached = 0
         self._model = at.model
 
-    def read(self, chunk: Any) -> Iterator[Arrival]:
-        """Yield the content of a chunk."""
+    def read(self, chunk: Any) -> list[Arrival]:
+        """Return the content of a chunk."""
         self._model = str(chunk.get("model") or self._model)
-        self._cached = read_count((chunk.get("timings") or {}).get("cache_n")) or self._cached
         choice = self._choice(chunk.get("choices"))
+        if not (chunk.keys() <= USUAL and choice.keys() <= USUAL_IN_CHOICE):
+            self._read_totals(chunk, choice)
+        if not choice:
+            return []
+        self._finish = str(choice.get("finish_reason") or self._finish)
+        delta = choice.get("delta")
+        if delta and delta.keys() <= USUAL_IN_DELTA and isinstance(delta.get("content"), str):
+            text = self._added(delta["content"])
+            found: list[Arrival] = [Delta("reply", text)] if text else []
+        else:
+            found = [*self._say(choice)]
+        if not self._measured and (first := _first_token(choice.get("logprobs"))):
+            self._measured = True
+            found.append(first)
+        return found
+
+    def _read_totals(self, chunk: dict[str, Any], choice: dict[str, Any]) -> None:
+        """Note the usage, and that the prompt was refused; few chunks have these fields."""
+        self._cached = read_count((chunk.get("timings") or {}).get("cache_n")) or self._cached
         groq = chunk.get("x_groq")
         self._used = (
             chunk.get("usage") or choice.get("usage") or (isinstance(groq, dict) and groq.get("usage")) or self._used
@@ -391,13 +412,6 @@ class _Reply:
         blocked = chunk.get("promptFeedback") or chunk.get("prompt_feedback")
         if isinstance(blocked, dict) and (why := blocked.get("blockReason") or blocked.get("block_reason")):
             self._blocked = str(why)
-        if not choice:
-            return
-        self._finish = str(choice.get("finish_reason") or self._finish)
-        yield from self._say(choice)
-        if not self._measured and (first := _first_token(choice.get("logprobs"))):
-            self._measured = True
-            yield first
 
     def _choice(self, choices: Any) -> dict[str, Any]:
         """Return the choice to read; of several choices (answers to one request), always the one that began first."""

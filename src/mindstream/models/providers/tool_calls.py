@@ -346,7 +346,7 @@ def _answer(text: str, schema: JsonSchema | None) -> str:
 
 
 def _described(tool: ToolSpec) -> str:
-    taken = json.dumps(tool.parameters.get("properties") or {}, ensure_ascii=False)
+    taken = json.dumps(tool.arguments, ensure_ascii=False)
     needed = ", ".join(tool.parameters.get("required") or ()) or "none"
     return escaped(f"- {tool.name}: {tool.description.strip()}\n  arguments: {taken}; required: {needed}")
 

@@ -355,7 +355,7 @@ class EventReader:
         if self._has_events or not lines:
             return found
         body = "\n".join(lines)
-        if (value := _parsed(body)) is not None:
+        if (value := _parsed(body.strip())) is not None:
             return [value]
         if all(line.lstrip().startswith("{") for line in lines):
             return [json.loads(line) for line in lines]
@@ -375,6 +375,13 @@ class EventReader:
         return found
 
     def _take(self, line: str, found: list[Any]) -> None:
+        if not (self._data or self._event):  # nearly all lines: a whole event, or the blank line after it
+            if not line:
+                return
+            if line.startswith("data: {") and isinstance(value := _parsed(line[6:]), dict):
+                self._has_events = True
+                found.append(value)
+                return
         name, colon, value = line.partition(":")
         name = name.strip()
         if not line:
@@ -408,8 +415,13 @@ class EventReader:
             found.append(value)
 
 
+_DECODE = json.JSONDecoder().raw_decode
+
+
 def _parsed(text: str) -> Any:
+    """Return the value of a text without surrounding white space; None if it is not JSON."""
     try:
-        return json.loads(text)
+        value, end = _DECODE(text)
     except ValueError:
         return None
+    return value if end == len(text) else None

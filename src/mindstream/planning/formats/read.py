@@ -31,7 +31,6 @@ from mindstream.planning.formats.rewoo import (
     StepReader,
     find_spec,
     main_argument,
-    properties,
     read_input,
     read_json,
     read_literal,
@@ -130,7 +129,7 @@ class Compiler:
         def scan(text: str) -> JsonValue:
             return self._scan(text, number)
 
-        known = properties(spec)
+        known = spec.arguments if spec else {}
         if len(parts) == 1 and parts[0].strip()[:1] == "{":
             value = read_json(parts[0])
             if isinstance(value, dict) and value and value.keys() <= known.keys() and not parse_part(value):

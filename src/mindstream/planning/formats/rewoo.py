@@ -94,23 +94,17 @@ def unquoted(text: str) -> str:
     return ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner)
 
 
-def properties(spec: ToolSpec | None) -> dict[str, Any]:
-    """Return the schemas of a tool's arguments by name, in order."""
-    found = spec.parameters.get("properties") if spec else None
-    return found if isinstance(found, dict) else {}
-
-
 def main_argument(spec: ToolSpec | None) -> str:
     """Return the name of the argument that an input without argument names belongs to.
 
     That is the only required argument of type string, otherwise the first argument.
     """
-    known = properties(spec)
-    required = spec.parameters.get("required") if spec else None
-    texts = [
-        name for name in known if isinstance(required, list) and name in required and "string" in _types(known[name])
-    ]
-    return texts[0] if len(texts) == 1 else next(iter(known), INPUT)
+    if spec is None:
+        return INPUT
+    required = spec.parameters.get("required")
+    needed = [name for name in spec.arguments if name in required] if isinstance(required, list) else []
+    texts = [name for name in needed if "string" in _types(spec.arguments[name])]
+    return texts[0] if len(texts) == 1 else next(iter(spec.arguments), INPUT)
 
 
 def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
@@ -120,7 +114,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
     than one; or a single value. Enclosing quotation marks are removed.
     """
     text = text.strip()
-    known, main = properties(spec), main_argument(spec)
+    known, main = spec.arguments if spec else {}, main_argument(spec)
     inner = unquoted(text)
     if inner != text and not inner.lstrip().startswith("{"):
         return {main: scan(inner)}
@@ -129,7 +123,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
         return {}
     if text.startswith("{") and isinstance(value := read_json(text), dict):
         return {main: value} if parse_part(value) else {name: scan_json(each, scan) for name, each in value.items()}
-    if named := _read_named(text, known, scan) or _read_in_order(text, spec, scan):
+    if named := _read_named(text, known, scan) or _read_in_order(text, known, spec, scan):
         return named
     types = _types(known.get(main))
     if text[0] == "[" and text[-1] == "]" and not set(text[1:-1]) & {"[", "]"} and read_json(text) is None:
@@ -153,9 +147,9 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonV
     return {name: read_typed(value, known[name], scan) for name, value in parts}
 
 
-def _read_in_order(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
+def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
     """Read `value, value, …` for a tool with several required arguments; return {} if the number does not fit."""
-    known, required = properties(spec), spec.parameters.get("required") if spec else None
+    required = spec.parameters.get("required") if spec else None
     if not isinstance(required, list) or len(required) < 2:
         return {}
     parts, end = split_arguments(text, 0)
@@ -351,7 +345,9 @@ class StepReader:
     def feed(self, text: str) -> list[PlannedStep]:
         """Read a piece of text, and return the steps that it completes."""
         first, *others = text.split("\n")
-        self._keep(first)
+        self._length += len(first)
+        if self._length - len(first) < LONGEST_LINE:
+            self._pieces.append(first)
         steps: list[PlannedStep] = []
         for line in others:
             steps += self._read_line()
@@ -362,19 +358,14 @@ class StepReader:
         """Return the steps that were incomplete when the text ended."""
         return [*(self._read_line() if self._length else ()), *self.format.end()]
 
-    def _keep(self, text: str) -> None:
-        self._length += len(text)
-        if self._length - len(text) < LONGEST_LINE:
-            self._pieces.append(text)
-
     def _read_line(self) -> list[PlannedStep]:
-        line, length = "".join(self._pieces), self._length
-        self._pieces, self._length = [], 0
-        found = self.format.found
+        line, found = "".join(self._pieces)[:LONGEST_LINE], self.format.found
         found.line += 1
-        if length > LONGEST_LINE:
-            found.note(f"the line is too long; its last {length - LONGEST_LINE} characters were ignored", line)
-        return self.format.read_line(without_controls(line[:LONGEST_LINE]))
+        if self._length > LONGEST_LINE:
+            ignored = self._length - LONGEST_LINE
+            found.note(f"the line is too long; its last {ignored} characters were ignored", line)
+        self._pieces, self._length = [], 0
+        return self.format.read_line(without_controls(line))
 
 
 DIGITS = r"0{0,3}([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
