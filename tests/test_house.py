@@ -174,6 +174,9 @@ FORMS = {
         "mindstream_town/formats/saves.py",
         "mindstream_town/world/routes.py",
         "identifiers.py",
+        "clock.py",
+        "encodings.py",
+        "models/providers/wire.py",
     ),
 }
 """Modules with patterns for a written form: an address, a mark of a format, another program's error, a character

@@ -31,7 +31,7 @@ async def said(mind: Mind, text: str) -> str:
 async def test_the_briefing_is_in_the_next_talker_and_reasoner_prompts(folder: Path) -> None:
     first = {"ask": "When do you get up?", "offer": "Keep one rising time.", "care": "No naps: they refused them."}
     named, talker, reasoner = models(["Mm.", "Right.", "Fine.", "Yes."], first, {"thought": "nothing new"})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "I lie awake.")
         await said(mind, "Still awake.")
         shown, lines = talker.asked[1].messages[-1].text, [f"{name}: {text}" for name, text in first.items()]
@@ -50,7 +50,7 @@ async def test_a_phase_change_runs_the_new_mini_reasoner_once(folder: Path) -> N
         "rests_on": "plan",
     }
     named, _, reasoner = models(["Mm."], first, {"plan": [{"title": "Up at seven", "state": "now"}]})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "Make me a plan.")
         again = reasoner.asked[1]
         assert len(reasoner.asked) == 2 and "It is planning now" in again.messages[0].text
@@ -63,7 +63,7 @@ async def test_a_phase_change_runs_the_new_mini_reasoner_once(folder: Path) -> N
 async def test_plans_and_reports_before_a_phase_change_are_kept(folder: Path) -> None:
     steps = [{"title": "Up at seven", "state": "now", "report": "did it twice", "did": True}]
     named, _, _ = models(["Mm."], {"phase": "planning", "plan": steps, "changed": "begun"}, {"offer": "Well done."})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "I got up at seven twice. What next?")
         now = Coach.of(mind).plan.now
         assert now and now.title == "Up at seven" and now.reports == ["did it twice"]
@@ -81,7 +81,7 @@ async def test_a_belief_item_is_a_note_until_it_is_removed(folder: Path) -> None
         {},
     ]
     named, _, _ = models(["Mm."] * 3, *thinks)
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using(gate="belief")) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using(gate="belief")) as mind:
         for text in heard:
             await said(mind, text)
         notes = await mind.memory.latest("note", 9)
@@ -98,7 +98,7 @@ async def test_an_outcome_is_a_record_and_shown_with_its_step_in_later_prompts(f
     step = {"title": "Mask", "state": "now", "do": "Wear it.", "caution": "Not with sore eyes.", "told": True}
     told = [{"title": "Mask", "report": "it slipped off", "did": True, "caution": ""}]
     named, talker, reasoner = models(["Mm."] * 3, {"plan": [step]}, {"plan": told}, {})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using(gate="belief")) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using(gate="belief")) as mind:
         for text in ("It is bright.", "I wore it, it slipped off.", "Hm."):
             await said(mind, text)
         (report,) = await mind.memory.latest("feedback", 3)
@@ -112,7 +112,7 @@ async def test_without_waiting_utterances_are_processed_in_pairs(
     folder: Path,
 ) -> None:
     named, _, reasoner = models(["Mm.", "Right.", "[ALONE] Hi.", "Fine.", "[WAIT]", "So.", "Yes."], *[{}] * 4)
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         for text in ("I lie awake.", "Since May.", "My cat is old.", "I get up at six.", "A plan, please.", "Good."):
             await said(mind, text)
     newest = [prompt.messages[-1].text.partition("<newest_utterances>\n")[2] for prompt in reasoner.asked]
@@ -125,7 +125,7 @@ async def test_a_stated_home_gives_the_local_time(folder: Path) -> None:
     clock = ManualClock(1_700_000_000.0)
     lives = {"patch": {"time_zone": "Asia/Tokyo"}, "rests_on": "I live in Osaka"}
     named, talker, _ = models(["Mm.", "Right."], {"patch": {"time_zone": "Mars"}, "rests_on": "Osaka"}, lives)
-    async with Mind.open(folder, user="ann", models=named, clock=clock, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, clock=clock, responder=Coach.using()) as mind:
         await said(mind, "I live in Osaka and lie awake.")
         await said(mind, "Hm.")
         assert "Wednesday 15 November 2023, 07:13" in talker.asked[1].messages[-1].text
@@ -140,9 +140,7 @@ async def test_the_local_time_is_shown_only_with_a_known_time_zone(folder: Path)
     clock = ManualClock(1_700_000_000.0)  # Tuesday, 22:13 UTC
     for user, zone, shown in (("ann", None, ""), ("bob", UTC, "Tuesday"), ("cho", "Asia/Shanghai", "Wednesday")):
         named, talker, reasoner = models(["Mm."], {})
-        async with Mind.open(
-            folder, user=user, models=named, clock=clock, responder=Coach.using(timezone=zone)
-        ) as mind:
+        async with Mind.open(folder, user=user, model=named, clock=clock, responder=Coach.using(timezone=zone)) as mind:
             await said(mind, "I lie awake.")
         told = talker.asked[0].messages[-1].text + reasoner.asked[0].messages[-1].text
         assert ("Now:" in told) == bool(shown) and shown in told
@@ -154,7 +152,7 @@ async def test_misplaced_patch_fields_are_moved_and_only_the_last_current_step_s
     nested = {"patch": {"goals": ["sleep"], "rests_on": "I want to sleep", "phase": "goal_setting"}}
     steps = [{"title": "Mask", "state": "now"}, {"title": "Walk", "state": "now"}]
     named, _, reasoner = models(["Mm."], nested | {"plan": steps})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "I want to sleep.")
         coach = Coach.of(mind)
         assert coach.belief.value.goals == ["sleep"] and coach.belief.value.phase == "goal_setting"

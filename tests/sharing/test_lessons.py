@@ -388,14 +388,14 @@ def answering(query: str) -> Callable[[Request], str]:
 async def test_a_verdict_on_a_run_teaches_the_next_run_of_another_agent(tmp_path: Path) -> None:
     async with shop(tmp_path) as pool, Memory.open(tmp_path, "ann") as anns, Memory.open(tmp_path, "ben") as bens:
         first = FakeModel({"make_plan": [answering("sum")], "answer_from_evidence": ["123"]})
-        solved = await Planner(models=first, tools=[sql], memory=anns, exemplars=Member(pool, "ann")).solve("Revenue?")
+        solved = await Planner(model=first, tools=[sql], memory=anns, exemplars=Member(pool, "ann")).solve("Revenue?")
         assert solved.answer == "123" and solved.lessons == ()
         wrong = Verdict(False, "No. Revenue is without VAT.", "ann")
         judged = await judge_run(pool, notes(add(NET)), anns, solved.run, wrong, "ann")
         assert judged.exemplar == "" and len(judged.learned.written) == 1
 
         second = FakeModel({"make_plan": [answering("net sum")], "answer_from_evidence": ["100"]})
-        solved = await Planner(models=second, tools=[sql], memory=bens, exemplars=Member(pool, "ben")).solve(
+        solved = await Planner(model=second, tools=[sql], memory=bens, exemplars=Member(pool, "ben")).solve(
             "And in 2025?"
         )
         assert all(NET in "".join(message.text for message in asked.messages) for asked in second.asked)
@@ -423,7 +423,7 @@ async def test_a_remembered_plan_is_not_used_where_lessons_apply(tmp_path: Path)
             {"make_plan": [answering("sum"), answering("net sum")], "answer_from_evidence": ["123", "100"]}
         )
         planner = Planner(
-            models=script,
+            model=script,
             tools=[sql],
             memory=memory,
             exemplars=Member(pool, "ann"),

@@ -97,7 +97,7 @@ async def test_an_unusable_reply_stops_the_town_and_resuming_gives_the_same_jour
 ) -> None:
     straight = await live(folder / "straight", hamlet(), MORNING)
     models = Models(Garbles((6, 9, 20, 33), says))
-    async with Town.open(folder / "opened once", hamlet(), models=models) as town:
+    async with Town.open(folder / "opened once", hamlet(), model=models) as town:
         stops = 0
         while town.step < MORNING:
             try:

@@ -32,7 +32,7 @@ def room_of(town: Town, name: str) -> str:
 @villages
 async def test_an_agreement_from_a_conversation_is_kept(tmp_path: Path, village: Village) -> None:
     mind = Mind(village)
-    async with Town.open(tmp_path, village.setting(), models=Models(mind)) as town:
+    async with Town.open(tmp_path, village.setting(), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
         for name in (village.host, village.guest):
             assert room_of(town, name) != village.inn, "the morning's plan has ended"
@@ -56,7 +56,7 @@ async def test_an_agreement_from_a_conversation_is_kept(tmp_path: Path, village:
 @villages
 async def test_only_invited_residents_may_enter_until_the_event_ends(tmp_path: Path, village: Village) -> None:
     mind = Mind(village)
-    async with Town.open(tmp_path, village.setting(), models=Models(mind)) as town:
+    async with Town.open(tmp_path, village.setting(), model=Models(mind)) as town:
         await town.run(until=18 * HOUR + 60)
         assert room_of(town, village.guest) == village.homes[0], "the host admits him"
         await town.run(until=19 * HOUR + 60)
@@ -79,7 +79,7 @@ async def test_only_invited_residents_may_enter_until_the_event_ends(tmp_path: P
 async def test_a_fire_wakes_residents_and_a_drip_does_not(tmp_path: Path, village: Village) -> None:
     for condition, wakes in ((village.drip, False), (village.fire, True)):
         mind, folder = Mind(village), tmp_path / str(wakes)
-        async with Town.open(folder, village.setting(), models=Models(mind)) as town:
+        async with Town.open(folder, village.setting(), model=Models(mind)) as town:
             await town.run(until=3 * HOUR)
             await town.set_object(village.stove, condition)
             await town.run(until=3 * HOUR + 60)
@@ -97,10 +97,10 @@ async def test_unusable_replies_fail_the_step_and_resuming_gives_the_same_journa
 ) -> None:
     async def live(folder: Path, garbled: tuple[int, ...]) -> tuple[str, int]:
         failed, mind = 0, Mind(village, garbled)
-        async with Town.open(folder, village.setting(), models=Models(mind)):
+        async with Town.open(folder, village.setting(), model=Models(mind)):
             pass
         while True:
-            async with Town.open(folder, models=Models(mind)) as town:
+            async with Town.open(folder, model=Models(mind)) as town:
                 if town.step < 3 * HOUR:
                     await town.run(until=3 * HOUR)
                     await town.set_object(village.stove, village.fire)

@@ -37,7 +37,7 @@ HOST, GUEST, HERMIT = LIUCUN.host, LIUCUN.guest, LIUCUN.hermit
 async def live(folder: Path, mind: PaperMind, until: int, setting: Setting | None = None) -> History:
     """Run the village up to a step, with its model behind an endpoint; return the history."""
     with FakeEndpoint() as door:
-        async with over_http(mind, door) as models, Town.open(folder, setting or village_of(), models=models) as town:
+        async with over_http(mind, door) as models, Town.open(folder, setting or village_of(), model=models) as town:
             await town.run(until=until)
             return await read_history(town.store)
 
@@ -147,14 +147,14 @@ async def test_the_estimate_matches_the_calls_and_days_stay_below_the_maximum(tm
 
 async def test_a_town_resumes_after_a_spent_budget_with_the_same_journal(tmp_path: Path) -> None:
     straight, mind = tmp_path / "straight", PaperMind()
-    async with Town.open(straight, village_of(), models=Models(mind)) as town:
+    async with Town.open(straight, village_of(), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
         expected = await town.digest()
-    async with Town.open(tmp_path / "capped", village_of(), models=Models(PaperMind())):
+    async with Town.open(tmp_path / "capped", village_of(), model=Models(PaperMind())):
         pass
     for stops in range(100):
         budgeted = Budgeted(PaperMind(), Budget(calls=25))
-        async with Town.open(tmp_path / "capped", models=Models(budgeted)) as town:
+        async with Town.open(tmp_path / "capped", model=Models(budgeted)) as town:
             try:
                 await town.run(until=11 * HOUR)
             except BudgetSpent:
@@ -167,7 +167,7 @@ async def test_a_town_resumes_after_a_spent_budget_with_the_same_journal(tmp_pat
 async def test_unusable_replies_fail_the_step_and_resuming_gives_the_same_journal(tmp_path: Path) -> None:
     async def attempt(folder: Path, garbled: tuple[int, ...]) -> tuple[str, int]:
         failed, mind = 0, PaperMind(garbled=garbled)
-        async with Town.open(folder, village_of(), models=Models(mind)) as town:
+        async with Town.open(folder, village_of(), model=Models(mind)) as town:
             while True:
                 try:
                     await town.run(until=10 * HOUR)

@@ -46,7 +46,7 @@ def agree(ask: TalkScene) -> dict[str, Any]:
 
 async def test_an_agreement_in_chinese_changes_both_days(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=agree)
-    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), model=models) as town:
         await town.run(until=12 * HOUR + 60)
         for name in (HOST, GUEST):
             act = town.residents[name].state.act
@@ -71,7 +71,7 @@ async def test_a_refused_resident_remembers_it_and_does_not_ask_again_soon(tmp_p
         return {"talk": False, "declined_by": two, "remember": words}
 
     mind = SceneMind(talk_scene=refuse)
-    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), model=models) as town:
         await town.run(until=10 * HOUR)
         rows = [row async for row in rows_after(town.store)]
         one, two = (side.who for side in mind.of(TalkScene)[0].sides)
@@ -87,7 +87,7 @@ async def test_a_resident_who_declines_is_left_alone(tmp_path: Path, door: FakeE
         return talk(ask, declined_by=ask.sides[1].who)
 
     mind = SceneMind(talk_scene=decline)
-    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), model=models) as town:
         await town.run(until=10 * HOUR)
         rows = [row async for row in rows_after(town.store)]
     met = [row.event for row in rows if isinstance(row.event, Met)]
@@ -101,7 +101,7 @@ async def test_residents_nearby_overhear_a_conversation(tmp_path: Path, door: Fa
         return f"{ask.sides[0].who}说磨坊要关门了,{ask.sides[1].who}不信。"
 
     mind = SceneMind(plan_scenes=out_all_day, talk_scene=lambda ask: talk(ask, overheard=heard(ask)))
-    async with over_http(mind, door) as models, Town.open(tmp_path, five(), models=models) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, five(), model=models) as town:
         await town.run(until=10 * HOUR)
         talks = [each for each in mind.of(TalkScene) if each.near]
         for name in talks[0].near:
@@ -111,7 +111,7 @@ async def test_residents_nearby_overhear_a_conversation(tmp_path: Path, door: Fa
 
 async def test_finished_acts_are_remembered_with_the_people_present(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind()
-    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), model=models) as town:
         await town.run(until=11 * HOUR)
         deeds = await remembered(town, HOST, ("observation",))
     assert any("起床吃早饭" in text and "07:00-08:00" in text for text in deeds)
@@ -124,7 +124,7 @@ async def test_the_evening_reflection_is_in_the_next_plan(tmp_path: Path, door: 
         return {"insights": [thought, {"text": "无据。", "because": [99]}], "currently": "磨坊要换新磨盘了。"}
 
     mind = SceneMind(reflect_scenes=evening)
-    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), model=models) as town:
         await town.run(until=DAY + HOUR)
         thoughts = await remembered(town, HOST, ("thought",))
     first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
@@ -148,7 +148,7 @@ async def test_a_secret_is_only_in_prompts_of_its_owner(tmp_path: Path) -> None:
         return {"insights": [{"text": f"想着:{SECRET}", "because": numbers}], "currently": f"忙着。{SECRET}"}
 
     mind = SceneMind(reflect_scenes=evening, let_on=lambda _: {"lets_on": ["磨坊生意不好。"], "bearing": "累"})
-    async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
+    async with Town.open(tmp_path, liucun(with_secret), model=Models(mind)) as town:
         await town.run(until=2 * DAY - 1)
     own = [each for each, words in zip(mind.asked, mind.rendered, strict=True) if SECRET in words]
     assert own and all(getattr(each, "who", "") == HOST for each in own), "only in her own calls"
@@ -185,7 +185,7 @@ def out_all_day(ask: PlanScenes) -> dict[str, Any]:
 
 async def test_model_calls_per_day_stay_within_the_budget(tmp_path: Path) -> None:
     mind = SceneMind(plan_scenes=out_all_day)
-    async with Town.open(tmp_path, five(), models=Models(mind)) as town:
+    async with Town.open(tmp_path, five(), model=Models(mind)) as town:
         await town.run(until=DAY - 1)
         spent = {name: resident.state.asked for name, resident in town.residents.items()}
         asked = [row.event async for row in rows_after(town.store) if isinstance(row.event, Asked)]
@@ -198,7 +198,7 @@ async def test_model_calls_per_day_stay_within_the_budget(tmp_path: Path) -> Non
 
 async def test_a_smaller_budget_means_fewer_talks(tmp_path: Path) -> None:
     mind = SceneMind(plan_scenes=out_all_day)
-    async with Town.open(tmp_path, five(day_calls=4), models=Models(mind)) as town:
+    async with Town.open(tmp_path, five(day_calls=4), model=Models(mind)) as town:
         await town.run(until=DAY - 1)
         assert all(each.state.asked[0] <= 4 for each in town.residents.values())
     assert 0 < len(mind.of(TalkScene)) <= 5
@@ -208,7 +208,7 @@ async def test_interruptions_do_not_change_the_journal(tmp_path: Path) -> None:
     async def live(folder: Path, stops: tuple[int, ...]) -> str:
         begun: Setting | None = liucun(with_secret)
         for stop in stops:
-            async with Town.open(folder, begun, models=Models(SceneMind(talk_scene=agree))) as town:
+            async with Town.open(folder, begun, model=Models(SceneMind(talk_scene=agree))) as town:
                 await town.run(until=stop)
                 digest = await town.digest()
             begun = None
@@ -228,11 +228,11 @@ async def test_a_step_with_a_failed_conversation_is_repeated(tmp_path: Path) -> 
     def sometimes(ask: TalkScene) -> Any:
         return "…" if next(failing, False) else agree(ask)
 
-    async with Town.open(tmp_path / "a", liucun(), models=Models(SceneMind(talk_scene=agree))) as town:
+    async with Town.open(tmp_path / "a", liucun(), model=Models(SceneMind(talk_scene=agree))) as town:
         await town.run(until=11 * HOUR)
         straight = await town.digest()
     failed = 0
-    async with Town.open(tmp_path / "b", liucun(), models=Models(SceneMind(talk_scene=sometimes))) as town:
+    async with Town.open(tmp_path / "b", liucun(), model=Models(SceneMind(talk_scene=sometimes))) as town:
         while town.step < 11 * HOUR:
             try:
                 await town.run(until=11 * HOUR)
@@ -253,7 +253,7 @@ async def test_a_newcomer_learns_a_place_from_a_conversation(tmp_path: Path) -> 
 
     place = f"柳村:{hall}"
     mind = SceneMind(talk_scene=lambda ask: talk(ask, places=["厢房 of 旧祠堂", "nowhere"]))
-    async with Town.open(tmp_path, liucun(opened), models=Models(mind)) as town:
+    async with Town.open(tmp_path, liucun(opened), model=Models(mind)) as town:
         await town.run(until=6 * HOUR)
         assert place not in town.residents[GUEST].state.knows and place in town.residents[HOST].state.knows
         await town.run(until=DAY)
@@ -267,7 +267,7 @@ async def test_no_resident_enters_before_opening_hours(tmp_path: Path) -> None:
         return text + '\n[[places]]\naddress = "老茶馆:大堂"\nhours = "08:55-20:00"\n'
 
     mind = SceneMind()
-    async with Town.open(tmp_path, liucun(hours), models=Models(mind)) as town:
+    async with Town.open(tmp_path, liucun(hours), model=Models(mind)) as town:
         await town.run(until=10 * HOUR)
         history = await read_history(town.store)
     arrived = [
@@ -286,7 +286,7 @@ async def test_an_object_is_in_use_during_its_act_only(tmp_path: Path) -> None:
         plan["items"][1] |= {"thing": "炉灶", "state": "正在用"} if ask.who == HOST else {}
         return plan
 
-    async with Town.open(tmp_path, liucun(), models=Models(SceneMind(plan_scenes=cooks))) as town:
+    async with Town.open(tmp_path, liucun(), model=Models(SceneMind(plan_scenes=cooks))) as town:
         await town.run(until=8 * HOUR + 30)
         act = town.residents[HOST].state.act
         assert act is not None and (act.place.rpartition(":")[2], act.state) == ("炉灶", "正在用")
@@ -297,7 +297,7 @@ async def test_an_object_is_in_use_during_its_act_only(tmp_path: Path) -> None:
 
 async def test_without_a_planner_model_residents_follow_rules(tmp_path: Path) -> None:
     mind = SceneMind()
-    async with Town.open(tmp_path, five(talks=False), models=Models(Rules(), {"reasoner": mind})) as town:
+    async with Town.open(tmp_path, five(talks=False), model=Models(Rules(), {"reasoner": mind})) as town:
         await town.run(until=8 * HOUR)
         rows = [row async for row in rows_after(town.store)]
     assert not mind.of(PlanScenes) and not any(isinstance(row.event, Met | Asked) for row in rows)
@@ -316,7 +316,7 @@ def overtaken(ask: TalkScene) -> dict[str, Any]:
 
 async def test_news_from_a_conversation_updates_plans_and_memories(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=overtaken)
-    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), model=models) as town:
         await town.run(until=11 * HOUR + 60)
         acts = {name: town.residents[name].state.act for name in (HOST, GUEST)}
         rows = [row async for row in rows_after(town.store)]
@@ -335,7 +335,7 @@ async def test_plans_that_reveal_a_secret_are_hidden_from_conversations(tmp_path
         return {"plan": [n for n, line in enumerate(ask.plan, 1) if "干活10" in line]}
 
     mind = SceneMind(let_on=lets_on)
-    async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
+    async with Town.open(tmp_path, liucun(with_secret), model=Models(mind)) as town:
         await town.run(until=10 * HOUR)
     shown = {side.who: side.plan for ask in mind.of(TalkScene) for side in ask.sides if "干活10" in str(side.plan)}
     assert len(shown[HOST]) == 1 and len(shown[GUEST]) > 1

@@ -56,7 +56,12 @@ def _reasoners(models: Models, pack: Pack, thinking_s: float, zone: tzinfo | Non
 class Coach:
     """A responder that coaches its user, with a gate, a talker and a belief reasoner (Christakopoulou 2024).
 
-    `Mind.open(…, responder=Coach.using(pack="sleep"))` creates one; `Coach.of(mind)` returns the coach of a mind.
+        async with Mind.open("data", user="ann", responder=Coach.using(pack="sleep")) as mind:
+            print(await mind.send("Noise keeps me awake. Can you make me a plan?"))
+            coach = Coach.of(mind)
+            print(coach.belief.value, coach.plan.steps)
+
+    A pack is a folder of YAML that defines the domain: phases, fields, topics, steps, alarms (`mindstream pack new`).
 
     Attributes:
         pack: the domain of the coach.

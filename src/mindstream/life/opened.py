@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import AsyncIterator, Sequence
 
@@ -12,6 +13,7 @@ from mindstream.life.events import SLOT, LifeBegan, LifeOpened, Replied, TaskCha
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence
+from mindstream.models.providers.address import mask
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 
@@ -44,7 +46,7 @@ async def require_models(memory: Memory, models: Models) -> None:
         again = f"; it was started with:\n  {before.command}" if before.command else ""
         raise InputError(
             f"this life was run with {names}, but no model is configured now; name one (--model NAME; in Python"
-            f" models=), or continue with rules instead (--without-model; without_model=True){again}"
+            f" model=), or continue with rules instead (--without-model; without_model=True){again}"
         )
 
 
@@ -67,14 +69,23 @@ def command_of(words: Sequence[str]) -> str:
     return shlex.join(map(without_credentials, words))
 
 
+MODEL_NAME = re.compile(r"[\w./:%+-]{1,100}")
+
+
 def without_credentials(name: str) -> str:
-    """Return a word of a command; if it is an address, without user, password, query and fragment."""
+    """Return a word of a command; if it is an address, without user, password and query, except Azure's version.
+
+    The fragment is kept where it names a model: in `http://host:port/v1#NAME`.
+    """
     head, scheme, rest = name.partition("://")
     if not scheme:
         return name
-    rest = rest.partition("?")[0].partition("#")[0]
+    rest, _, fragment = rest.partition("#")
+    rest, _, query = rest.partition("?")
     host, slash, path = rest.partition("/")
-    return f"{head}://{host.rpartition('@')[2]}{slash}{path}"
+    version = "".join(f"?{each}" for each in query.split("&") if each.startswith("api-version="))
+    model = f"#{mask(fragment)}" if head in ("http", "https") and MODEL_NAME.fullmatch(fragment) else ""
+    return f"{head}://{host.rpartition('@')[2]}{slash}{path}{version}{model}"
 
 
 LIVING = "living this life (which can be watched, answered, paused and stopped)"
@@ -105,6 +116,6 @@ async def hold(stream: Memory, lease_s: float) -> AsyncIterator[Fence]:
         InputError: this mind has no goal.
     """
     if not await lease.is_open(stream, SLOT):
-        raise InputError("this mind has no goal yet; give it one with --goal")
+        raise InputError("this mind has no goal yet; give it one with --goal (in Python: goal=)")
     async with lease.hold(stream, SLOT, LIVING, lease_s) as fence:
         yield fence

@@ -46,6 +46,8 @@ def read_object(text: str) -> dict[str, Any]:
             value = DECODER.decode(text)
         except UNREADABLE as error:
             return _read_inexact(value, error)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if not isinstance(value, dict):
         raise ReplyInvalid(f"expected one JSON object, found {json.dumps(value, ensure_ascii=False)[:80]}")
     check_depth(value)

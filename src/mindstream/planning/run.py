@@ -176,6 +176,9 @@ class Solution(Generic[Output]):
     lessons: tuple[str, ...] = ()
     output: Output | None = None
 
+    def __str__(self) -> str:
+        return self.answer or f"no answer: {self.stopped or self.unanswered or 'the plan has none'}"
+
     @property
     def is_quotation(self) -> bool:
         """Whether the answer only quotes evidence, because no model was configured."""

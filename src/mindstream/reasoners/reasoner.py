@@ -312,7 +312,18 @@ class RunResult:
 
 
 class Reasoner(Protocol):
-    """A component that thinks in the background of a conversation (Christakopoulou 2024); see `Mind.open`."""
+    """A component that thinks in the background of a conversation (Christakopoulou 2024).
+
+        class Counting:
+            slot, trigger, timeout_s = "count", Trigger(every=1), 10.0
+
+            async def think(self, context: RunContext) -> RunResult:
+                return RunResult("counted", records=[RecordDraft(text=f"{len(context.utterances)} messages")])
+
+        Mind.open("data", user="ann", reasoners=[Counting()])
+
+    A class with these members is a reasoner; it needs no base class.
+    """
 
     @property
     def slot(self) -> str:

@@ -45,6 +45,7 @@ class EventStream(Response):
         task = asyncio.current_task()
         assert task is not None
         loop, is_over, sending_since = asyncio.get_running_loop(), False, math.inf
+        watch: asyncio.TimerHandle
 
         def end() -> None:
             nonlocal is_over

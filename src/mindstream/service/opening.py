@@ -55,7 +55,7 @@ async def open_mind(
             settings.data,
             user=settings.user,
             session=session,
-            models=models,
+            model=models,
             responder=Coach.using(
                 settings.pack, settings.gate, exemplars, follow_ups, settings.timezone or MachineZone()
             ),

@@ -184,7 +184,7 @@ async def open_planner(
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         planner = Planner(
-            models=models,
+            model=models,
             tools=tools,
             how=task.how,
             memory=memory,

@@ -6,7 +6,6 @@ async with Pool.open("data", "verse") as pool:
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from mindstream import chance
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
+from mindstream.guidance import opens
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName, checked_name
@@ -45,6 +45,15 @@ USUAL = "wordllama"
 
 class Pool:
     """Exemplars that several agents of a store share (Gao 2024). Open one with `Pool.open`; `create` it once.
+
+        async with Pool.open("data", "plants") as pool:
+            if not await pool.exists():
+                await pool.create("caring for plants", owner="olga", members=["ann"])
+            await lay_in(pool, [Pair("How do I water a fern?", "From below, once a week.")], by="olga")
+            print(await Member(pool, "ann").examples("How do I water an orchid?", k=1))
+
+    `lay_in` and `Pair` are in `mindstream.sharing.admission`. Offers of members (`Member.offer`) are graded by a
+    rubric, which `mindstream pool rubric` drafts and freezes.
 
     Args:
         retriever: ranks the exemplars; None: the pool's own, which learns from admissions once there are 36 exemplars.
@@ -76,7 +85,7 @@ class Pool:
         self._vectors = dict[str, NDArray[np.float32]]()
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @opens
     async def open(
         cls,
         data: AnyStore,
@@ -160,7 +169,10 @@ class Pool:
             InputError: the pool was not created.
         """
         if not await self.exists():
-            raise InputError(f"there is no pool {self.name!r}; create it with `mindstream pool create {self.name}`")
+            raise InputError(
+                f"there is no pool {self.name!r}; create it with `await pool.create(…)` or"
+                f" `mindstream pool create {self.name}`"
+            )
         return self._state
 
     @property

@@ -184,7 +184,7 @@ async def open_town(
     await require_town(settings.data)
     if models is None and is_free(settings):
         rules: AnyModels = Models(EngineModel(Rules.name, engine)) if engine else Rules.name
-        async with Town.open(settings.data, models=rules, embed=settings.embedder) as town:
+        async with Town.open(settings.data, model=rules, embed=settings.embedder) as town:
             yield town
         return
     calls = CallLog(SystemClock())
@@ -193,7 +193,7 @@ async def open_town(
             named = await opened.enter_async_context(answering(settings, on_call=calls.take, engine=engine))
         else:
             named = models.with_listener(calls.take)
-        town = await opened.enter_async_context(Town.open(settings.data, models=named, embed=settings.embedder))
+        town = await opened.enter_async_context(Town.open(settings.data, model=named, embed=settings.embedder))
         async with calls.writing(bill_of(town.store, town.setting, embedder(settings.embedder))):
             yield town
 

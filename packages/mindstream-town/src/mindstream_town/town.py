@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 from mindstream import redaction
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
+from mindstream.guidance import awaited, explain_attribute, explained, opens
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Opened, Remembered
 from mindstream.log.names import StreamName, checked_name
@@ -34,6 +35,7 @@ from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder, embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
+from mindstream.moved import renamed_keywords
 from mindstream_town.clockwork import Clockwork
 from mindstream_town.embody.access import find_entrance
 from mindstream_town.embody.embodied import Embodied, visitor
@@ -90,6 +92,8 @@ class Town:
     _writing: Writing
     _rows: int
 
+    @renamed_keywords(models="model")
+    @explained
     def __init__(
         self,
         residents: Iterable[town_file.Resident],
@@ -100,7 +104,7 @@ class Town:
         start: datetime | None = None,
         seed: int = 0,
         profile: Profile | None = None,
-        models: AnyModels = "rules",
+        model: AnyModels = "rules",
         embed: Embedder | str = "wordllama",
     ) -> None:
         """Describe a town; `async with` opens it.
@@ -110,13 +114,13 @@ class Town:
             data: a folder for this town alone, a database URL, or a store; None: a temporary folder.
             start: the time of the first step; None: Monday, February 13, 2023, midnight.
             seed: seed of all random draws; without a model, the same town with the same seed has the same days.
-            models, embed: see `Town.open`.
+            model, embed: see `Town.open`.
 
         Raises:
             InputError: the description is invalid; the message has all faults, one per line.
         """
         self.setting = setting_of(town_file.build_town(name, residents, places, start), seed=seed, profile=profile)
-        self._data, self._models, self._embed = data, models, embed
+        self._data, self._models, self._embed = data, model, embed
         self._opened = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Town:
@@ -138,7 +142,7 @@ class Town:
                     "or begin this one in another folder"
                 )
             new = self.setting if is_new else None
-            town = await opened.enter_async_context(Town.open(store, new, models=self._models, embed=self._embed))
+            town = await opened.enter_async_context(Town.open(store, new, model=self._models, embed=self._embed))
             town._opened = self._opened = opened.pop_all()
         return town
 
@@ -152,8 +156,10 @@ class Town:
         def __getattr__(self, name: str) -> NoReturn:
             """Raise an error that explains `async with` if the name exists only on an open town."""
             known = name in Town.__annotations__ or hasattr(Town, name)
-            hint = ": open the town first, with `async with Town(…) as town`" if known else ""
-            raise AttributeError(f"this town has no {name!r}{hint}", name=name, obj=self)
+            if not known:
+                explain_attribute(self, name)
+            hint = "open the town first, with `async with Town(…) as town`"
+            raise AttributeError(f"this town has no {name!r}: {hint}", name=name, obj=self)
 
     @classmethod
     def _attached(
@@ -188,13 +194,14 @@ class Town:
         return is_here(self.residents[name])
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @renamed_keywords(models="model")
+    @opens
     async def open(
         cls,
         data: AnyStore,
         new: Setting | None = None,
         *,
-        models: AnyModels = "rules",
+        model: AnyModels = "rules",
         embed: Embedder | str = "wordllama",
         lease_s: float = LEASE_S,
     ) -> AsyncIterator[Town]:
@@ -202,7 +209,7 @@ class Town:
 
         Args:
             new: the town to begin; None: open the existing one.
-            models: the residents' models: `rules`, a name, a model, or a mapping by role (planner, decider, talker,
+            model: the residents' models: `rules`, a name, a model, or a mapping by role (planner, decider, talker,
                 reasoner, importance).
             lease_s: seconds after which another process may open the town if this one has crashed.
 
@@ -213,7 +220,7 @@ class Town:
             StorageError: the folder cannot be used.
         """
         async with contextlib.AsyncExitStack() as opened:
-            bare = Models(Rules()) if models == Rules.name else models  # rules need no wrappers
+            bare = Models(Rules()) if model == Rules.name else model  # rules need no wrappers
             shared = await opened.enter_async_context(open_models(bare))
             shared.check("planner", "decider", "talker", "reasoner", "importance")
             vectors = embedder(embed) if isinstance(embed, str) else embed
@@ -238,6 +245,7 @@ class Town:
 
                     yield cls._attached(setting, store, residents, state, writing, settle)
 
+    @awaited
     async def run(
         self,
         until: int | str,
@@ -465,6 +473,7 @@ class Town:
         for resident in self.residents.values():
             await finish_visit(KeepVisit(resident, self.setting, max(self.step, 0)))
 
+    @awaited
     async def timeline(self, name: str, about: str = "") -> list[str]:
         """Return a resident's acts, utterances and thoughts as lines with times, below their dates.
 

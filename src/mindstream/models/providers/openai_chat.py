@@ -361,10 +361,31 @@ def _raise_error(event: Any) -> None:
     body, choices = found.get("error"), found.get("choices")
     if not body and isinstance(choices, list) and choices and isinstance(choices[0], dict):
         body = choices[0].get("error")
-    elif not body and not {"choices", "usage"} & found.keys() and found.get("object") in (None, "error"):
+    elif (
+        not body and not {"choices", "usage", "done", "type"} & found.keys() and found.get("object") in (None, "error")
+    ):
         body = found if any(found.get(key) for key in ("message", "detail", "error_code")) else None
     if body:
         raise EndpointError(words_of(body) or "the endpoint reported an error without a message", body)
+
+
+def _unwrapped(chunk: Any) -> dict[str, Any]:
+    """Return the chunk inside a gateway's envelope, or the chunk itself.
+
+    Raises:
+        ValueError: the chunk is of another protocol; the message names the address to use instead.
+    """
+    chunk = chunk[0] if isinstance(chunk, list) and chunk else chunk
+    kind = str(chunk.get("type") or "")
+    if "candidates" in chunk:
+        raise ValueError("this is Gemini's own protocol: use google:NAME, or an address that ends in /v1beta/openai")
+    if "done" in chunk and {"message", "response"} & chunk.keys():
+        raise ValueError("this is Ollama's own protocol: use ollama:NAME, or an address that ends in /v1")
+    if kind.startswith(("response.", "content_block", "message_")):
+        other = "the Responses protocol" if kind.startswith("response.") else "Anthropic's own protocol"
+        raise ValueError(f"this is {other}: use an address at which /chat/completions exists")
+    inner = chunk.get("data")
+    return inner if isinstance(inner, dict) else chunk
 
 
 class _Reply:
@@ -383,7 +404,13 @@ class _Reply:
         self._model = at.model
 
     def read(self, chunk: Any) -> list[Arrival]:
-        """Return the content of a chunk."""
+        """Return the content of a chunk.
+
+        Raises:
+            ValueError: the chunk belongs to another protocol.
+        """
+        if "choices" not in chunk:
+            chunk = _unwrapped(chunk)
         self._model = str(chunk.get("model") or self._model)
         choice = self._choice(chunk.get("choices"))
         if not (chunk.keys() <= USUAL and choice.keys() <= USUAL_IN_CHOICE):
@@ -415,13 +442,14 @@ class _Reply:
 
     def _choice(self, choices: Any) -> dict[str, Any]:
         """Return the choice to read; of several choices (answers to one request), always the one that began first."""
-        for each in choices or ():
+        for each in [choices] if isinstance(choices, dict) else choices or ():
             if each is None:
                 continue
-            if self._index is None:
-                self._index = each.get("index", 0)
-            if each.get("index", self._index) == self._index:
-                return each  # type: ignore[no-any-return]
+            index = each.get("index")
+            if self._index is None and index is not None:
+                self._index = str(index)
+            if index is None or str(index) == self._index:
+                return each
         return {}
 
     def _say(self, choice: dict[str, Any]) -> Iterator[Arrival]:
@@ -429,6 +457,8 @@ class _Reply:
         delta, whole = choice.get("delta"), choice.get("message")
         if not delta and isinstance(whole, dict):
             delta = {} if self._text or self._calls.began else whole
+        if isinstance(delta, str):
+            delta = {"content": delta}
         delta = delta or {"content": choice.get("text")}
         content = delta.get("content")
         parts = content if isinstance(content, list) else ()
@@ -442,7 +472,9 @@ class _Reply:
             yield Delta("reply", text)
         legacy = delta.get("function_call")
         calls = delta.get("tool_calls") or ([{"function": legacy}] if legacy else [])
-        for place, call in enumerate([calls] if isinstance(calls, dict) else calls):
+        calls = [each for each in ([calls] if isinstance(calls, dict) else calls) if each]
+        calls += [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
+        for place, call in enumerate(calls):
             if more := self._calls.take(call, place if len(calls) > 1 else None):
                 yield Delta("arguments", more)
         if self._calls.full:
@@ -519,10 +551,14 @@ def _content(content: Any) -> tuple[str, str]:
     if isinstance(content, dict):
         if any(word in str(content.get("type")) for word in ("think", "thought", "reason")):
             return _thought(content), ""
+        if content.get("type") == "tool_use":
+            return "", ""
         if content and not {"type", "text"} & content.keys():
             return "", json.dumps(content, ensure_ascii=False)  # a typed reply that was parsed already
         text = content.get("text")
         return "", str(text.get("value") or "") if isinstance(text, dict) else str(text or "")
+    if isinstance(content, bool | int | float):
+        content = json.dumps(content)  # a server parsed the model's text
     if content is not None and not isinstance(content, str):
         raise TypeError(f"content is of the type {type(content).__name__}")
     return "", content or ""

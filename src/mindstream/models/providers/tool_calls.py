@@ -7,6 +7,7 @@ are searched for such calls, because some endpoints accept `tools` but return th
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
@@ -28,7 +29,7 @@ from mindstream.models.reply import DECODER, whole_json
 from mindstream.models.schema import find_faults
 
 EMPTY = frozenset(("", "{}", "null", '""'))
-"""Arguments that endpoints send as a placeholder before the real arguments."""
+"""Arguments that endpoints send as a placeholder before the real arguments, or once more after them."""
 
 
 @dataclass
@@ -49,6 +50,8 @@ class _PartialCall:
         pieces = self.pieces
         while len(pieces) > 1 and pieces[0].strip() in EMPTY:
             pieces = pieces[1:]
+        while len(pieces) > 1 and pieces[-1].strip() in EMPTY and _object("".join(pieces[:-1])):
+            pieces = pieces[:-1]
         whole, once = "".join(pieces), "".join(piece for piece, _ in groupby(pieces))
         return next(filter(None, map(_object, (whole, *reversed(pieces), once))), whole)
 
@@ -96,7 +99,14 @@ class ToolCalls:
         function = delta.get("function") or delta.get("custom") or {}
         if not isinstance(function, dict):
             function = {"name": function}
-        given = function.get("arguments", delta.get("arguments", function.get("parameters", function.get("input"))))
+        places = (
+            (function, "arguments"),
+            (delta, "arguments"),
+            (function, "parameters"),
+            (function, "input"),
+            (delta, "input"),
+        )
+        given = next((where[key] for where, key in places if key in where), None)
         name = function.get("name") or delta.get("name") or ""
         name = match_name(name, self._names) or name
         id_, index = str(delta.get("id") or ""), delta.get("index")
@@ -186,8 +196,33 @@ UNKNOWN_TOOLS = re.compile(f"{_TOOLS}.{{0,80}}{_NOT}|{_NOT}.{{0,80}}{_TOOLS}", r
 """Errors of endpoints that do not support tools; errors about the schema of one tool do not match."""
 BEGINS = re.compile(rf"(?!{OPEN}|{CLOSE})[{{\[`<]", re.IGNORECASE)
 """The beginning of a possible call in a text; the text before it is passed on at once."""
-ENDS = re.compile(r"[}\]](?:```|</?[\w|=.-]++>|\s++)*+\Z")
-NAMED = re.compile(r"<function=([\w.-]++)>\s*+(?=\{)")
+ENDS = re.compile(r"(?:[}\])]|</[^<>\s]{1,40}>)(?:```|<[^<>\s]{1,40}>|\s++)*+\Z")
+_BEFORE_NAME = (
+    r"<function=|\[TOOL_CALLS\]\s*+|<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|\bto=functions\.|<tool_call>\s*+"
+    r"|<\|tool_call_begin\|>(?:functions\.)?"
+)
+_AFTER_NAME = (
+    r"(?::\d+)?\s*+(?:>|\[ARGS\]|<｜tool▁sep｜>|<\|tool_call_argument_begin\|>"
+    r"|(?:<\|channel\|>\w++\s*+)?(?:<\|constrain\|>\s*+)?(?:json)?\s*+<\|message\|>)?\s*+(?:```(?:json)?\s*+)?"
+)
+NAMED = re.compile(rf"(?:{_BEFORE_NAME})([\w.-]++){_AFTER_NAME}(?=\{{)")
+"""A call whose name stands before its JSON: Llama 3.1, Mistral, DeepSeek, gpt-oss, Hermes, Kimi."""
+TAGGED = re.compile(
+    r"(?:<function=|<invoke\s++name=[\"']|<tool_call>\s*+)([\w.-]++)[\"']?>?\s*+((?:<(?:parameter|arg_key).*?)?)"
+    r"</(?:function|invoke|tool_call)>",
+    re.DOTALL,
+)
+"""A call whose arguments are XML: Qwen3-Coder, Anthropic, GLM."""
+CLOSERS = ("</function>", "</invoke>", "</tool_call>")
+ARGUMENT = re.compile(
+    r"<parameter(?:=|\s+name=[\"'])([^>\"']+)[\"']?>\n?(.*?)\n?</parameter>"
+    r"|<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>",
+    re.DOTALL,
+)
+PYTHON = re.compile(r"(?:```\w*\s*)?((?:\[|print\()?\s*[\w.]+\(.*\)\s*\]?)\s*(?:```\s*)?", re.DOTALL)
+"""A text that is one call in Python, or a list of them: Gemma, Llama 4."""
+MAX_PYTHON = 20_000
+"""Maximum length of a text that is read as Python, in characters."""
 INSIDE, TOOL, GIVEN = (
     names.split()
     for names in (
@@ -293,7 +328,13 @@ def find_calls(text: str, request: Request) -> tuple[Call, ...]:
     if not ENDS.search(text):
         return ()
     try:
-        if named := list(islice(NAMED.finditer(text), MAX_CALLS)):
+        values: list[Any]
+        last = max(text.rfind(each) for each in CLOSERS)  # without it, each opening tag would be searched to the end
+        if last >= 0 and (found := list(islice(TAGGED.finditer(text, 0, last + 12), MAX_CALLS))):
+            values = [{"name": each[1], "arguments": _tagged(each[2])} for each in found]
+        elif python := _python_calls(text):
+            values = python
+        elif named := list(islice(NAMED.finditer(text), MAX_CALLS)):
             values = [{"name": each[1], "arguments": DECODER.raw_decode(text, each.end())[0]} for each in named]
         else:
             values = [inner for value in whole_json(text) for inner in (value if isinstance(value, list) else [value])]
@@ -320,6 +361,33 @@ def _calls_in(value: Any, request: Request) -> Iterator[Call]:
         name, given = next(iter(value.items()))
     if isinstance(given, dict | str) and any(each.name == name for each in request.tools):
         yield Call(name, given if isinstance(given, str) else json.dumps(given, ensure_ascii=False), f"call_{token()}")
+
+
+def _tagged(text: str) -> dict[str, str]:
+    """Return the arguments in XML; `fitting.fit` gives the values the types of the tool's schema."""
+    return {(each[1] or each[3]).strip(): each[2] if each[1] else each[4] for each in ARGUMENT.finditer(text)}
+
+
+def _python_calls(text: str) -> list[dict[str, Any]]:
+    """Return the calls in a text that is nothing but calls in Python with named, literal arguments; [] for others."""
+    whole = PYTHON.fullmatch(text.strip()) if len(text) <= MAX_PYTHON else None
+    if whole is None:
+        return []
+    try:
+        tree = ast.parse(whole[1].strip(), mode="eval").body
+        if isinstance(tree, ast.Call) and ast.unparse(tree.func) == "print":
+            tree = tree.args[0]
+        calls = tree.elts if isinstance(tree, ast.List) else [tree]
+        return [
+            {
+                "name": ast.unparse(each.func).rpartition(".")[2],
+                "arguments": {str(given.arg): ast.literal_eval(given.value) for given in each.keywords},
+            }
+            for each in calls
+            if isinstance(each, ast.Call) and not each.args
+        ]
+    except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):
+        return []
 
 
 def _fits(value: Any, schema: JsonSchema | None) -> bool:

@@ -319,6 +319,7 @@ class Allowance:
 
 DONE = "[DONE]"
 FIELDS = ("data", "event", "id", "retry", "")
+_JOINED = re.compile(r"(?<=[}\]])\s*data:\s*(?=[{\[])|(?<=\})\s*(?=\{\"(?:id|choices|object)\")")
 _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
 
 
@@ -409,13 +410,29 @@ class EventReader:
         elif event == "error" and data:
             value = value if isinstance(value, dict) and value.get("error") else {"error": value or data}
         elif value is None and data[:1] in ("{", "["):
-            raise ValueError(f"expected an event with JSON, found {data[:80]!r}")
+            found += _several(data)
+            self._has_events = True
         if value == DONE or isinstance(value, dict | list):  # other values are keep-alives: `null`, a time, `: ping`
             self._has_events = True
             found.append(value)
 
 
 _DECODE = json.JSONDecoder().raw_decode
+
+
+def _several(data: str) -> list[Any]:
+    """Return the values of events that a proxy joined on one line.
+
+    Raises:
+        ValueError: they are not JSON.
+    """
+    values: list[Any] = []
+    try:
+        for each in _JOINED.split(data):
+            values.append(DONE if each.strip().upper() == DONE else json.loads(each))
+    except ValueError:
+        raise ValueError(f"expected an event with JSON, found {data[:80]!r}") from None
+    return values
 
 
 def _parsed(text: str) -> Any:

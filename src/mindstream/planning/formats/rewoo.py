@@ -28,6 +28,8 @@ from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, p
 Scan = Callable[[str], JsonValue]
 """Replaces the references in a text, written in the notation of one plan format."""
 INPUT = "input"
+PYTHON_PREFIXES = ("f", "F", "r", "R", "b", "u")
+"""Letters before the quotation marks of texts in Python: f"{E1} * 2"."""
 """Name of the only argument of an unknown tool."""
 KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")
 BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
@@ -81,6 +83,8 @@ def unquoted(text: str) -> str:
 
     `"Harry Potter" author` and `"a" or "b"` are unchanged, because their first mark is closed before the end.
     """
+    if text[:1] in PYTHON_PREFIXES and text[1:2] in QUOTES and (inner := unquoted(text[1:])) != text[1:]:
+        return inner
     closing = EMBRACING.get(text[:1])
     if not closing:
         return text
@@ -126,6 +130,8 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
     if named := _read_named(text, known, scan) or _read_in_order(text, known, spec, scan):
         return named
     types = _types(known.get(main))
+    if text[0] == "[" and isinstance(value := read_json(text), list) and len(value) == 1 and isinstance(value[0], str):
+        return {main: scan(value[0]) if not types or "string" in types else scan_json(value, scan)}
     if text[0] == "[" and text[-1] == "]" and not set(text[1:-1]) & {"[", "]"} and read_json(text) is None:
         text = text[1:-1].strip()  # `Tool[[input]]`
     return {main: read_literal(text, scan) if types and "string" not in types else scan(text)}
@@ -370,10 +376,12 @@ class StepReader:
 
 DIGITS = r"0{0,3}([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
 STEP = rf"[EeＥｅ]{DIGITS}"
+FIELD = r"(?:\.(?:result|output|value|answer|text|content)(?![\w.(\[]))?"
+"""A field of a step's result, as in `#E1.output`; the result has one text, so that the field means the result."""
 REFERENCE = re.compile(
-    rf"\$?\{{{{1,2}}\s?[#＃]?\s?{STEP}\s?\}}{{1,2}}"  # {#E1} {{E1}} ${E1}
+    rf"\$?\{{{{1,2}}\s?[#＃]?\s?{STEP}{FIELD}\s?\}}{{1,2}}"  # {#E1} {{E1}} ${E1}
     rf"|(?<![\w)])(?:\*\*[#＃]\s?{STEP}\*\*|`[#＃]\s?{STEP}`)(?![\w(])"  # **#E1** `#E1`; in x**#E1**2 only #E1
-    rf"|[\[［【<]\s?[#＃]\s?{STEP}\s?[\]］】>]|[#＃]\s?{STEP}|\${STEP}"  # [#E1] <#E1> #E1 $E1
+    rf"|[\[［【<]\s?[#＃]\s?{STEP}\s?[\]］】>]|[#＃]\s?{STEP}{FIELD}|\${STEP}{FIELD}"  # [#E1] <#E1> #E1 $E1
 )
 IN_REFERENCE = re.compile(r"[#＃$]|\{\s{0,2}[EeＥｅ]")
 """Found in every text with a reference, and faster than REFERENCE."""
@@ -401,6 +409,8 @@ form."""
 OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pattern}[*`\])]*+\s*+{SIGN}", re.IGNORECASE)
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")
+BARE_ID = re.compile(rf"(?<![\w#＃$.]){STEP}")
+"""A step's name without `#`: a reference in a plan whose steps are named so."""
 FRAGMENT = re.compile(r"://\S*\w\Z")
 """A web address directly before `#E1`, which is then the fragment of the address and not a reference."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")
@@ -439,7 +449,7 @@ class Rewoo:
         self._is_bare_why = False  # whether the last line was only "Plan:", so that the reason may follow
         self._forms: dict[tuple[str, str], int] = {}  # other forms of step names, with the offset of their numbers
         self._open: list[str] = []  # lines of a step whose bracket is still open
-        self._is_over = False
+        self._is_over = self._is_bare = False  # `_is_bare`: whether the steps are named without `#`
 
     def read_line(self, line: str) -> list[PlannedStep]:
         if self._is_over:
@@ -494,7 +504,8 @@ class Rewoo:
         heads = _find_heads(text)
         if not heads and (other := read_other_form(text, self._tools)):
             self._read_words(other.before)
-            step = self.found.add(other.id, other.spec.name, read_input(other.given, other.spec, scan_text), self._why)
+            self._is_bare = self._is_bare or BARE_ID.match(text.strip(MARKS)) is not None
+            step = self._add(int(other.id[1:]), other.spec.name, other.given)
             self.found.note("no plan and no step", other.behind.strip(MARKS))
             return step
         closings = _match_brackets(text) if heads else {}
@@ -519,12 +530,18 @@ class Rewoo:
 
     def _read_step(self, head: re.Match[str], given: str) -> list[PlannedStep]:
         after = tuple(map(_step_id, REFERENCE.finditer(head[3] or "")))
+        self._is_bare = self._is_bare or not head[1]
         return self._add(int(head[2]), head[5], given, after)
 
     def _add(self, number: int, tool: str, given: str, after: tuple[str, ...] = ()) -> list[PlannedStep]:
         spec = find_spec(tool, self._tools)
         name = spec.name if spec else tool.replace(" ", "_")
+        if self._is_bare:
+            given = BARE_ID.sub(self._named, given)
         return self.found.add(f"E{number}", name, read_input(given, spec, scan_text), self._why, after)
+
+    def _named(self, found: re.Match[str]) -> str:
+        return f"#{_step_id(found)}" if _step_id(found) in self.found.steps else found[0]
 
     def _read_why(self, words: str) -> None:
         self._why = _unquote(words.strip().removeprefix("**").removesuffix("**").strip())
@@ -573,8 +590,14 @@ NAMED = re.compile(rf"{ID}\s*+{SIGN}\s*+(?:<([\w-]{{1,60}}+)>|{WORDS}(?=[(（:�
 REVERSED = re.compile(rf"{WORDS}([\[(（［【])(.*)[\])）］】]\s*(?:->|=>|[→⇒])\s*{ID}[\s*`.;]*", re.DOTALL)
 """`Tool[input] -> #E1`."""
 DIGIT = re.compile(r"\d")
+LABELLED = re.compile(
+    rf"{ID}\s*+{SIGN}\s*+(?:Tool|Action)[*`]{{0,3}}\s*+[:=]\s*+{WORDS}[,;|]\s*+"
+    r"(?:(?:Tool|Action) )?(?:Input|Args|Arguments|Query)[*`]{0,3}\s*+[:=]\s*+(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""`#E1 = Tool: Name, Input: input`."""
 NUMBERED = re.compile(
-    rf"[\s*_`>#-]*(?:(?:Step|STEP|step|步骤)\s*)?{DIGITS}\s*[.):：、]\s*{WORDS}[\[［【](.*)[\]］】]([^\]］】]*)"
+    rf"[\s*_`>#-]*(?:(?:Step|STEP|step|步骤)\s*)?{DIGITS}\s*[.):：、–—-]\s*{WORDS}[\[［【](.*)[\]］】]([^\]］】]*)"
 )
 """`1. Tool[input]`, `Step 1: Tool[input]`; with round brackets this would be LLMCompiler's format."""
 
@@ -588,6 +611,8 @@ def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
     at = begin.end() if begin else 0
     if (found := REVERSED.fullmatch(text, at)) and (spec := find_spec(found[1], tools)):
         return OtherForm("", f"E{int(found[5])}", spec, found[3])
+    if (found := LABELLED.fullmatch(text, at)) and (spec := find_spec(found[3], tools)):
+        return OtherForm("", f"E{int(found[2])}", spec, found[4])
     if (found := NUMBERED.fullmatch(text)) and (spec := find_spec(found[2], tools)):
         return OtherForm("", f"E{int(found[1])}", spec, found[3], found[4])
     for found in NAMED.finditer(text):

@@ -290,7 +290,7 @@ class Evaluation:
         return dict(cache.rows[key])
 
     async def _solve(self, place: Workplace, text: str, shows: Chosen) -> Solution:
-        planner = Planner(models=self.models, tools=place.tools, how=self.how, exemplars=shows)
+        planner = Planner(model=self.models, tools=place.tools, how=self.how, exemplars=shows)
         return await planner.solve(f"{place.about}\n\n{text}\n\n{ENDING}")
 
     async def _test(self, known: Experience | None, place: Workplace, arm: Arm, task: Assignment) -> dict[str, Any]:

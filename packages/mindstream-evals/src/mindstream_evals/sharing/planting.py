@@ -103,7 +103,7 @@ class _Town:
     async def judge_own_run(self, lesson: str, pool: str, door: str, right: bool) -> None:
         """Let the attacker give a verdict on a run of its own."""
         call = self.call(door)
-        planner = Planner(models=self.models, memory=await call.memory(), how="direct")
+        planner = Planner(model=self.models, memory=await call.memory(), how="direct")
         solved = await planner.solve(f"{QUESTIONS[0]} «{lesson}»")
         await call("pools.verdict", pool=pool, run=solved.run, right=right, words=f"No. «{lesson}»")
 

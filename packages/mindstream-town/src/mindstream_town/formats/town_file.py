@@ -494,9 +494,12 @@ def build_town(
     Raises:
         InputError: the town is invalid; the message has all faults, one per line.
     """
-    people = list(residents)
+    people, places = list(residents), list(places)
+    for each, kind in [*((one, Resident) for one in people), *((one, Place) for one in places)]:
+        if not isinstance(each, kind):
+            raise InputError(f"expected {kind.__name__}(name=…, …), found {each!r}")
     town = TownTable(name=name, start=start)
-    tables = TownTables(town=town, residents=people, places=list(places))
+    tables = TownTables(town=town, residents=people, places=places)
     faults = Faults("")
     faults.numbers = {each.name: number for number, each in enumerate(people)}
     return _build_town(tables, Counter(each.name for each in people), Path(), faults)

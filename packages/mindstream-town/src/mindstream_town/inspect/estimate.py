@@ -186,7 +186,7 @@ async def count_calls(
     names = {role: models.get(role, models.get("default", Rules.name)) for role in ROLES}
     table = {role: counting if name == Rules.name else lived for role, name in names.items()}
     with TemporaryDirectory() as scratch:
-        async with Town.open(scratch, replace(setting), models=Models(counting, table)) as town:
+        async with Town.open(scratch, replace(setting), model=Models(counting, table)) as town:
             await town.run(steps - 1, on_step)
     return counting
 
