@@ -28,12 +28,16 @@ class ActOnTask(Prompt[str]):
 
     Attributes:
         exemplars: solved tasks with their thoughts, actions and observations.
+        calls, calls_per_reply, replies: the limits of the tool loop; `replies` counts replies with calls.
     """
 
     role: ClassVar[str] = "worker"
 
     task: str
     exemplars: tuple[str, ...] = ()
+    calls: int = 24
+    calls_per_reply: int = 8
+    replies: int = 11
 
 
 class AnswerAlone(Prompt[str]):

@@ -120,6 +120,10 @@ class Allowance:
         self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
         self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
 
+    def tool_calls_left(self, unlimited: int) -> int:
+        """Return the number of tool calls that the limit still allows; `unlimited` if there is no limit."""
+        return unlimited if self._most is None else max(0, self._most - self._tool_calls)
+
     def take_call(self, cost_usd: float) -> None:
         """Count one tool call and its cost; raise BudgetSpent if the limits allow no further call."""
         if self._most is not None and self._tool_calls >= self._most:

@@ -10,6 +10,9 @@ import shlex
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mindstream import chance
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
@@ -20,7 +23,7 @@ from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.store.store import Entry, Erasure
-from mindstream.models.embedders.embedder import Embedder, embedder
+from mindstream.models.embedders.embedder import Embedder, embedder, unit
 from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form, RetrieverTrained
@@ -79,6 +82,7 @@ class Pool:
         self.measure_by = measure_by
         self._likely: dict[str, MutualInformation | None] = {}
         self._measures: tuple[frozenset[str], Measures] | None = None
+        self._vectors = dict[str, NDArray[np.float32]]()
 
     @classmethod
     @opens
@@ -271,6 +275,17 @@ class Pool:
                 await build_measures(embedder(USUAL), exemplars),
             )  # its thresholds are calibrated for this embedder
         return self._measures[1]
+
+    async def embed_cached(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Return the unit vectors of texts; those that the last call has embedded are not embedded again.
+
+        No other texts are held, so texts that were erased are not kept.
+        """
+        found = {text: self._vectors[text] for text in texts if text in self._vectors}
+        if new := [text for text in dict.fromkeys(texts) if text not in found]:
+            found.update(zip(new, unit(np.asarray(await self.memory.embedder.embed(new), np.float32)), strict=True))
+        self._vectors = found
+        return [found[text] for text in texts]
 
     # Permissions and withdrawal.
 
