@@ -305,7 +305,7 @@ def planner_tool(tools: Sequence[Tool], models: AnyModels) -> FunctionTool:
     planner = Planner(model=models, tools=tools, seconds=TOOL_SECONDS, tool_calls=TOOL_CALLS)
 
     async def solve_task(task: str) -> str:
-        """Have a task solved that takes several steps; returns the answer, and what was found on the way."""
+        """Solve a task that takes several steps; return the answer and the evidence found."""
         if not task.strip() or len(task) > MAX_TASK:
             raise ToolError(f"a task needs 1 to {MAX_TASK:,} characters; this one has {len(task):,}")
         solution = await planner.solve(task.strip())
