@@ -30,7 +30,7 @@ from mindstream.minds.responder import FunctionResponder, Host
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import FREELY, Message, Model, Part, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.reply import legible_parts
+from mindstream.models.reply import is_visible, legible_parts
 from mindstream.models.roles import AnyModels
 from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, Utterance
@@ -180,7 +180,7 @@ class ChatResponder(FunctionResponder):
         try:
             async with aclosing(answer_pieces(question, words)) as pieces:
                 async for piece in pieces:
-                    said = said or bool(piece.strip())
+                    said = said or is_visible(piece)
                     yield piece
         except PromptBlocked as error:
             if said:
