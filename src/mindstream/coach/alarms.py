@@ -210,10 +210,10 @@ class Alarms:
         return Verdict(beside=raised, first=first)
 
     def agree(self, alarm: Alarm, text: str) -> Verdict | None:
-        """Return the verdict if a model suggests danger.
+        """Return the verdict on an alarm that a model suggests.
 
-        It is sure if the words hint at danger as well; otherwise it is a question. None: the alarm was answered or
-        asked about before, or has no question.
+        If the user's words hint at danger as well, the verdict is sure. Otherwise it asks the alarm's question; it is
+        None if the alarm's words were shown before, if its question was asked before, or if it has no question.
         """
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):

@@ -22,6 +22,7 @@ from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Timeouts
 from mindstream.models.model import Cause, Model, calls_for
 from mindstream.models.providers.thoughts import answer_in
+from mindstream.models.reply import is_visible
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import POLL_S, Background
 from mindstream.tracing import genai, span, tell
@@ -358,7 +359,7 @@ class Answering:
                             await self._speak(answer, exchange)
             finally:
                 self._answering.discard(heard)
-                if answer.words.strip() and not answer.written:  # it was cancelled while it waited for the reasoner
+                if is_visible(answer.words) and not answer.written:  # it was cancelled while it waited for the reasoner
                     await self._log.keep(answer)
 
     @contextlib.asynccontextmanager
@@ -422,7 +423,7 @@ class Answering:
             else:
                 await self._talk(answer, first, exchange)
         finally:
-            if answer.words.strip() and not answer.hands_over:
+            if is_visible(answer.words) and not answer.hands_over:
                 said = await self._log.keep(answer)
         if said:
             await exchange.show(said)
