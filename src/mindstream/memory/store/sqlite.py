@@ -16,7 +16,7 @@ from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, Database, connect
 from mindstream.log.erasure import delete_copies, erase_typed, overwrite_where_due
 from mindstream.log.files import KEPT_COLUMNS, explain_errors, private_database, private_folder
-from mindstream.log.names import StreamKey, Tenant
+from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept_columns import outdated
@@ -24,6 +24,7 @@ from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes
 from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.word_index import in_sqlite
 from mindstream.memory.store.word_index.segments import LARGEST, SEARCHED_FROM, SEVERAL
 from mindstream.paths import usable

@@ -41,7 +41,8 @@ from mindstream.planning.formats.rewoo import (
     scan_text,
     split_arguments,
 )
-from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, parse_part
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.references import Reference, Text, parse_part
 
 NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
 ITEM = re.compile(
