@@ -396,6 +396,18 @@ class TownRested(TownEvent):
     kind = "town_rested"
 
 
+class TownReached(TownEvent):
+    """Steps that residents have finished who run ahead of others; in the town's own stream, not in the journal."""
+
+    kind = "town_reached"
+    reached: NoWords[dict[str, int]]
+    """The last finished step of each resident whose step has changed since the row before."""
+    marked: NoWords[tuple[str, ...]] = ()
+    """Those of these residents who may see something new in the next step."""
+    entered: NoWords[tuple[str, ...]] = ()
+    """Those of these residents who have not looked around in their arena yet."""
+
+
 class TownSaved(TownEvent):
     """The complete state after a step, from which the town can be opened quickly; in the town's own stream."""
 
@@ -409,5 +421,5 @@ EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
     Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
-    VisitorCame, Embodied, Released, Spoke, Declined, TownRested,
+    VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached,
 )  # fmt: skip
