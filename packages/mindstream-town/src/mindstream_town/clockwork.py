@@ -67,6 +67,7 @@ class Clockwork:
         self._first = state.step
         self._due: dict[str, int] = {}
         self._moved: set[str] = set()
+        self._is_free = False
         self._running: dict[asyncio.Task[tuple[int, Turns, list[Commit]]], Begun] = {}
         for name, resident in self.residents.items():
             if is_here(resident):
@@ -86,11 +87,14 @@ class Clockwork:
         return min(self._steps().values(), default=self._first)
 
     def state(self) -> TownState:
-        """Return the conditions of objects and the finished steps; `reached` is empty if all are at the same step."""
+        """Return the conditions of objects and the finished steps.
+
+        `reached` is empty if all residents are at the same step, and will be in the next one.
+        """
         where, steps, low = self.whereabouts, self._steps(), self.step
         changes = [each for each in where.changes if each[0] >= low]
         state = TownState(self.setting.profile, {}, self.conditions, low, changes)
-        if low < max(steps.values(), default=low):
+        if self._is_free or low < max(steps.values(), default=low):
             state.reached, state.marked, state.entered = steps, self._marked(), self._entered()
         return state
 
@@ -162,6 +166,7 @@ class Clockwork:
         Raises:
             ModelError and others: the residents of unfinished steps stay as before them.
         """
+        self._is_free = order.is_free
         try:
             while True:
                 for group in order.groups(until):
@@ -183,6 +188,7 @@ class Clockwork:
                     self._hand_back(order, group, step)
                     yield commits
         finally:
+            self._is_free = False
             await self._give_up()
 
     def _next_step(self, group: Group) -> int:
