@@ -114,7 +114,8 @@ def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]
         return list(percepts[:most])
     x, y = spot
     by_distance = sorted(
-        percepts, key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple, each.place)
+        percepts,
+        key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple, each.place, each.who),
     )
     return list({each.triple: each for each in reversed(by_distance)}.values())[::-1][:most]
 
