@@ -396,6 +396,16 @@ class TownRested(TownEvent):
     kind = "town_rested"
 
 
+class TownForked(TownEvent):
+    """The town is a fork that was changed at this step; in the town's own stream, not in the journal."""
+
+    kind = "town_forked"
+    seed: int
+    """The seed of later random draws."""
+    lost: NoWords[tuple[str, ...]] = ()
+    """Ids of the memories that the fork does not have."""
+
+
 class TownReached(TownEvent):
     """Steps that residents have finished who run ahead of others; in the town's own stream, not in the journal."""
 
@@ -421,5 +431,5 @@ EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
     Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
-    VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached,
+    VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached, TownForked,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from mindstream.errors import InputError
@@ -17,17 +17,27 @@ from mindstream.location import AnyData, Location
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.cutting import copy_without
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream_town.events import JOURNAL, TOWN, MemoriesRated, TownEvent, TownReached, TownRested, TownSaved
+from mindstream_town.events import (
+    JOURNAL,
+    TOWN,
+    MemoriesRated,
+    TownEvent,
+    TownForked,
+    TownReached,
+    TownRested,
+    TownSaved,
+)
 from mindstream_town.inspect.lookup import format_time
 from mindstream_town.journal import OF_PROCESS, read_setting, read_town, rows_after
 from mindstream_town.setting import Setting
 
 
-async def fork(source: AnyData, target: Path, step: int, lost: Iterable[str] = ()) -> Setting:
+async def fork(source: AnyData, target: Path, step: int, lost: Sequence[str] = (), seed: int | None = None) -> Setting:
     """Copy a town as of a step into a folder, and return its setting.
 
     Args:
         lost: ids of memories that the copy does not have.
+        seed: seed of the copy's later random draws; None: the town's own.
 
     From a database, only the rows of the town's tenant are copied.
 
@@ -37,15 +47,15 @@ async def fork(source: AnyData, target: Path, step: int, lost: Iterable[str] = (
     """
     place = Location.of(source)
     if place.folder is not None:
-        return await _fork(place.folder, place.tenant, target, step, lost)
+        return await _fork(place.folder, place.tenant, target, step, lost, seed)
     from mindstream.memory.store.postgres.copying import copy_part
 
     with tempfile.TemporaryDirectory() as beside:
         await asyncio.to_thread(copy_part, place, folder := Path(beside) / "town")
-        return await _fork(folder, place.tenant, target, step, lost)
+        return await _fork(folder, place.tenant, target, step, lost, seed)
 
 
-async def _fork(folder: Path, tenant: str, target: Path, step: int, lost: Iterable[str]) -> Setting:
+async def _fork(folder: Path, tenant: str, target: Path, step: int, lost: Sequence[str], seed: int | None) -> Setting:
     async with open_store(Location(folder, tenant=tenant)) as store:
         setting = await read_setting(store)
         now = (await read_town(store, setting.profile)).step
@@ -57,8 +67,11 @@ async def _fork(folder: Path, tenant: str, target: Path, step: int, lost: Iterab
     at = setting.moment(step)
     await asyncio.to_thread(copy_without, folder, target, gone, at, rated, lost)
     async with open_store(Location(target, tenant=tenant)) as store:
-        key, rested = store.key(JOURNAL), Entry(TownRested(step=step), TOWN)
-        await store.commit(Commit(mind=key, at=at, entries=(rested,)))
+        entries = [Entry(TownRested(step=step), TOWN)]
+        if lost or seed is not None:
+            seed = setting.seed if seed is None else seed
+            entries.append(Entry(TownForked(step=step, seed=seed, lost=tuple(lost)), TOWN))
+        await store.commit(Commit(mind=store.key(JOURNAL), at=at, entries=tuple(entries)))
         return await read_setting(store)
 
 

@@ -35,6 +35,7 @@ from mindstream_town.events import (
     Talked,
     TownBegan,
     TownEvent,
+    TownForked,
     TownReached,
     TownRested,
     TownSaved,
@@ -48,7 +49,7 @@ from mindstream_town.source import load_source
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Change, Condition
 
-OF_PROCESS = (Unknown, TownSaved, TownRested, TownReached, ModelCalled, Opened, Failed)
+OF_PROCESS = (Unknown, TownSaved, TownRested, TownReached, TownForked, ModelCalled, Opened, Failed)
 """Events that describe the process and not the town: starts, model calls, failures."""
 A_PAGE = 2_000
 DIGEST = 16
@@ -186,7 +187,9 @@ async def read_setting(store: Store) -> Setting:
         raise InputError("there is no town in this folder: begin one with `mindstream town new`")
     event = began.event
     profile = Profile.model_validate_json(event.profile)
-    setting = load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+    forked = await store.last(store.key(JOURNAL), TownForked.kind)
+    seed = forked.event.seed if forked is not None and isinstance(forked.event, TownForked) else event.seed
+    setting = load_source(event.source, seed=seed, profile=profile, start=event.start)
     came = await store.last(store.key(JOURNAL), VisitorCame.kind)
     if came is None or not isinstance(came.event, VisitorCame):
         return setting
