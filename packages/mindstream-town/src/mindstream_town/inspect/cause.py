@@ -22,7 +22,7 @@ from mindstream.memory.store.record import Record, normalised
 from mindstream.settings import Settings
 from mindstream.significance import mcnemar, wilson
 from mindstream.text.words import terms
-from mindstream_town.events import DayPlanned
+from mindstream_town.events import DayPlanned, ObjectChanged
 from mindstream_town.forking import fork
 from mindstream_town.inspect.history import History, open_store, read_history
 from mindstream_town.inspect.lookup import find_place, find_resident
@@ -249,7 +249,7 @@ async def first_difference(one: AnyData, other: AnyData) -> Difference | None:
     here, there = [[line async for line in _lines(each)] for each in (one, other)]
     for a, b in zip_longest(here, there):
         if a != b and a and b:
-            first = min((a, b), key=lambda row: row[0])
+            first = min((a, b), key=lambda row: (row[0], row[2] == ObjectChanged.kind, row[1]))
             return Difference(first[0], str(first[1]), *(_told(row, first[:2]) for row in (a, b)))
     return None
 
