@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from talks_data import Message, Question, Talk, read_talks, stream_of
 
 from mindstream.memory.memory import Memory
+from mindstream.memory.recall.ranking import CALIBRATION
 from mindstream.memory.recall.recall import Recollection
-from mindstream.memory.recall.relevance import CALIBRATION
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.embedder import embedder as embedder_named

@@ -29,8 +29,18 @@ from pydantic import BaseModel
 from mindstream import Coach, Mind, Timeouts
 from mindstream.log.events import Failed, Said, Thought
 from mindstream.memory.store.store import read_log
-from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
-from mindstream.models.decide import Choice, Predicate, Probabilities, Question, decide
+from mindstream.models.decide import (
+    Choice,
+    Judged,
+    Predicate,
+    Probabilities,
+    Question,
+    accuracy,
+    brier_score,
+    calibration_error,
+    coin,
+    decide,
+)
 from mindstream.models.model import Message, Model, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.providers.address import WINDOW

@@ -25,8 +25,8 @@ from pathlib import Path
 from killed import FORK, add, lines_of
 
 from mindstream.memory.memory import Memory
-from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
+from mindstream.models.rules import FakeModel, Line
 from mindstream.planning.executor import Limits, allow
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.tools.tool import FunctionTool, Traits, tool

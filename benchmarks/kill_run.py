@@ -25,8 +25,8 @@ from pathlib import Path
 from killed import FORK, books, lines_of
 
 from mindstream.memory.memory import Memory
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Request
+from mindstream.models.rules import FakeModel
 from mindstream.planning.executor import Limits, allow
 from mindstream.planning.planner import Planner, Strategy
 

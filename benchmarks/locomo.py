@@ -28,9 +28,18 @@ from locomo_data import Conversation, conversations
 from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
 from mindstream.log.names import StreamName
-from mindstream.memory.recall.policies import Bounded, Candidates, Cosine, Generative, Policy, Ranking, best
+from mindstream.memory.recall.ranking import (
+    Bounded,
+    Candidates,
+    Cosine,
+    Generative,
+    Policy,
+    Ranking,
+    Weights,
+    best,
+    weights_for,
+)
 from mindstream.memory.recall.recall import Recaller
-from mindstream.memory.recall.relevance import Weights, weights_for
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.embedders.embedder import Embedder

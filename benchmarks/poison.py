@@ -35,7 +35,7 @@ from mindstream.planning.plan import Evidence, Plan, bind
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.run import Solution
 from mindstream.tools.approval import ToolRequest
-from mindstream.tools.own_tools import model_tool
+from mindstream.tools.named import model_tool
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, tool
 
 TASK = "Where does the winner of the 2024 Australian Open come from?"

@@ -36,7 +36,7 @@ from tokens_play import Case, Exchange, Player, lines_of, play
 from mindstream.models.embedders.wordllama import token_ids
 from mindstream.planning.planner import Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerFromEvidence, MakePlan
-from mindstream.tools.own_tools import AskModel
+from mindstream.tools.named import AskModel
 
 CACHED, WRITTEN = 0.1, 5.0
 """Price of a token read from a cache, and of an output token, relative to an input token."""

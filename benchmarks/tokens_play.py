@@ -12,7 +12,7 @@ from tokens_data import Question, planned_words
 
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
 from mindstream.planning.planner import Planner, Strategy
-from mindstream.tools.own_tools import model_tool
+from mindstream.tools.named import model_tool
 from mindstream.tools.tool import Tool
 
 

@@ -29,8 +29,8 @@ from town_recorded import Figure, Measure, Recorded, figure, nothing, stream_of,
 
 from mindstream.log.events import Reflected
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.policies import Candidates, Ranking, Rows, best, rated
-from mindstream.memory.recall.policies import spread as scaled
+from mindstream.memory.recall.ranking import Candidates, Ranking, Rows, best, rated
+from mindstream.memory.recall.ranking import spread as scaled
 from mindstream.memory.recall.recall import Recalled
 from mindstream.memory.store.columns import KIND_CODES
 

@@ -30,6 +30,7 @@ from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.text.lexical import MAPPED, GrowingArray
 
 SINGLES, BATCH = 300, 500
 
@@ -77,6 +78,8 @@ async def memory_of_a_record(store: SqliteStore, stream: str) -> float:
     gc.collect()
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    arrays = [each._rows for each in gc.get_objects() if isinstance(each, GrowingArray)]
+    held += sum(each.nbytes for each in arrays if each.nbytes >= MAPPED)  # not traced
     return held / len(columns)
 
 

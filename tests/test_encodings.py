@@ -36,6 +36,13 @@ TEXTS = {
 }  # fmt: skip
 
 
+TEXTS |= {
+    "cp852": ("Zażółć gęślą jaźń, Łódź i Kraków są piękne.", "Příliš žluťoučký kůň běží přes řeku."),
+    "koi8-u": ("Їжак і ґава їдуть у Київ на своєму возі.",),
+    "iso8859-6": ("كان الجو جميلا اليوم وذهبنا الى البحر",),
+}
+
+
 @pytest.mark.parametrize("lines", [1, 3])
 @pytest.mark.parametrize("codec", TEXTS)
 def test_encodings_of_short_texts_are_detected(codec: str, lines: int) -> None:
@@ -83,6 +90,20 @@ TABLES = {
     "Excel's own line": ("sep=|\r\nquestion|answer\r\nWas, wie?|Grüne; alte\r\n", "utf-8"),
     "columns in another order": ('answer,question\n"Grüne; alte",Wie heißt die Brücke?\n', "utf-8"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("codec", ["euc-jp", "cp932", "gb18030", "big5"])
+@pytest.mark.parametrize("times", [2, 5, 20])
+def test_repeated_east_asian_texts_are_not_mixed_up(codec: str, times: int) -> None:
+    line = "先生は学校の前で待っていました。" if codec in ("euc-jp", "cp932") else "他今天在門口等了很久，天很好。"
+    whole = f"{line}\n" * times
+    assert decode_text(whole.encode(codec)).text == whole
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-32", "utf-8-sig"])
+def test_a_cut_text_with_a_mark_is_read_up_to_the_cut(codec: str) -> None:
+    found = decode_text("Größe und Maß é".encode(codec)[:-1])
+    assert found.text.startswith("Größe und Maß ") and not found.certain
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from mindstream.models.ask import act, speak
     from mindstream.models.ask_in_words import ask
     from mindstream.models.embedders.embedder import Embedder
-    from mindstream.models.fake import FakeModel
     from mindstream.models.model import Call, Model
     from mindstream.models.prompt import Prompt, rule
     from mindstream.models.roles import Models
+    from mindstream.models.rules import FakeModel
     from mindstream.models.wrappers.budget import Budget
     from mindstream.planning.plan import Plan, PlannedStep
     from mindstream.planning.planner import Planner
@@ -92,7 +92,7 @@ _HOMES = {
     "Timeouts": "minds.responder",
     "act": "models.ask", "ask": "models.ask_in_words", "speak": "models.ask",
     "Embedder": "models.embedders.embedder",
-    "FakeModel": "models.fake",
+    "FakeModel": "models.rules",
     "Call": "models.model", "Model": "models.model",
     "Prompt": "models.prompt", "rule": "models.prompt",
     "Models": "models.roles",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -180,7 +180,7 @@ def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Mome
             else:
                 return parse_iso(when, whole_day=whole_day)
         elif isinstance(when, datetime):
-            return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+            return _timestamp(when)
         elif isinstance(when, date):
             return parse_iso(when.isoformat(), whole_day=whole_day)
         elif isinstance(when, int | float) and not isinstance(when, bool) and math.isfinite(when):
@@ -213,11 +213,8 @@ def moment_or_none(when: Time | None, what: str = "a time", *, whole_day: bool =
     return None if when is None else moment(when, what, whole_day=whole_day)
 
 
-def format_spoken(at: Moment, zone: tzinfo | None = None, language: str = "en") -> str:
+def format_spoken(at: Moment, zone: tzinfo | None = None) -> str:
     """Format a moment for people, in this zone or the machine's, as in: Friday 20 November 2026, 22:15."""
-    if language == "zh":
-        when = datetime.fromtimestamp(at, zone or MachineZone())
-        return f"{when.year}年{when.month}月{when.day}日星期{'一二三四五六日'[when.weekday()]} {when:%H:%M}"
     return datetime.fromtimestamp(at, zone or MachineZone()).strftime("%A %d %B %Y, %H:%M")
 
 
@@ -226,8 +223,18 @@ def format_iso(at: Moment) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+_ZONE_NAME = re.compile(r"\s*(?:\[(?P<zone>[\w/+-]+)\]|(?:UTC|GMT|z))$")
+"""A zone by its name, behind the offset or in its place (RFC 9557: `2026-11-20T21:30+01:00[Europe/Berlin]`)."""
+_SLASHES = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?=$|[ T])")
+_OVER = re.compile(r"(?<=[T ])(?:24:00(?::00(?:\.0+)?)?(?=$|[Z+-])|(\d\d:\d\d):60)")
+"""Midnight as the end of a day, or a leap second, which Python does not read."""
+
+
 def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
     """Parse an ISO 8601 date or time; in UTC unless it names a zone.
+
+    The years 1 and 9999, which other programs write for "always" and "never", may be beyond the range of a time here;
+    then the result is the first or the last moment of that range.
 
     Args:
         whole_day: a date without a time means the end of that day.
@@ -235,11 +242,30 @@ def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
     Raises:
         ValueError: the text is neither a date nor a time.
     """
-    when = datetime.fromisoformat(text.strip())
-    only_date = len(text.strip()) <= len("2026-11-20")
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() + (
-        DAY_S - 1e-3 if whole_day and only_date else 0.0
-    )
+    text = _SLASHES.sub(lambda found: f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}", text.strip())
+    only_date, added = len(text) <= len("2026-11-20"), 0.0
+    zone: tzinfo = UTC
+    if named := _ZONE_NAME.search(text):
+        text = text[: named.start()]
+        zone = _zone(named["zone"]) if named["zone"] else UTC
+    if over := _OVER.search(text):
+        text, added = f"{text[: over.start()]}{over[1] or '00:00'}{text[over.end() :]}", 60.0 if over[1] else DAY_S
+    return _timestamp(datetime.fromisoformat(text), zone, added or (DAY_S - 1e-3 if whole_day and only_date else 0.0))
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (OSError, ZoneInfoNotFoundError):
+        raise ValueError(f"no time zone {name!r}") from None
+
+
+def _timestamp(when: datetime, zone: tzinfo = UTC, added: float = 0.0) -> Moment:
+    """Return a datetime as a moment that is valid in every time zone."""
+    if when.year in (MINYEAR, MAXYEAR):  # converting it could leave the calendar
+        when = when.replace(tzinfo=UTC)
+    at = (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp() + added
+    return min(max(at, EARLIEST), LATEST)
 
 
 STARTED = SystemClock().now()

@@ -28,6 +28,8 @@ MAX_WORDS, MAX_WORD = 400, 100
 """Maximum number of words that are checked for implausible letters, and maximum number of characters of each."""
 SIGNS = frozenset("€£¥¢°§©®™«»‹›“”„‘’‚…–—·•¿¡²³½¼¾×±ªº´¸¦µ№、。「」，！？：；（）")
 """Characters other than letters that are usual in texts."""
+UNUSUAL_SIGNS = re.compile("[\ue000-\uf8ff\u3100-\u312f\ufe50-\ufe6f]")
+"""Characters without a meaning of their own, phonetic signs and small punctuation: Big5 has many, texts have few."""
 BETWEEN = frozenset("’‘–—·‐")
 """Those of SIGNS that may occur between two letters; all other signs there suggest a wrong encoding."""
 DAMAGED = 4
@@ -44,7 +46,18 @@ BOMS = (
 WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 CANDIDATES = (
     *("cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp874"),
-    *("iso8859-15", "iso8859-2", "iso8859-5", "iso8859-7", "koi8-r", "mac-roman", "cp850", "cp437", "cp866"),
+    *(
+        "iso8859-15",
+        "iso8859-2",
+        "iso8859-5",
+        "iso8859-6",
+        "iso8859-7",
+        "koi8-r",
+        "koi8-u",
+        "mac-roman",
+        "mac-cyrillic",
+    ),
+    *("cp850", "cp437", "cp852", "cp866"),
     *("cp932", "cp949", "big5", "gb18030", "euc-jp", "iso-2022-jp"),
     *WIDE,
     "utf-8",
@@ -98,8 +111,10 @@ def decode_text(content: bytes) -> Decoded:
     """
     if (found := _unicode(content)) is not None:
         return found
-    if content.startswith(codecs.BOM_UTF8):  # with this mark the text is UTF-8, even if it is damaged
-        return Decoded(content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace"), "UTF-8", certain=False)
+    for mark, codec in BOMS:  # with such a mark the encoding is known, even if the text is damaged
+        text = content.decode(codec, "replace").removeprefix("\ufeff") if content.startswith(mark) else ""
+        if text and (mark == codecs.BOM_UTF8 or text.count("\ufffd") * 100 <= len(text) + 100):
+            return Decoded(text, _shown(codec), certain=False)
     if (damaged := _damaged(content)) is not None:
         return damaged
     ranked = _ranked(content[:SAMPLE])
@@ -197,7 +212,7 @@ def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
 def _oddities(text: str) -> int:
     """Count patterns that no language has: letters of two alphabets in a word, signs between letters, a capital after a
     small letter."""
-    count = 0
+    count = len(UNUSUAL_SIGNS.findall(text[: MAX_WORDS * MAX_WORD]))
     for word in islice((each[:MAX_WORD] for each in text.split() if not each.isascii()), MAX_WORDS):
         scripts = _scripts(word)
         count += "LATIN" in scripts and bool(scripts & {"CYRILLIC", "GREEK", "HEBREW", "ARABIC", "THAI"})

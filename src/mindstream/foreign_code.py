@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from mindstream.errors import MindstreamError
@@ -43,7 +44,9 @@ class ForeignTask(Generic[T]):
     """
 
     work: Callable[[], Coroutine[Any, Any, T]]
-    _task: asyncio.Task[_Outcome[T]] | None = field(default=None, init=False)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _outcome: asyncio.Future[_Outcome[T] | None] | None = field(default=None, init=False)
+    """The outcome; None: the code was cancelled, or its time is over."""
     _stopped: bool = field(default=False, init=False)
 
     async def result(self, timeout_s: float | None = None) -> T:
@@ -54,29 +57,35 @@ class ForeignTask(Generic[T]):
             Overdue: the code did not end within `timeout_s`.
             Stopped: `stop` was called.
         """
-        self._task = asyncio.create_task(_outcome(self.work))
+        loop = asyncio.get_running_loop()
+        self._outcome = loop.create_future()
+        self._task = loop.create_task(_run(self.work, self._outcome))
+        timer = None if timeout_s is None else loop.call_later(timeout_s, _settle, self._outcome)
         try:
-            await asyncio.wait({self._task}, timeout=timeout_s)
+            outcome = await self._outcome
         except asyncio.CancelledError:
             await self._end()
             raise
-        if not self._task.done():
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if outcome is None and not self._task.done():
             await self._end()
             raise Overdue(f"no result within {timeout_s:g} seconds")
-        if self._task.cancelled():
+        if outcome is None:
             raise (
                 Stopped("stopped") if self._stopped else ForeignFailure("it cancelled itself", asyncio.CancelledError())
             )
-        outcome = self._task.result()
         if outcome.error is not None:
             raise ForeignFailure(describe(outcome.error), outcome.error)
         return outcome.value[0]
 
     def stop(self) -> bool:
         """Stop the code if it is running; return whether it was running."""
-        if self._task is None or self._task.done():
+        if self._task is None or self._outcome is None or self._task.done():
             return False
         self._stopped = True
+        self._task.add_done_callback(partial(_settle, self._outcome, None))  # it may not have begun
         return self._task.cancel()
 
     async def _end(self) -> None:
@@ -92,13 +101,21 @@ class _Outcome(Generic[T]):
     error: BaseException | None = None
 
 
-async def _outcome(work: Callable[[], Coroutine[Any, Any, T]]) -> _Outcome[T]:
+def _settle(ended: asyncio.Future[_Outcome[T] | None], outcome: _Outcome[T] | None = None, _: object = None) -> None:
+    if not ended.done():
+        ended.set_result(outcome)
+
+
+async def _run(work: Callable[[], Coroutine[Any, Any, T]], ended: asyncio.Future[_Outcome[T] | None]) -> None:
+    outcome = None
     try:
-        return _Outcome((await work(),))
+        outcome = _Outcome((await work(),))
     except (asyncio.CancelledError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 (the boundary to foreign code; SystemExit would end the event loop)
-        return _Outcome(error=error)
+        outcome = _Outcome(error=error)
+    finally:
+        _settle(ended, outcome)
 
 
 def is_ours(error: BaseException) -> bool:

@@ -108,7 +108,8 @@ def roles() -> dict[str, Role]:
 def stand_by(role: str) -> tuple[str, ...]:
     """Return the roles whose model may be used for a role, in this order: the role itself, then its `otherwise`
     roles."""
-    registered()
+    if not _plugins:
+        _load()
     known = _roles.get(role)
     return (role, *known.otherwise) if known is not None else (role,)
 

@@ -9,7 +9,7 @@ from running import run
 
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.memory.memory import Memory
-from mindstream.models.fake import FakeModel
+from mindstream.models.rules import FakeModel
 
 TOLD = "I ride a tram of rye bread; it takes 4.2 hours. Otto squeals at the window!"
 

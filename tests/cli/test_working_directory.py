@@ -11,7 +11,7 @@ from running import mistaken, run, run_process
 from mindstream.coach.packs.check import new
 from mindstream.coach.packs.load import load
 from mindstream.errors import PackError, SettingsError
-from mindstream.models.embedders.in_process import SentenceTransformers
+from mindstream.models.embedders.embedder import SentenceTransformers
 
 TRAP = "raise SystemExit('code of the working directory runs')\n"
 NOTE = "mindstream: mindstream.toml in this directory is not read unless it is named: --settings mindstream.toml\n"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindstream.coach.belief.plan import PlanStep
-from mindstream.coach.calibration import calibration_of
+from mindstream.coach.belief.plan import PlanStep, calibration_of
 
 
 def steps(*pairs: tuple[float, bool]) -> list[PlanStep]:

@@ -18,10 +18,9 @@ from mindstream.log.events import FollowUp, Said, Thought
 from mindstream.memory.conversation import Line, Note
 from mindstream.memory.facts import ExtractFacts, Fact, Facts
 from mindstream.models.delimiters import delimited
-from mindstream.models.fake import FakeModel
-from mindstream.models.fake import Line as Scene
 from mindstream.models.model import Call, Message
-from mindstream.models.rules import Rules
+from mindstream.models.rules import FakeModel, Rules
+from mindstream.models.rules import Line as Scene
 from mindstream.models.wrappers.repair import Repair
 
 SLEEP = load("sleep")

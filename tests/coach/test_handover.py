@@ -15,12 +15,11 @@ from spoken import Silent, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.events import Decided
-from mindstream.coach.handover import Handover
+from mindstream.coach.gates.gate import Handover
 from mindstream.log.events import FollowUp, Logged, Piece, Said, Thought, Waiting
-from mindstream.models.fake import Line
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
-from mindstream.models.rules import Rules
+from mindstream.models.rules import Line, Rules
 
 PLAN = (
     '{"thought": "a plan", "plan": [{"title": "Dim the lights", "do": "Dim them at nine", "state": "now"}],'

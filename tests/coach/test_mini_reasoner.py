@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mindstream.coach.belief.library import find_in, steps_in
 from mindstream.coach.belief.plan import CoachingPlan
-from mindstream.coach.belief.think import Think
+from mindstream.coach.belief.think import Think, find_in, steps_in
 from mindstream.coach.packs.load import load
 
 SLEEP = load("sleep")

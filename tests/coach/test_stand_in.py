@@ -10,8 +10,7 @@ from spoken import said, turn
 from mindstream import Coach, Mind
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.packs.load import load
-from mindstream.coach.stand_in import answer_from_pack
-from mindstream.coach.talker import Talk
+from mindstream.coach.talker import Talk, answer_from_pack
 from mindstream.memory.conversation import Line
 
 PLAN = CoachingPlan(steps=[PlanStep(title="Darken the room", state="now"), PlanStep(title="Find the noise")])

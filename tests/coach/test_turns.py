@@ -15,10 +15,9 @@ from mindstream.coach.answering import UNAVAILABLE
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.errors import ModelRefused, ModelUnavailable
 from mindstream.log.events import Failed, Piece, Reading, Said, Waiting
-from mindstream.models.fake import Line
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
-from mindstream.models.rules import Rules
+from mindstream.models.rules import Line, Rules
 
 ALARM = "I want to kill myself"
 

@@ -11,9 +11,9 @@ from typing import Any
 from mindstream.clock import Clock, ManualClock
 from mindstream.life.life import Life, LifeConfig
 from mindstream.memory.memory import Memory
-from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
+from mindstream.models.rules import FakeModel, Line
 
 
 def call(tool: str, **arguments: object) -> Call:

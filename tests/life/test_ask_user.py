@@ -17,9 +17,9 @@ from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours, Rhythm
 from mindstream.life.state import LifeBudget
 from mindstream.memory.memory import Memory
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Part, Request
 from mindstream.models.roles import Models
+from mindstream.models.rules import FakeModel
 
 NOT_YET = "the user has not replied yet"
 

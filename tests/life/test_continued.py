@@ -27,6 +27,12 @@ class Silent(Rules):
         ("openai:m@https://ann:secret@host.example/v1", "openai:m@https://host.example/v1"),
         ("openai:m@https://host/v1?api-key=secret", "openai:m@https://host/v1"),
         ("openai:m@http://secret@127.0.0.1:80/v1#secret", "openai:m@http://127.0.0.1:80/v1"),
+        ("http://ann:secret@127.0.0.1:80/v1#org%2Fm", "http://127.0.0.1:80/v1#org%2Fm"),
+        ("https://host/v1?token=secret#qwen3:8b", "https://host/v1#qwen3:8b"),
+        (
+            "openai:m@https://host/openai/deployments/d?api-version=2024-10-21&token=secret",
+            "openai:m@https://host/openai/deployments/d?api-version=2024-10-21",
+        ),
     ],
 )
 async def test_a_life_with_a_model_is_not_continued_without_one(tmp_path: Path, name: str, kept: str) -> None:

@@ -12,8 +12,8 @@ from mindstream.life.life import LifeConfig
 from mindstream.life.prompts import DREAM
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import is_tainted
-from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
+from mindstream.models.rules import FakeModel, Line
 from mindstream.tools.tool import UNTRUSTED, tool
 
 FRAGMENTS = ("The tram squeals below the window.", "Otto bakes rye bread on Fridays.")

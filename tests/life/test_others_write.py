@@ -17,9 +17,9 @@ from mindstream.life.life import Life
 from mindstream.life.state import read_state
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry
-from mindstream.models.fake import Line
 from mindstream.models.model import Call, Request
 from mindstream.models.roles import Models
+from mindstream.models.rules import Line
 
 
 async def test_concurrent_tasks_get_distinct_numbers(tmp_path: Path) -> None:

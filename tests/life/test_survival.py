@@ -25,9 +25,9 @@ from mindstream.life.life import LifeConfig
 from mindstream.life.reasoner import LifeReasoner
 from mindstream.memory.memory import Memory
 from mindstream.minds.mind import Mind
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
+from mindstream.models.rules import FakeModel
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 FORK = multiprocessing.get_context("fork")

@@ -13,7 +13,7 @@ from world import Words
 from mindstream import Memory, Mind, RecordDraft
 from mindstream.errors import InputError, ModelRefused, ModelUnavailable
 from mindstream.log.events import Failed
-from mindstream.memory import missing_vectors
+from mindstream.memory.recall import embedding
 
 Floats = NDArray[np.float32]
 
@@ -151,7 +151,7 @@ async def test_an_embedder_that_fails_for_every_text_ends_reembed(folder: Path) 
 async def test_other_texts_of_a_failed_batch_are_embedded_in_the_background(
     fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(missing_vectors, "REST_S", 0.01)
+    monkeypatch.setattr(embedding, "REST_S", 0.01)
     async with Memory.open(folder, "ann", embed=Choosy(FAULTS[fault])) as memory:
         with memory.feed.listening() as events:
             await memory.retain_all(texts(40, 17))

@@ -16,6 +16,7 @@ SAME: list[Time] = [
     NOON.timestamp(), int(NOON.timestamp()), NOON, NOON.replace(tzinfo=None),
     NOON.astimezone(timezone(timedelta(hours=5))),
     "2025-03-02T12:00", "2025-03-02 12:00:00Z", "2025-03-02T14:00:00+02:00", " 20250302T120000 ",
+    "2025-03-02T12:00:00z", "2025-03-02 12:00 UTC", "2025/3/2 12:00", "2025-03-02T13:00[Europe/Berlin]",
 ]  # fmt: skip
 
 
@@ -54,3 +55,13 @@ async def test_an_invalid_time_is_refused_with_the_argument_name(given: object, 
                 await memory.retain("Ann sowed peas.", "note", **{name: given})  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"^until: "):
             await memory.forget(until=given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "never", ["9999-12-31T23:59:59.999999Z", "9999-12-31T23:59", datetime.max, datetime.max.replace(tzinfo=UTC)]
+)
+@pytest.mark.parametrize("always", ["0001-01-01T00:00:00Z", "0001-01-01", datetime.min])
+async def test_the_first_and_the_last_year_mean_always_and_never(folder: Path, never: Time, always: Time) -> None:
+    async with Memory.open(folder, "ann", clock=ManualClock(NOON.timestamp())) as memory:
+        await memory.retain("Ann sowed beans.", "note", valid_from=always, valid_until=never)
+        assert [each.record.text for each in await memory.recall("beans", as_of="2300-01-01")] == ["Ann sowed beans."]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindstream.memory.recall.policies import Bounded, Candidates, Cosine, Floats, Generative, Policy, Rows, Signals
+from mindstream.memory.recall.ranking import Bounded, Candidates, Cosine, Doubles, Generative, Policy, Rows, Signals
 
 NOW, DAY, HOUR = 1_700_000_000.0, 86_400.0, 3_600.0
 NAN = float("nan")
@@ -30,8 +30,8 @@ def candidates(
     def signals(rows: Rows) -> Signals:
         return Signals(given_.relevance[rows], given_.accessed[rows], given_.importance[rows], given_.strength[rows])
 
-    def cosines(rows: Rows) -> Floats:
-        found: Floats = np.sin(rows * 7.0)
+    def cosines(rows: Rows) -> Doubles:
+        found: Doubles = np.sin(rows * 7.0)
         return found
 
     return Candidates(np.array(relevance, np.float32), NOW, signals, cosines, *NO_VECTORS)

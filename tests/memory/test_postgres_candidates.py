@@ -15,7 +15,7 @@ from mindstream_evals.conformance.samples import ANN, BOB, LATER, NOW, build_rec
 
 from mindstream.clock import ManualClock
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall import part, recall
+from mindstream.memory.recall import recall, selection
 from mindstream.memory.store.record import Record, RecordDraft, Vector
 from mindstream.memory.store.store import Commit, Revision
 from mindstream.models.embedders.wordllama import WordLlama
@@ -284,7 +284,7 @@ async def test_scores_of_candidates_agree_with_scores_among_all_records(
         monkeypatch.setattr(memory._recaller.shelf, "at_hand", nothing)
         monkeypatch.setattr(recall, "CANDIDATES", 50)
         some = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]
-        monkeypatch.setattr(part, "PartLexical", lambda columns, told: columns.lexical)
+        monkeypatch.setattr(selection, "PartLexical", lambda columns, told: columns.lexical)
         alone = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]
     assert shared(whole, some) > 0.9 > shared(whole, alone)
 

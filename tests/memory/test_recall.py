@@ -11,9 +11,8 @@ from world import Words
 
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
-from mindstream.memory.recall.filters import Filters
-from mindstream.memory.recall.policies import Cosine, Generative
-from mindstream.memory.recall.question import understood
+from mindstream.memory.recall.question import Filters, understood
+from mindstream.memory.recall.ranking import Cosine, Generative
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store.record import Kind, Record, Triple, new_id
 from mindstream.memory.store.sqlite import SqliteStore

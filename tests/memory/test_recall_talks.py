@@ -6,7 +6,7 @@ import pytest
 from world import World
 
 from mindstream.memory.recall.question import find_bearer, find_persons, understood
-from mindstream.memory.store.column_lookups import Speakers
+from mindstream.memory.store.columns import Speakers
 from mindstream.memory.store.record import RecordDraft
 
 Said = tuple[str, str]

@@ -9,8 +9,8 @@ from keys import key_of
 from world import Words
 
 from mindstream import ManualClock, Memory, RecordDraft
-from mindstream.memory.store import scan
 from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.word_index import in_sqlite as scan
 from mindstream.text.words import terms
 
 ANN = key_of("ann")
@@ -48,7 +48,7 @@ async def test_rare_words_count_more_and_newer_records_come_first(folder: Path) 
 
 
 async def test_the_scan_stops_at_its_time_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "PORTION", 10)
+    monkeypatch.setattr(scan, "SCANNED", 10)
     async with SqliteStore(folder) as store:
         await fill(store, "ann", SAID, 50)
         assert await found(store, "parrot", 1) == ["A bird."]

@@ -15,7 +15,6 @@ from world import Words
 from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.log.events import Failed, Logged
-from mindstream.memory import missing_vectors
 from mindstream.memory.recall import embedding
 from mindstream.memory.recall.embedding import Embedding
 from mindstream.models.embedders.embedder import embedder
@@ -46,7 +45,7 @@ class Moody:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten all timeouts for fast tests."""
     for module, name, seconds in (
-        (embedding, "AT_ONCE_S", 0.05), (embedding, "SOON_S", 0.1), (missing_vectors, "REST_S", 0.02),
+        (embedding, "AT_ONCE_S", 0.05), (embedding, "SOON_S", 0.1), (embedding, "REST_S", 0.02),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, seconds)
 

@@ -17,7 +17,7 @@ from mindstream.models.model import Call
 from mindstream.reasoners.background import conclude
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.tools.call import Observation, UntrustedText, call_tool
-from mindstream.tools.own_tools import recall_tool
+from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import UNTRUSTED, tool
 
 PAGE = "A page says that the museum opens at nine."

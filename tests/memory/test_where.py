@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 from world import World
 
-from mindstream.memory.recall.policies import Bounded, Cosine, Generative, Policy
+from mindstream.memory.recall.ranking import Bounded, Cosine, Generative, Policy
 from mindstream.memory.store.record import RecordDraft
 
 

@@ -22,7 +22,7 @@ from mindstream.models.rules import Rules
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.planner import Planner
 from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult
-from mindstream.tools.own_tools import recall_tool
+from mindstream.tools.named import recall_tool
 
 SECRET = "zibeth"
 TEXT = f"The {SECRET} stands in the cellar."

@@ -17,9 +17,8 @@ from mindstream.errors import InputError, StorageError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit
-from mindstream.models.fake import Line
 from mindstream.models.model import Call, Model, Part, Request
-from mindstream.models.rules import Rules
+from mindstream.models.rules import Line, Rules
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger, Writing
 
 PACK = Pack(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindstream.errors import SettingsError
-from mindstream.models.providers.address import address
-from mindstream.models.providers.secrets import mask
+from mindstream.models.providers.address import address, mask
 
 KEY = "sk-0123456789abcdefghij"
 

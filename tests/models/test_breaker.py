@@ -20,9 +20,9 @@ from mindstream.errors import (
     RateLimited,
     ReplyInvalid,
 )
-from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
+from mindstream.models.rules import FakeModel, Line
 from mindstream.models.wrappers.retry import Breaker
 
 DOWN = ModelUnavailable("it is down")

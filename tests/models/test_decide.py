@@ -12,8 +12,19 @@ from hypothesis import strategies as st
 
 from mindstream.errors import ModelRefused, ReplyInvalid
 from mindstream.models.ask import ask
-from mindstream.models.calibration import accuracy, brier_score, calibration_error, coin
-from mindstream.models.decide import Choice, Predicate, Question, Score, YesNo, decide, weigh
+from mindstream.models.decide import (
+    Choice,
+    Predicate,
+    Question,
+    Score,
+    YesNo,
+    accuracy,
+    brier_score,
+    calibration_error,
+    coin,
+    decide,
+    weigh,
+)
 from mindstream.models.model import Logprobs
 from mindstream.models.prompt import rule
 from mindstream.models.roles import Models

@@ -18,9 +18,9 @@ from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.memory.conversation import Line
 from mindstream.models.delimiters import MAX_TEXT, cut, delimited, delimited_short, escaped, listed, numbered
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import Prompt
+from mindstream.models.rules import FakeModel
 from mindstream.models.wrappers.repair import Repair
 from mindstream.service.prompts import prompts
 from mindstream.tools.call import Observation

@@ -33,7 +33,7 @@ async def test_the_default_gives_unit_vectors() -> None:
 
 @given(st.text("ab <s/>un k▁早\t\n.", max_size=40))
 def test_word_by_word_tokenisation_equals_the_whole_text(text: str) -> None:
-    assert token_ids(text) == list(_cut(text))
+    assert token_ids(text) == list(memoryview(_cut(text)).cast("I"))
 
 
 def test_vectors_equal_those_of_the_wordllama_package() -> None:

@@ -28,7 +28,8 @@ from mindstream.errors import (
     SettingsError,
 )
 from mindstream.models.ask import ask, speak
-from mindstream.models.model import Call, Message, Request, Sampling, Usage
+from mindstream.models.fitting import fit
+from mindstream.models.model import Call, Message, Piece, Request, Sampling, Usage
 from mindstream.models.providers import provider as providing
 from mindstream.models.providers.address import address
 from mindstream.models.providers.provider import Provider, provider
@@ -525,6 +526,67 @@ TOOL_CALLS: list[tuple[str, list[tuple[str, Any]], list[dict[str, Any]]]] = [
 ]
 
 
+TOOL_CALLS += [
+    ("{} again at the end", ONE, [part(0, "x", "add", '{"a": 1, "b": 2}'), part(0, None, None, "{}")]),
+    ("function null first", ONE, [part(0, "x", "add", None, function=None), part(0, None, "add", '{"a": 1, "b": 2}')]),
+    (
+        "null in the list",
+        ONE,
+        [{"tool_calls": [None]}, {"tool_calls": [None, *part(0, "x", "add", '{"a": 1, "b": 2}')["tool_calls"]]}],
+    ),
+    (
+        "tool_use parts (LiteLLM)",
+        ONE,
+        [{"content": [{"type": "tool_use", "id": "x", "name": "add", "input": {"a": 1, "b": 2}}]}],
+    ),
+]
+_JSON = '{"name": "add", "arguments": {"a": 1, "b": 2}}'
+_XML = "<function=add>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\n2\n</parameter>\n</function>"
+TOOL_CALLS += [
+    (f"without a parser: {server}", ONE, [{"content": text[:9]}, {"content": text[9:20]}, {"content": text[20:]}])
+    for server, text in (
+        ("Llama 3.1", '<function=add>{"a": 1, "b": 2}</function>'),
+        ("Llama 3.2", '<|python_tag|>{"name": "add", "parameters": {"a": 1, "b": 2}}'),
+        ("Llama 4", "[add(a=1, b=2)]"),
+        ("Gemma", "```tool_code\nprint(default_api.add(a=1, b=2))\n```"),
+        ("Mistral", f"[TOOL_CALLS][{_JSON}]"),
+        ("Mistral, later", '[TOOL_CALLS]add[ARGS]{"a": 1, "b": 2}'),
+        ("Granite", f"<|tool_call|>[{_JSON}]"),
+        ("Phi 4", f"<|tool_call|>[{_JSON}]<|/tool_call|>"),
+        ("Qwen 3 Coder", f"<tool_call>\n{_XML}\n</tool_call>"),
+        (
+            "GLM",
+            "<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n<arg_key>b</arg_key>\n<arg_value>2</arg_value>\n</tool_call>",
+        ),
+        (
+            "Anthropic's",
+            '<function_calls><invoke name="add"><parameter name="a">1</parameter>'
+            '<parameter name="b">2</parameter></invoke></function_calls>',
+        ),
+        (
+            "DeepSeek V3",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>add\n"
+            '```json\n{"a": 1, "b": 2}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        ),
+        (
+            "DeepSeek V3.1",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>add"
+            '<｜tool▁sep｜>{"a": 1, "b": 2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+        ),
+        (
+            "Kimi",
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.add:0"
+            '<|tool_call_argument_begin|>{"a": 1, "b": 2}<|tool_call_end|><|tool_calls_section_end|>',
+        ),
+        ("gpt-oss", '<|channel|>commentary to=functions.add <|constrain|>json<|message|>{"a": 1, "b": 2}<|call|>'),
+        (
+            "gpt-oss, the channel later",
+            '<|start|>assistant to=functions.add<|channel|>commentary json<|message|>{"a": 1, "b": 2}<|call|>',
+        ),
+    )
+]
+
+
 @pytest.mark.parametrize(("server", "calls", "all_of"), TOOL_CALLS, ids=[row[0] for row in TOOL_CALLS])
 @pytest.mark.parametrize("finish", ["tool_calls", "stop"])
 async def test_streamed_calls_are_assembled(
@@ -533,8 +595,24 @@ async def test_streamed_calls_are_assembled(
     door.will(deltas(*all_of, finish=finish))
     parts = await parts_of(model, talk("?", tools=(ADD,)))
     found = [part for part in parts if isinstance(part, Call)]
-    assert [(call.tool, json.loads(call.arguments)) for call in found] == calls, server
+    assert [(call.tool, fit(json.loads(call.arguments), ADD.parameters)) for call in found] == calls, server
     assert all(call.id for call in found) and not text_of(parts).strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In Python you write [add(a=1, b=2)] for it.",
+        "[subtract(a=1, b=2)]",
+        "[add(a=x, b=2)]",
+        "[see page 3 (end)]",
+        "Use <parameter=a> in it (so).",
+        "```python\nadd(a=1, b=2)\nadd(a=3, b=4)\n```",
+    ],
+)
+async def test_text_that_only_looks_like_a_call_is_the_answer(door: FakeEndpoint, model: Provider, text: str) -> None:
+    door.will(deltas({"content": text}))
+    assert await parts_of(model, talk("?", tools=(ADD,))) == [Piece(text)]
 
 
 async def test_calls_of_tools_with_a_common_prefix_are_kept_apart(door: FakeEndpoint, model: Provider) -> None:
@@ -618,6 +696,61 @@ STREAMS: list[tuple[str, Behaviour]] = [
     ("DONE", raw(f"{HI}\n\ndata: DONE\n\n")),
     ("a text with annotations", deltas({"content": [{"type": "text", "text": {"value": "Hi.", "annotations": []}}]})),
     ("`text` of a completion", sse({"choices": [{"text": "Hi.", "finish_reason": "stop"}]})),
+    (
+        "finish_reason '' in each chunk (SGLang#3912)",
+        sse(chunk({"content": "H"}, ""), chunk({"content": "i."}, ""), chunk({}, "stop")),
+    ),
+    (
+        "finish_reason first, then text",
+        sse(chunk({"content": ""}, "stop"), chunk({"content": "Hi."}), chunk({}, "stop")),
+    ),
+    ("text in the last chunk (Mistral)", sse(chunk({"content": "H"}), chunk({"content": "i."}, "stop"))),
+    (
+        "index null, then 0, then a text",
+        sse(
+            {"choices": [{"index": None, "delta": {"content": "H"}}]},
+            chunk({"content": "i"}),
+            {"choices": [{"index": "0", "delta": {"content": "."}}]},
+            chunk({}, "stop"),
+        ),
+    ),
+    ("choices without a list", sse({"choices": {"index": 0, "delta": {"content": "Hi."}, "finish_reason": "stop"}})),
+    ("delta as a text", sse({"choices": [{"index": 0, "delta": "Hi."}]}, chunk({}, "stop"))),
+    ("null among the calls", sse(chunk({"content": "Hi.", "tool_calls": [None]}), chunk({}, "stop"))),
+    ("in an envelope", sse({"code": 0, "data": {"choices": [{"delta": {"content": "Hi."}, "finish_reason": "stop"}]}})),
+    ("two events on one line", raw(f"{HI}{STOP}\n\ndata: [DONE]\n\n")),
+    ("two values on one line", raw(f"{HI}{STOP[6:]}\n\ndata: [DONE]\n\n")),
+    ("more after [DONE]", raw(f"{HI}\n\n{STOP}\n\ndata: [DONE]\n\n{HI}\n\ndata: [DONE]\n\n")),
+    *(
+        (f"the end token {each.strip()}", deltas({"content": "Hi." + each[:3]}, {"content": each[3:]}))
+        for each in (
+            "<|im_end|>",
+            "<|eot_id|>",
+            "<|endoftext|>",
+            "<end_of_turn>",
+            "<｜end▁of▁sentence｜>",
+            "</s>",
+            "</s>\n",
+            "[/INST]",
+            "<|user|>",
+        )
+    ),
+    *(
+        (f"the head {each.strip()}", deltas({"content": each[:7]}, {"content": each[7:] + "Hi."}))
+        for each in (
+            "<|im_start|>assistant\n",
+            "<|start_header_id|>assistant<|end_header_id|>",
+            "<start_of_turn>model\n",
+        )
+    ),
+    *(
+        (f"goes on as the user: {each[1:9]}", deltas({"content": f"Hi.{each}"}, {"content": "And you?"}))
+        for each in (
+            "<|im_end|>\n<|im_start|>user\n",
+            "<|eot_id|><|start_header_id|>user<|end_header_id|>",
+            "<end_of_turn>\n<start_of_turn>user\n",
+        )
+    ),
     *(
         (f"finish_reason {each}", deltas({"content": "Hi."}, finish=each))
         for each in ("eos", "eos_token", "end_turn", "stop_sequence", "STOP", "length", "MAX_TOKENS", "content_filter")
@@ -630,8 +763,38 @@ async def test_streams_are_read_in_every_format(
     door: FakeEndpoint, model: Provider, form: str, behaviour: Behaviour
 ) -> None:
     door.will(behaviour)
-    assert text_of(await parts_of(model)) == "Hi.", form
+    assert text_of(await parts_of(model)).strip() == "Hi.", form
     assert text_of(await parts_of(model)) == "ok"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The token `<|im_end|>` ends it.",
+        "Old: <s>5</s>",
+        "```\n<|im_start|>user\n```\nSo.",
+        "Say <|im_start|>user first.",
+    ],
+)
+async def test_template_marks_that_are_quoted_are_kept(door: FakeEndpoint, model: Provider, text: str) -> None:
+    door.will(deltas({"content": text[:14]}, {"content": text[14:]}))
+    assert text_of(await parts_of(model)) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('{"model": "m", "message": {"content": "Hi"}, "done": false}\n{"done": true}', "Ollama's own.* ends in /v1"),
+        ('{"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]}', "Gemini's own.* /v1beta/openai"),
+        ('[{"candidates": []}]', "Gemini's own"),
+        ('data: {"type": "response.created", "response": {}}\n\n', "Responses protocol"),
+        ('event: message_start\ndata: {"type": "message_start", "message": {}}\n\n', "Anthropic's own"),
+    ],
+)
+async def test_another_protocol_is_named(door: FakeEndpoint, model: Provider, body: str, words: str) -> None:
+    door.will(raw(body))
+    with pytest.raises(ModelUnavailable, match=words):
+        await parts_of(model)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from fake_endpoint import WRONG_KEY, FakeEndpoint, Says
 
 from mindstream.errors import ModelRefused, RateLimited, SettingsError
 from mindstream.models.ask import ask
-from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.providers.provider import provider
 from mindstream.models.recording import Playback, Recorder
+from mindstream.models.rules import FakeModel, Line
 
 
 async def recorded(path: Path, *lines: Line) -> Recorder:

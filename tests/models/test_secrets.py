@@ -18,14 +18,12 @@ from hypothesis import strategies as st
 
 from mindstream.errors import MindstreamError, ModelError, ModelRefused, ModelUnavailable
 from mindstream.models.embedders.endpoint import Endpoint
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Request
-from mindstream.models.providers.address import address
+from mindstream.models.providers.address import address, mask, remember
 from mindstream.models.providers.provider import provider
-from mindstream.models.providers.secrets import mask, remember
-from mindstream.models.recording import Recorder
+from mindstream.models.recording import Cache, Recorder
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.cache import Cache
+from mindstream.models.rules import FakeModel
 from mindstream.service import probe
 
 KEY = 'sk-proj-A+b/c=d&e"f<g>-0123456789'

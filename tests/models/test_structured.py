@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 import mindstream
 from mindstream.models.ask import ask
-from mindstream.models.bounded_schema import bound_schema
 from mindstream.models.model import Request, Usage
 from mindstream.models.providers.provider import Provider
 from mindstream.models.roles import Models
+from mindstream.models.schema import bound_schema
 
 
 def holds_to_schemas(asked: Asked) -> Behaviour:

@@ -13,7 +13,7 @@ from mindstream.errors import ModelRefused
 from mindstream.models.model import Call, Message, Request, ToolSpec
 from mindstream.models.prompt import Prompt
 from mindstream.models.providers.provider import Provider
-from mindstream.models.providers.typed_calls import find_calls, in_words
+from mindstream.models.providers.tool_calls import find_calls, in_words
 from mindstream.models.roles import Models
 from mindstream.models.schema import find_faults
 from mindstream.tools.loop import ToolLog, run_tool_loop

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mindstream.models.model import ToolSpec
-from mindstream.planning.executor import Unwatched
+from mindstream.planning.executor import RunWatcher
 from mindstream.planning.formats.read import read
 from mindstream.planning.plan import Evidence, Plan, PlannedStep
 
@@ -21,7 +21,7 @@ def plan_of(text: str, tools: Sequence[str]) -> Plan:
     return Plan(steps=tuple(steps))
 
 
-class RecordingWatcher(Unwatched):
+class RecordingWatcher(RunWatcher):
     """Record its events."""
 
     def __init__(self) -> None:

@@ -20,8 +20,8 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Example
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
-from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
+from mindstream.models.rules import FakeModel, Line
 from mindstream.planning.executor import Executor, Limits, allow
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.plan import Evidence, Plan

@@ -9,10 +9,10 @@ from keys import key_of
 
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
-from mindstream.models.fake import FakeModel
+from mindstream.models.rules import FakeModel
 from mindstream.planning.journal import RunCheckpoint, read_run
 from mindstream.planning.planner import Planner
-from mindstream.tools.own_tools import recall_tool
+from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import tool
 
 

@@ -10,7 +10,7 @@ import pytest
 from planned import RecordingWatcher
 
 from mindstream.memory.memory import Memory
-from mindstream.models.fake import FakeModel
+from mindstream.models.rules import FakeModel
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.run import Solution
 from mindstream.planning.strategies.remembered import RememberedPlans

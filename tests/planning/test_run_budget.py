@@ -15,7 +15,7 @@ from mindstream.errors import ModelError
 from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.planner import Planner, Strategy
-from mindstream.tools.own_tools import model_tool
+from mindstream.tools.named import model_tool
 from mindstream.tools.tool import Traits, tool
 
 

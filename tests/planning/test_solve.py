@@ -15,8 +15,8 @@ from mindstream.errors import InputError, ModelRefused, ToolError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
-from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
+from mindstream.models.rules import FakeModel, Line
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.executor import Limits
 from mindstream.planning.formats.read import read
@@ -24,7 +24,7 @@ from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import read_answer
-from mindstream.tools.own_tools import model_tool
+from mindstream.tools.named import model_tool
 from mindstream.tools.tool import FunctionTool, Traits, tool
 
 PLAN = """Plan: find who won.

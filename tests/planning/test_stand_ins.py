@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from mindstream.errors import ModelRefused, SettingsError
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
-from mindstream.models.rules import Rules
+from mindstream.models.rules import FakeModel, Rules
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import QUOTED
 from mindstream.tools.named import named_tools

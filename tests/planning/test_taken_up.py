@@ -16,8 +16,8 @@ from mindstream.errors import ModelError, ModelRefused
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Request
+from mindstream.models.rules import FakeModel
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run

@@ -13,17 +13,17 @@ from mindstream.errors import InputError, ModelRefused
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
+from mindstream.models.rules import FakeModel
 from mindstream.planning.check import check
 from mindstream.planning.estimate import estimate
-from mindstream.planning.exemplars import choose_exemplars, read_exemplars, shipped_exemplars
-from mindstream.planning.export import to_example
-from mindstream.planning.formats.read import read, read_any
+from mindstream.planning.exemplars import choose_exemplars, read_exemplars, shipped_exemplars, to_example
+from mindstream.planning.formats.read import read, read_any, read_json_plan
 from mindstream.planning.journal import read_run, read_runs
 from mindstream.planning.planner import Planner, planner_tool
 from mindstream.planning.run import plan_task
 from mindstream.tools.call import call_tool
+from mindstream.tools.named import named_tools
 from mindstream.tools.tool import Traits, tool
 
 REWOO = "Plan: find it.\n#E1 = search[the capital of Peru]\n#E2 = search[people in #E1]\n"
@@ -138,3 +138,60 @@ async def test_a_planner_can_be_used_as_a_tool() -> None:
     silent = planner_tool([search], FakeModel({"make_plan": ["no"]}))
     failed = await call_tool(Call("solve_task", '{"task": "How?"}'), [silent])
     assert failed.failed and "the reply of the planner has no step of a plan: no" in failed.text
+
+
+ADD_AND_TRIPLE = [
+    '{"steps": [{"id": "sum", "tool": "calculator", "input": "2+2"},'
+    ' {"id": "all", "tool": "calculator", "input": "{{sum}} * 3"}]}',
+    '{"steps": [{"id": "step1", "tool": "calculator", "input": "2+2"},'
+    ' {"id": "step2", "tool": "calculator", "input": "$step1 * 3"}]}',
+    '[{"id": "a", "tool": "calculator", "input": "2+2"},'
+    ' {"id": "b", "tool": "calculator", "input": "${a.output} * 3", "depends_on": ["a"]}]',
+    '{"tool_calls": [{"id": "call_a", "type": "function", "function":'
+    ' {"name": "calculator", "arguments": "{\\"expression\\": \\"2+2\\"}"}},'
+    ' {"id": "call_b", "type": "function", "function":'
+    ' {"name": "calculator", "arguments": "{\\"expression\\": \\"<call_a> * 3\\"}"}}]}',
+    'I begin:\n```json\n{"steps": [\n```\nAgain:\n```json'
+    '\n[{"tool": "calculator", "input": "2+2"},'
+    ' {"tool": "calculator", "input": "#E1 * 3"}]\n```',
+    'steps:\n  - id: E1\n    tool: calculator\n    input: "2+2"\n  - id: E2\n    tool: calculator\n    input: #E1 * 3',
+    "```yaml\n- tool: calculator\n  input: 2+2\n- tool: calculator\n  input: '#E1 * 3'\n```",
+    "| step | tool | input |\n|---|---|---|\n| #E1 | calculator | 2+2 |\n| E2 | **calculator** | #E1 * 3 |",
+    "Thought: first\nAction: calculator[2+2]\nThought: then\nAction: calculator[#E1 * 3]",
+    "E1 = calculator[2+2]\nE2 = calculator[E1 * 3]",
+    'E1 = calculator("2+2")\nE2 = calculator(f"{E1} * 3")',
+    "#E1 = calculator[2+2]\n#E2 = calculator[#E1.result * 3]",
+    "#E1 = Tool: calculator, Input: 2+2\n#E2 = Tool: calculator; Tool Input: #E1 * 3",
+    '#E1 = calculator[["2+2"]]\n#E2 = calculator[["#E1 * 3"]]',
+    "Step 1 - calculator[2+2]\nStep 2 – calculator[#E1 * 3]",
+]
+
+
+@pytest.mark.parametrize("text", ADD_AND_TRIPLE)
+async def test_plans_in_the_forms_of_many_planners_are_run(text: str) -> None:
+    async with named_tools(["calculator"]) as tools:
+        model = FakeModel({"make_plan": [text], "answer_from_evidence": ["12"]})
+        solution = await Planner(models=model, tools=tools).solve("Add and triple.")
+    assert [each.text for each in solution.evidence.values()] == ["4", "12"]
+
+
+@pytest.mark.parametrize(
+    ("line", "query"),
+    [
+        ("#E1 = search[cell E1 of #E2]", {"$text": ["cell E1 of ", {"$ref": "E2"}]}),
+        ("#E1 = search[#E2.results]", {"$text": [{"$ref": "E2"}, ".results"]}),
+        ("#E1 = search[#E2.text.txt]", {"$text": [{"$ref": "E2"}, ".text.txt"]}),
+        ("#E1 = search[f is a letter]", "f is a letter"),
+    ],
+)
+def test_words_that_only_look_like_references_are_kept(line: str, query: object) -> None:
+    (step,) = read(line, [search.spec]).plan.steps
+    assert step.arguments == {"query": query}
+
+
+def test_yaml_with_aliases_is_not_read() -> None:
+    bomb = "- tool: calculator\n  input: &a [x]\n" + "".join(
+        f"- tool: calculator\n  input: [*a, *a] # {n}\n" for n in range(9)
+    )
+    with pytest.raises(InputError):
+        read_json_plan(bomb)

@@ -266,22 +266,43 @@ def test_slow_request_bodies_are_refused(served: Served, client: httpx.Client, m
         assert raw.recv(65_536).split()[1] == b"400"
 
 
-def test_too_many_connections_get_503_and_others_are_unaffected(
+@pytest.mark.parametrize("begun", [b"", b"G", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "])
+def test_connections_without_a_request_make_room_for_new_ones(
+    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 20)
+    monkeypatch.setattr(protocol, "HEAD_S", 1_000.0)
+    host, port = served.url.removeprefix("http://").split(":")
+    with contextlib.ExitStack() as opened:
+        crowd = [opened.enter_context(socket.create_connection((host, int(port)))) for _ in range(60)]
+        for each in crowd:
+            with contextlib.suppress(OSError):  # it was closed already
+                each.sendall(begun)
+        for _ in range(3):
+            with served.client() as other:
+                assert other.get("/healthz").status_code == 200
+        crowd[0].settimeout(100)
+        with contextlib.suppress(ConnectionResetError):
+            assert crowd[0].recv(100) == b"", "the one that waited longest is closed"
+
+
+def test_too_many_connections_with_requests_get_503_and_others_are_unaffected(
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 50)
     assert client.get("/healthz").status_code == 200
     host, port = served.url.removeprefix("http://").split(":")
-    crowd = [socket.create_connection((host, int(port))) for _ in range(200)]
-    try:
+    listen = b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with contextlib.ExitStack() as opened:
+        for _ in range(5):
+            raw = opened.enter_context(socket.create_connection((host, int(port))))
+            raw.settimeout(100)
+            raw.sendall(listen)
+            assert raw.recv(100).startswith(b"HTTP/1.1 200")
+        monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 6)
+        late = opened.enter_context(socket.create_connection((host, int(port))))
+        late.settimeout(100)
+        assert late.recv(100).startswith(b"HTTP/1.1 503")
         assert client.get("/healthz").status_code == 200  # existing connections are still served
-        crowd[-1].settimeout(100)
-        assert crowd[-1].recv(100).startswith(b"HTTP/1.1 503")
-    finally:
-        for each in crowd:
-            each.close()
-    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 4_000)
-    assert client.get("/healthz").status_code == 200
 
 
 def test_requests_above_the_rate_of_a_token_get_429(served: Served, client: httpx.Client) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +17,7 @@ from fake_endpoint import KEY, Asked, Behaviour, FakeEndpoint, Says, Stalls
 from served import Served
 
 from mindstream.clock import DAY_S, SystemClock
+from mindstream.log.database import FILE
 from mindstream.log.names import StreamKey
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import open_store
@@ -186,3 +190,23 @@ def test_a_repeated_forget_does_not_return_the_forgotten_text(folder: Any) -> No
         first = client.delete(f"{USER}/memories/{id_}", headers=keyed)
         again = client.delete(f"{USER}/memories/{id_}", headers=keyed)
         assert first.json() == again.json() and first.json()["asked"] == [id_]
+
+
+@pytest.mark.parametrize("how", ["ids", "subjects", "both"])
+def test_memories_forgotten_at_the_same_time_are_gone_and_audited(folder: Path, how: str) -> None:
+    texts = [f"{word} lies in the cellar." for word in ("Anchor", "Barrel", "Candle", "Drum", "Easel", "Funnel")]
+    with Served(folder, model="rules") as served, served.client() as client, ThreadPoolExecutor(6) as threads:
+        ids = [client.post(f"{USER}/memories", json={"text": text}).json()["id"] for text in texts]
+
+        def forget(number: int) -> int:
+            if how == "ids" or (how == "both" and number % 2):
+                return client.delete(f"{USER}/memories/{ids[number]}").status_code
+            return client.post(
+                f"{USER}/memories/forget", json={"about": texts[number].split()[0], "dry_run": False}
+            ).status_code
+
+        assert [*threads.map(forget, range(len(ids)))] == [200] * len(ids)
+        assert not client.get(f"{USER}/memories").json()["memories"]
+    with closing(sqlite3.connect(folder / FILE)) as database:
+        ((count,),) = database.execute("SELECT COUNT(*) FROM audit WHERE did = 'forgot'").fetchall()
+    assert count == len(ids)

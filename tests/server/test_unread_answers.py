@@ -110,6 +110,29 @@ def test_unread_bytes_of_all_clients_are_bounded(served: Served, monkeypatch: py
         assert connections(served) >= 1
 
 
+@pytest.mark.parametrize("path", ["/openapi.json", LISTED, "/studio"])
+def test_while_many_clients_read_nothing_requests_without_a_token_are_refused_at_once(
+    served: Served, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(protocol, "STUCK_S", 1_000)
+    monkeypatch.setattr(protocol, "MAX_WAITING", 3)
+    token = served.token("local", "read")
+    with contextlib.ExitStack() as opened:
+        for _ in range(3):
+            opened.enter_context(ask(served, LISTED))
+        end = time.monotonic() + 30
+        while len(getattr(served._server.server_state, "waiting", ())) < 3 and time.monotonic() < end:
+            time.sleep(0.05)
+        with served.client() as client:
+            assert client.get(path).status_code == 503
+            assert client.get(LISTED, headers=token).status_code == 200, "a token is served"
+        with served.client() as client:
+            assert client.get("/healthz").status_code == client.get("/readyz").status_code == 200
+    assert until_few(served, 1)
+    with served.client() as client:
+        assert client.get(LISTED).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("path", "times"), [(LISTED, 5), (LISTED + "&kinds=note", 3), (LISTED.replace("200", "150"), 2)]
 )

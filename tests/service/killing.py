@@ -37,8 +37,7 @@ from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Revision
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
-from mindstream.models.recording import Playback, Recorder
-from mindstream.models.wrappers.cache import Cache
+from mindstream.models.recording import Cache, Playback, Recorder
 from mindstream.service import backup, erasing, transfer
 from mindstream.service import prompts as words
 from mindstream.service.doctor import repair

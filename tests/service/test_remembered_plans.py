@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mindstream.errors import ModelError
-from mindstream.planning.export import solved_plans, to_example
+from mindstream.planning.exemplars import solved_plans, to_example
 from mindstream.service.solving import SolveSettings, find_runs, open_solver
 from mindstream.settings import Settings
 

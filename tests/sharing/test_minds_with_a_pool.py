@@ -16,10 +16,9 @@ from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Example, Exemplars
-from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
-from mindstream.models.rules import Rules
+from mindstream.models.rules import FakeModel, Line, Rules
 from mindstream.service.solving import SolveSettings, open_solver
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer

@@ -8,8 +8,7 @@ import pytest
 from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError, ModelError
-from mindstream.models.fake import FakeModel
-from mindstream.models.rules import Rules
+from mindstream.models.rules import FakeModel, Rules
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
 from mindstream.sharing.capacity import trim
 from mindstream.sharing.exemplar import kshot_text, shots

@@ -10,8 +10,7 @@ from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError
 from mindstream.models.ask import ask
-from mindstream.models.fake import FakeModel
-from mindstream.models.rules import Rules
+from mindstream.models.rules import FakeModel, Rules
 from mindstream.models.wrappers.repair import Repair
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.grading.prompts import DraftRubric

@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 from mindstream.errors import ToolError
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.prompt import Prompt
+from mindstream.models.rules import FakeModel
 from mindstream.tools import tool as threads
 from mindstream.tools.call import MAX_RESULT, Observation, call_tool
 from mindstream.tools.loop import MAX_CALLS, MAX_PER_REPLY, MAX_SAME, run_tool_loop

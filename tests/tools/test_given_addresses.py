@@ -12,9 +12,9 @@ from mindstream import FakeModel, Mind, Planner, run_tool_loop
 from mindstream.life import commands
 from mindstream.life.life import Life
 from mindstream.memory.memory import Memory
-from mindstream.models.fake import Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
+from mindstream.models.rules import Line
 from mindstream.text.links import links
 from mindstream.tools.call import addresses_of, ungiven
 from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Traits, tool

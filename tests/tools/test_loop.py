@@ -6,9 +6,9 @@ import pytest
 from pydantic import BaseModel
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import Prompt
+from mindstream.models.rules import FakeModel
 from mindstream.tools.call import Observation
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import tool

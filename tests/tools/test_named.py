@@ -12,11 +12,10 @@ import pytest
 from mindstream.clock import ManualClock
 from mindstream.errors import ModelUnavailable, SettingsError, ToolError
 from mindstream.memory.memory import Memory
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
+from mindstream.models.rules import FakeModel
 from mindstream.tools import named
-from mindstream.tools.named import Means, named_tools
-from mindstream.tools.own_tools import model_tool, recall_tool
+from mindstream.tools.named import Means, model_tool, named_tools, recall_tool
 from mindstream.tools.tool import traits_of
 
 

@@ -7,9 +7,9 @@ from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.models.embedders.wordllama import shared_embedder
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.prompt import Prompt
+from mindstream.models.rules import FakeModel
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex, find_tools_tool

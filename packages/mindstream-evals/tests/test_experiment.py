@@ -13,9 +13,8 @@ from mindstream_evals.sharing.studies import Design, Ledger, cells, score_answer
 from mindstream import InputError
 from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import embedder
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
-from mindstream.models.rules import Rules
+from mindstream.models.rules import FakeModel, Rules
 from mindstream.settings import Settings
 
 AGENTS = ("limerick", "wuyanlushi", "fitness")

@@ -14,7 +14,7 @@ from scene_minds import HOUR, SceneMind, liucun
 
 from mindstream.errors import ModelDenied
 from mindstream.models.ask import ask
-from mindstream.models.engine_model import EngineModel
+from mindstream.models.providers.provider import EngineModel
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 

@@ -23,7 +23,7 @@ from mindstream.adapters.storing import failures_logged, split_text
 from mindstream.clock import format_iso
 from mindstream.errors import MindstreamError
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.relevance import LOW_CERTAINTY
+from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.store import Store
 from mindstream.models.delimiters import delimited, listed

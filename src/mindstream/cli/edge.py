@@ -153,7 +153,7 @@ def _sentence(text: str) -> str:
 
 def _say(text: str) -> None:
     from mindstream.cli.shell.output import complain, no_more_output
-    from mindstream.models.providers.secrets import mask
+    from mindstream.models.providers.address import mask
 
     try:
         complain(mask(text))

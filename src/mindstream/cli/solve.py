@@ -40,7 +40,7 @@ from mindstream.clock import format_iso
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
-from mindstream.planning.executor import RunWatcher, Unwatched
+from mindstream.planning.executor import RunWatcher
 from mindstream.planning.exemplars import NONE
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.plan import Plan
@@ -309,7 +309,7 @@ async def _is_worth(expected: Estimate, settings: Settings, options: SolveOption
     return await asker.ask("Continue? [Y/n]", "ny") == "y"
 
 
-class _Changed(Unwatched):
+class _Changed(RunWatcher):
     """Asks the user before a plan runs that was changed after its approval."""
 
     def __init__(self, asker: Asker, approved: Plan | None) -> None:

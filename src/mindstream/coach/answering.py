@@ -9,8 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 
 from mindstream.coach.alarms import NOTHING, Alarms, SafetyClassifier, Verdict
-from mindstream.coach.gates.gate import Decision, Gatekeeper, Situation, decision_entry
-from mindstream.coach.handover import Handover
+from mindstream.coach.gates.gate import Decision, Gatekeeper, Handover, Situation, decision_entry
 from mindstream.coach.packs.safety import SAFETY
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, ModelUnavailable, StorageError
@@ -21,12 +20,10 @@ from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Timeouts
-from mindstream.models.attribution import Cause, calls_for
-from mindstream.models.model import Model
+from mindstream.models.model import Cause, Model, calls_for
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.rules import Rules
-from mindstream.reasoners.background import Background
-from mindstream.reasoners.turns import POLL_S
+from mindstream.reasoners.background import POLL_S, Background
 from mindstream.tracing import genai, span, tell
 
 UNAVAILABLE = "unavailable"

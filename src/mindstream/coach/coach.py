@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.clock import read_zone
-from mindstream.coach import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.alarms import is_about_danger
 from mindstream.coach.answering import UNAVAILABLE, Answering
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import AsyncIterator, Sequence
 
@@ -12,6 +13,7 @@ from mindstream.life.events import SLOT, LifeBegan, LifeOpened, Replied, TaskCha
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence
+from mindstream.models.providers.address import mask
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 
@@ -67,14 +69,23 @@ def command_of(words: Sequence[str]) -> str:
     return shlex.join(map(without_credentials, words))
 
 
+MODEL_NAME = re.compile(r"[\w./:%+-]{1,100}")
+
+
 def without_credentials(name: str) -> str:
-    """Return a word of a command; if it is an address, without user, password, query and fragment."""
+    """Return a word of a command; if it is an address, without user, password and query, except Azure's version.
+
+    The fragment is kept where it names a model: in `http://host:port/v1#NAME`.
+    """
     head, scheme, rest = name.partition("://")
     if not scheme:
         return name
-    rest = rest.partition("?")[0].partition("#")[0]
+    rest, _, fragment = rest.partition("#")
+    rest, _, query = rest.partition("?")
     host, slash, path = rest.partition("/")
-    return f"{head}://{host.rpartition('@')[2]}{slash}{path}"
+    version = "".join(f"?{each}" for each in query.split("&") if each.startswith("api-version="))
+    model = f"#{mask(fragment)}" if head in ("http", "https") and MODEL_NAME.fullmatch(fragment) else ""
+    return f"{head}://{host.rpartition('@')[2]}{slash}{path}{version}{model}"
 
 
 LIVING = "living this life (which can be watched, answered, paused and stopped)"

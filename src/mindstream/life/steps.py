@@ -24,8 +24,7 @@ from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Fence, Revision
 from mindstream.models.ask import gather_reply
-from mindstream.models.attribution import Cause, calls_for
-from mindstream.models.model import Call, Model, Part, Request, Usage, estimate_tokens
+from mindstream.models.model import Call, Cause, Model, Part, Request, Usage, calls_for, estimate_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 

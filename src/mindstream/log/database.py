@@ -231,6 +231,8 @@ def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
     clock = SystemClock()
     until = clock.elapsed() + BUSY_S
     while clock.elapsed() < until:
+        (moment,) = connection.execute("PRAGMA data_version").fetchone()
+        salt, pages = free_space.changed_pages(path)
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise StorageError(
@@ -241,7 +243,8 @@ def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
         try:
             log = path.with_name(f"{path.name}-wal")
             if not log.exists() or not log.stat().st_size:  # otherwise another process wrote in between
-                free_space.overwrite(path, page_size)
+                is_alone = connection.execute("PRAGMA data_version").fetchone() == (moment,)
+                free_space.overwrite(path, page_size, salt, pages if is_alone else None)
                 # A commit, so that all connections discard their cached pages.
                 connection.execute("INSERT OR REPLACE INTO counters (name, value) VALUES (?, 1)", (SECURED,))
                 connection.execute("COMMIT")

@@ -2,7 +2,8 @@
 
 With `secure_delete` SQLite overwrites deleted rows. But when SQLite moves rows to another page, copies of them stay in
 the old page, between the cell pointers and the cells: bytes that SQLite never reads. This module overwrites these bytes
-directly in the file, while no process can write and the write-ahead log is empty.
+directly in the file, while no process can write and the write-ahead log is empty. The first time it reads all pages;
+later it reads those that the write-ahead log names as written since, as long as the log did not begin anew.
 While a process has a file open through SQLite, other code of the process must not close another descriptor of it:
 that would release SQLite's locks on the file (POSIX). So the descriptor used here stays open until the last user in
 the process has closed the database.
@@ -14,7 +15,7 @@ import contextlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +23,16 @@ import numpy as np
 Key = tuple[int, int]
 CHUNK = 1 << 20
 """Number of bytes read at once."""
+HEADER, FRAME = 32, 24
+"""Number of bytes of the header of a write-ahead log, and of the header before each of its pages."""
 INTERIOR, LEAVES = (2, 5), (10, 13)
 """First byte of a B-tree page: for interior pages and for leaf pages, each of an index and of a table. SQLite itself
 overwrites all other kinds of pages when it frees them."""
 
 _users: Counter[Key] = Counter()
 _descriptors: dict[Key, int] = {}
+_salts: dict[Key, int] = {}
+"""The salt of the write-ahead log that began when `overwrite` had overwritten the unused bytes of all pages."""
 _changing = threading.Lock()
 
 
@@ -45,6 +50,7 @@ def leave(key: Key) -> None:
         _users[key] -= 1
         if _users[key] <= 0:
             del _users[key]
+            _salts.pop(key, None)
             if (descriptor := _descriptors.pop(key, None)) is not None:
                 os.close(descriptor)
 
@@ -60,10 +66,43 @@ def in_use(path: Path) -> Iterator[None]:
             leave(key)
 
 
-def overwrite(path: Path, page_size: int) -> int:
-    """Overwrite the unused bytes of all B-tree pages; return how many pages contained any other than zero.
+def changed_pages(path: Path) -> tuple[int | None, set[int] | None]:
+    """Return the first salt of the write-ahead log, and the numbers of all pages written since `overwrite` was last
+    called.
 
-    The caller must have registered the database with `use`, and must hold a lock that blocks all writers.
+    The log begins anew, with a salt higher by 1, when it is truncated or after a checkpoint. So it contains all pages
+    written since `overwrite`, if its salt is the one that followed then. No process deletes it in between, because the
+    caller keeps the database open.
+
+    Returns:
+        The salt; None: the log is empty. The numbers; None: unknown, so any page may have been written.
+    """
+    there, pages, beside = path.stat(), set[int](), path.with_name(f"{path.name}-wal")
+    if not beside.exists():
+        return None, None
+    with beside.open("rb", buffering=0) as log:  # may be closed: SQLite holds no locks on the log
+        header = log.read(HEADER)
+        if len(header) < HEADER:
+            return None, None
+        page_size, salt = int.from_bytes(header[8:12]), int.from_bytes(header[16:20])
+        if _salts.get((there.st_dev, there.st_ino)) != salt:
+            return salt, None
+        at = HEADER
+        while len(frame := os.pread(log.fileno(), FRAME, at)) == FRAME and frame[8:16] == header[16:24]:
+            pages.add(int.from_bytes(frame[:4]))
+            at += FRAME + page_size
+    return salt, pages
+
+
+def overwrite(path: Path, page_size: int, salt: int | None = None, pages: set[int] | None = None) -> int:
+    """Overwrite the unused bytes of B-tree pages; return how many pages contained any other than zero.
+
+    The caller must have registered the database with `use`, must hold a lock that blocks all writers, and must have
+    truncated the write-ahead log.
+
+    Args:
+        salt, pages: the result of `changed_pages` before the log was truncated, if no process wrote in between.
+            Without `pages`, all pages are read.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -74,15 +113,29 @@ def overwrite(path: Path, page_size: int) -> int:
         if key not in _descriptors:
             _descriptors[key] = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
     # not by `mmap`: it duplicates the descriptor, and closing the duplicate drops the locks of the whole process
-    descriptor, zeros, dirty = _descriptors[key], bytes(page_size), 0
-    for start in range(0, os.fstat(descriptor).st_size, CHUNK):
-        chunk = os.pread(descriptor, CHUNK, start)
-        for begin, end in _used_gaps(chunk, page_size, is_first=not start):
-            os.pwrite(descriptor, zeros[: end - begin], start + begin)
+    descriptor, zeros, dirty, size = _descriptors[key], bytes(page_size), 0, there.st_size
+    begins = [at for each in sorted(pages) if (at := (each - 1) * page_size) < size] if pages is not None else None
+    for chunk, places in _chunks(descriptor, page_size, range(0, size, page_size) if begins is None else begins):
+        for begin, end in _used_gaps(chunk, page_size, is_first=not places[0]):
+            os.pwrite(descriptor, zeros[: end - begin], places[begin // page_size] + begin % page_size)
             dirty += 1
     if dirty:
         os.fsync(descriptor)
+    with _changing:
+        _salts.pop(key, None)
+        if salt is not None:
+            _salts[key] = (salt + 1) % (1 << 32)
     return dirty
+
+
+def _chunks(descriptor: int, page_size: int, places: Sequence[int]) -> Iterator[tuple[bytes, Sequence[int]]]:
+    """Read the pages at some places of a file; yield several pages at once, with their places."""
+    for start in range(0, len(places), at_once := CHUNK // page_size):
+        some = places[start : start + at_once]
+        if isinstance(some, range):
+            yield os.pread(descriptor, len(some) * page_size, some[0]), some
+        else:
+            yield b"".join(os.pread(descriptor, page_size, each) for each in some), some
 
 
 def _used_gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, int]]:

@@ -15,8 +15,7 @@ from mindstream.log.events import BeliefChanged
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import shortened
-from mindstream.memory.traced import tell_believed, traced
-from mindstream.tracing import genai
+from mindstream.tracing import genai, tell_believed, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

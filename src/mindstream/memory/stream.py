@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from mindstream import caches, redaction
@@ -25,18 +26,17 @@ from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.forgetting_curve import KEEP, Strength
-from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.opening import AnyStore, clock_of, opened_store
 from mindstream.memory.policy import AnyPolicy, adopt_policy
-from mindstream.memory.recall.embedding import choose_embedder, other_embedder
-from mindstream.memory.recall.filters import Filters
-from mindstream.memory.recall.policies import Policy
+from mindstream.memory.recall.embedding import MissingVectors, choose_embedder, other_embedder
+from mindstream.memory.recall.question import Filters
+from mindstream.memory.recall.ranking import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
-from mindstream.memory.recall.recent_texts import RecentTexts
 from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.recall.selection import LONG
-from mindstream.memory.recall.touch import Touch, Touches, list_revisions
+from mindstream.memory.recall.touch import RecentTexts, Touch, Touches, list_revisions
 from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import (
     TAINTED,
     UNIQUE,
@@ -68,9 +68,8 @@ from mindstream.memory.store.validation import (
     fitted_text,
     legible_record,
 )
-from mindstream.memory.traced import tell_found, tell_written, traced
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.tracing import genai
+from mindstream.tracing import genai, tell_found, tell_written, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
@@ -631,6 +630,14 @@ class Stream:
         if (columns := await self._caught_up()) is None:
             return await self.store.latest(self.key, [kind], n, now=now, episode=episode)
         return await self._recaller.records_at(columns, columns.newest(kind, n, now, episode))
+
+    async def messages(self, session: str, n: int) -> list[Record]:
+        """Return the newest messages of a conversation, including those that are no longer valid, oldest first."""
+        columns = await self.columns()
+        if (episode := columns.episodes.get(session)) is None:
+            return []
+        places = np.flatnonzero((columns.episode.values == episode) & (columns.kind.values == KIND_CODES["chat"]))
+        return await self._recaller.records_at(columns, places[-n:].tolist())
 
     async def _caught_up(self) -> Columns | None:
         """Return the stream's columns, including the latest writes of all processes, if this process holds them and the

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mindstream.errors import ModelError
 from mindstream.memory.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.relevance import LOW_CERTAINTY
+from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.text.context import Part, fit
 

@@ -19,7 +19,7 @@ from mindstream.log.work import ANSWER, Work
 from mindstream.memory.lease import renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import WorkReleased
-from mindstream.reasoners.turns import HOLDER, find_unanswered
+from mindstream.reasoners.background import HOLDER, find_unanswered
 
 if TYPE_CHECKING:
     from mindstream.minds.mind import Mind

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from mindstream.errors import ModelRefused, ReplyInvalid
 from mindstream.models.model import Call, Message, Model, Piece, Request, TextLogprobs, ToolSpec, Usage
 from mindstream.models.prompt import Prompt
-from mindstream.models.reply import legible_parts
+from mindstream.models.reply import LegiblePieces, legible_call
 
 R = TypeVar("R")
 
@@ -31,12 +31,12 @@ async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGener
         ModelError: the endpoint failed; pieces that were yielded before remain valid.
         ReplyInvalid: the reply has no text.
     """
-    has_text = False
-    async with aclosing(legible_parts(model.reply(Request(prompt, role or prompt.role)))) as parts:
+    has_text, pieces = False, LegiblePieces()
+    async with aclosing(model.reply(Request(prompt, role or prompt.role))) as parts:
         async for part in parts:
-            if isinstance(part, Piece) and part.text:
-                has_text = has_text or any(sign.isprintable() and sign != " " for sign in part.text)
-                yield part.text
+            if isinstance(part, Piece) and (text := pieces.add(part.text)):
+                has_text = has_text or any(sign.isprintable() and sign != " " for sign in text)
+                yield text
     if not has_text:
         raise ReplyInvalid(f"{model.name} answered the prompt {prompt.label()!r} without any visible text")
 
@@ -64,28 +64,30 @@ async def gather_reply(
 ) -> tuple[str, tuple[Call, ...], Usage | None]:
     """Return the text, the calls and the usage of a complete reply; unprintable characters are removed."""
     text, calls, used = list[str](), list[Call](), None
-    async with aclosing(legible_parts(model.reply(request))) as parts:
+    pieces = LegiblePieces()
+    async with aclosing(model.reply(request)) as parts:
         async for part in parts:
             match part:
                 case Piece():
-                    text.append(part.text)
-                    if on_text is not None:
-                        on_text(part.text)
+                    if legible := pieces.add(part.text):
+                        text.append(legible)
+                        if on_text is not None:
+                            on_text(legible)
                 case Call():
-                    calls.append(part)
+                    calls.append(legible_call(part))
                 case Usage():
                     used = part
     return "".join(text), tuple(calls), used
 
 
-async def text_logprobs(model: Model, prompt: Prompt[Any], text: str, role: str = "") -> tuple[float, ...]:
+async def text_logprobs(model: Model, prompt: Prompt[Any], text: str) -> tuple[float, ...]:
     """Return the log-probabilities of a given text's first tokens, if the text follows a prompt.
 
     Raises:
         ModelRefused: the model reports no log-probabilities.
         ModelError: the model is unavailable.
     """
-    request = Request(prompt, role or prompt.role, continuation=text)
+    request = Request(prompt, prompt.role, continuation=text)
     async with aclosing(model.reply(request)) as parts:
         async for part in parts:
             if isinstance(part, TextLogprobs):

@@ -10,6 +10,8 @@
 A rule or a decision endpoint returns the probabilities itself. A chat model is asked for a single token, and the
 log-probabilities of that token give the probability of each answer; if the model reports none, its answer in text gets
 the probability 1.
+
+`brier_score`, `calibration_error` and `accuracy` measure how good predicted probabilities are, given the right answers.
 """
 
 from __future__ import annotations
@@ -17,16 +19,15 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import ask
-from mindstream.models.calibration import coin
 from mindstream.models.delimiters import delimited, indented
 from mindstream.models.model import Distribution, JsonSchema, Logprobs, Message, Model, Piece, Request
 from mindstream.models.prompt import Prompt, rule
@@ -251,3 +252,78 @@ def _normalised(answers: Sequence[str], weights: dict[str, float], basis: Basis)
 def tossed(question: Question) -> dict[str, float]:
     """Answer a question about a text without a model: with equal probabilities, since no rule understands the text."""
     return coin(question.answers())
+
+
+Judged = tuple[Mapping[str, float], str]
+"""The probabilities of the answers, and the answer that was right."""
+
+
+def brier_score(judged: Sequence[Judged]) -> float:
+    """Return the mean squared distance of probabilities from the outcomes (Brier 1950).
+
+    0 is perfect; equal probabilities of n answers score 1 - 1/n, and certainty about a wrong answer scores 2.
+    """
+    return _mean([sum((p - (answer == right)) ** 2 for answer, p in given.items()) for given, right in judged])
+
+
+def calibration_error(judged: Sequence[Judged], bins: int = 10) -> float:
+    """Return the expected calibration error of the likeliest answers (Naeini 2015).
+
+    This is the mean distance between the share of right answers and the mean probability, in bins of equal width.
+    """
+    gaps: dict[int, list[float]] = {}
+    for given, right in judged:
+        answer, p = max(given.items(), key=lambda item: item[1])
+        gaps.setdefault(min(bins - 1, int(p * bins)), []).append(p - (answer == right))
+    return sum(abs(sum(group)) for group in gaps.values()) / _count(judged)
+
+
+def accuracy(judged: Sequence[Judged]) -> float:
+    """Return the share of decisions whose likeliest answer was right; equally likely answers share the credit."""
+    hits = []
+    for given, right in judged:
+        best = [answer for answer, p in given.items() if p == max(given.values())]
+        hits.append((right in best) / len(best))
+    return _mean(hits)
+
+
+def coin(answers: Sequence[str]) -> dict[str, float]:
+    """Return equal probabilities of all answers: the baseline of a measurement."""
+    return dict.fromkeys(answers, 1 / len(answers))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / _count(values)
+
+
+def _count(values: Sequence[object]) -> int:
+    if not values:
+        raise ValueError("expected at least one decision to score, found none")
+    return len(values)
+
+
+class Judgement(BaseModel):
+    """Whether an answer is right, and why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    why: str = Field("", max_length=2_000)
+    right: bool
+
+
+class JudgeAnswer(Prompt[Judgement]):
+    """Is an answer right, compared with known right answers?
+
+    Attributes:
+        expected: right answers, any of which is enough. If there are none, the sources do not contain the answer, and
+            a right answer says so.
+        points: the content of a right answer, if the data lists it.
+    """
+
+    role: ClassVar[str] = "judge"
+    reply_tokens: ClassVar[int] = 300
+
+    question: str
+    answer: str
+    expected: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()

@@ -14,9 +14,8 @@ from contextlib import suppress
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.clean_text import without_controls
 from mindstream.models.model import ToolSpec
-from mindstream.models.reply import DECODER, MAX_DEPTH, broken_json, check_depth, whole_json
+from mindstream.models.reply import DECODER, MAX_DEPTH, broken_json, check_depth, whole_json, without_controls
 from mindstream.models.schema import JsonSchema, find_faults
 
 NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
@@ -47,6 +46,8 @@ def read_object(text: str) -> dict[str, Any]:
             value = DECODER.decode(text)
         except UNREADABLE as error:
             return _read_inexact(value, error)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if not isinstance(value, dict):
         raise ReplyInvalid(f"expected one JSON object, found {json.dumps(value, ensure_ascii=False)[:80]}")
     check_depth(value)

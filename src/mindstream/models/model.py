@@ -1,13 +1,24 @@
-"""The protocol `Model`, which answers a request part by part, and the types of requests and replies."""
+"""The protocol `Model`, which answers a request part by part, and the types of requests, replies and their purposes.
+
+The log stores with each call what it was for:
+
+    with calls_for(Cause(rows=(heard.seq,))):
+        await ask(model, prompt)
+
+Tasks that are started in the block inherit the cause.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from mindstream.models.schema import JsonSchema as JsonSchema
+from mindstream.models.schema import SchemaChecker
 
 if TYPE_CHECKING:
     from mindstream.models.prompt import Prompt
@@ -45,6 +56,17 @@ class ToolSpec:
     def tokens(self) -> int:
         """The estimated number of tokens of this description."""
         return estimate_tokens(f"{self.name}{self.description}{self.parameters}")
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """The schemas of the arguments by name, in order."""
+        found = self.parameters.get("properties")
+        return found if isinstance(found, dict) else {}
+
+    @cached_property
+    def checker(self) -> SchemaChecker:
+        """Checks arguments against the schema."""
+        return SchemaChecker(self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,3 +240,36 @@ class Model(Protocol):
         Raises:
             ModelError: the model is unavailable, or refuses.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The purpose of model calls.
+
+    Attributes:
+        rows: the seqs of the log rows that the calls are about, or answer.
+        resident, step: the resident and the time step of a town; "" and None outside of towns.
+    """
+
+    rows: tuple[int, ...] = ()
+    resident: str = ""
+    step: int | None = None
+
+
+NO_CAUSE = Cause()
+_cause: ContextVar[Cause] = ContextVar("cause", default=NO_CAUSE)
+
+
+@contextmanager
+def calls_for(cause: Cause) -> Iterator[None]:
+    """Attribute calls that start in the block to a cause. Do not use it around a `yield` of an async generator."""
+    before = _cause.set(cause)
+    try:
+        yield
+    finally:
+        _cause.reset(before)
+
+
+def current_cause() -> Cause:
+    """Return the cause of a call that starts now."""
+    return _cause.get()

@@ -30,13 +30,12 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mindstream.errors import ReplyInvalid, SettingsError
-from mindstream.models.clean_text import legible
 from mindstream.models.delimiters import delimited as delimited  # also imported from here
 from mindstream.models.fitting import fit
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.providers.thoughts import without_thoughts
 from mindstream.models.reply import first_json as first_json  # also imported from here
-from mindstream.models.reply import whole_json
+from mindstream.models.reply import legible, whole_json
 from mindstream.models.template import templates
 
 R_co = TypeVar("R_co", covariant=True)
@@ -242,11 +241,11 @@ def _compact_reply(prompt: type[Prompt[Any]]) -> str:
 
 def _compact(schema: JsonSchema | None) -> str:
     """Return a schema as compact JSON without Pydantic's titles, class docstrings and defaults, which saves tokens."""
+    return "" if schema is None else json.dumps(_stripped(schema), ensure_ascii=False, separators=(",", ":"))
 
-    def strip(node: Any, named: bool = False) -> Any:
-        if isinstance(node, Mapping):
-            drop = () if named else ("title", "default", "description" if "properties" in node else "")
-            return {k: strip(v, named=k in ("properties", "$defs")) for k, v in node.items() if k not in drop}
-        return [strip(item) for item in node] if isinstance(node, list) else node
 
-    return "" if schema is None else json.dumps(strip(schema), ensure_ascii=False, separators=(",", ":"))
+def _stripped(node: Any, named: bool = False) -> Any:
+    if isinstance(node, Mapping):
+        drop = () if named else ("title", "default", "description" if "properties" in node else "")
+        return {k: _stripped(v, named=k in ("properties", "$defs")) for k, v in node.items() if k not in drop}
+    return [_stripped(item) for item in node] if isinstance(node, list) else node

@@ -1,4 +1,7 @@
-"""Parse a model's reply strictly: text without unprintable characters, and complete JSON values only."""
+"""Remove unprintable characters from texts, and parse a model's reply strictly: only complete JSON values count.
+
+Removed are characters that no file can store or that control a terminal; surrogate pairs are joined.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,40 @@ import math
 import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.clean_text import HALF, legible, without_controls
 from mindstream.models.model import Call, Part, Piece
 from mindstream.models.providers.thoughts import SEEN, end_of_thoughts, without_thoughts
+
+ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
+"""Surrogates (halves of characters) and NUL, which no UTF-8 file can store."""
+CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Terminal escape sequences, and all control characters except tab and line break."""
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+HALF = re.compile(r"[\ud800-\udbff]\Z")
+"""The first half of a character, at the end of a text."""
+PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+
+
+def legible(text: str) -> str:
+    """Return a text without characters that no file or endpoint accepts; halves of a character are joined."""
+    if text.isascii() and text.isprintable():
+        return text
+    return ILLEGIBLE.sub("", with_whole_characters(text))
+
+
+def with_whole_characters(text: str) -> str:
+    """Return a text in which the two halves of a character are joined."""
+    return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+
+
+def without_controls(text: str) -> str:
+    """Return a legible text without terminal control characters; line breaks and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return CONTROLS.sub("", legible(text).replace("\r\n", "\n"))
+
 
 MAX_DEPTH = 50
 """Maximum nesting of lists and objects."""
@@ -28,23 +58,40 @@ BRACKET = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.?)*+"?)*+([{}\[\]])', re.
 """Matches up to the next bracket outside strings; an unclosed string extends to the end of the text."""
 LOOKS_LIKE_JSON = re.compile(r"\{\s*+(?:[\"'}/#]|\w++\s*+:)|\[\s*+[\"'{\[\]]")
 """The beginning of JSON, even if it is broken, as opposed to words in brackets."""
+OPENING: dict[type | None, str] = {dict: "{", list: "["}
 KINDS: dict[type, str] = {dict: "object", list: "list"}
 
 
+class LegiblePieces:
+    """Removes unprintable characters from a reply's text; half a character waits for the next piece."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def add(self, piece: str) -> str:
+        """Return the text of a piece, and of the half character before it."""
+        if piece.isascii() and piece.isprintable() and not self._half:
+            return piece
+        text = self._half + piece
+        self._half = text[-1] if HALF.search(text) else ""
+        return legible(text.removesuffix(self._half))
+
+
+def legible_call(call: Call) -> Call:
+    """Return a call without unprintable characters."""
+    return Call(legible(call.tool), legible(call.arguments), legible(call.id))
+
+
 async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
-    """Pass on a reply's parts with unprintable characters removed; half a character waits for the next piece."""
-    half = ""
+    """Pass on a reply's parts with unprintable characters removed."""
+    pieces = LegiblePieces()
     async with aclosing(parts):
         async for part in parts:
             if isinstance(part, Piece):
-                text = half + part.text
-                half = text[-1] if HALF.search(text) else ""
-                if text := legible(text.removesuffix(half)):
+                if text := pieces.add(part.text):
                     yield Piece(text)
-            elif isinstance(part, Call):
-                yield replace(part, tool=legible(part.tool), arguments=legible(part.arguments), id=legible(part.id))
             else:
-                yield part
+                yield legible_call(part) if isinstance(part, Call) else part
 
 
 def first_json(text: str, kind: type | None = None) -> Any:
@@ -68,7 +115,8 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
         ReplyInvalid: there is none, or one is not complete; the message is written for the model.
     """
     text = without_controls(text)
-    found, other, wanted = list[Any](), "", {"dict": "{", "list": "["}.get(kind.__name__ if kind else "", "{[")
+    found: list[Any] = []
+    other, wanted = "", OPENING.get(kind, "{[")
     for start, value in _values(text):
         if start is None:  # all text before this was thoughts
             found, other = [], ""
@@ -122,7 +170,8 @@ def _values(text: str) -> Iterator[tuple[int | None, Any]]:
             at = _closing(text, start)
             yield start, error
         else:
-            check_depth(value)
+            if text.count("{", start, at) + text.count("[", start, at) > MAX_DEPTH:
+                check_depth(value)
             yield start, clean(value) if ESCAPED.search(text, start, at) else value
 
 

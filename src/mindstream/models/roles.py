@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias, Union
@@ -11,22 +12,19 @@ from typing import TypeAlias, Union
 from mindstream.clock import Clock, SystemClock
 from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
-from mindstream.models.engine_model import EngineModel
 from mindstream.models.model import Model
 from mindstream.models.providers.address import FORMS, KINDS
 from mindstream.models.providers.limits import Waits
-from mindstream.models.providers.provider import Provider, provider
-from mindstream.models.recording import Playback, Recorder
+from mindstream.models.providers.provider import EngineModel, Provider, provider
+from mindstream.models.recording import Cache, Playback, Recorder
 from mindstream.models.rules import Rules
+from mindstream.models.template import PromptOverride
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.models.wrappers.cache import Cache
-from mindstream.models.wrappers.fallback import Fallback
 from mindstream.models.wrappers.fit import Fit
 from mindstream.models.wrappers.guard import Guard
 from mindstream.models.wrappers.meter import Meter, Metered, WithListener
-from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Mend, Repair
-from mindstream.models.wrappers.retry import Breaker, Limit, Retry
+from mindstream.models.wrappers.retry import Breaker, Fallback, Limit, Retry
 from mindstream.plugins import stand_by
 
 DEFAULT = "default"
@@ -72,8 +70,10 @@ class Models:
         return self._waits.get(self._find(roles) or DEFAULT, Waits())
 
     def _find(self, roles: tuple[str, ...]) -> str | None:
-        substitutes = (each for role in roles for each in stand_by(role))
-        return next((each for each in (*substitutes, DEFAULT) if each in self._models), None)
+        for each in (*chain.from_iterable(map(stand_by, roles)), DEFAULT):
+            if each in self._models:
+                return each
+        return None
 
     @property
     def names(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from mindstream.plugins import Plugin, Role
 
 
 def _events() -> Iterable[type]:
-    from mindstream.planning.events import EVENTS
+    from mindstream.planning.journal import EVENTS
 
     return EVENTS
 

@@ -13,19 +13,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
-from mindstream.models.schema import SchemaChecker
-from mindstream.planning.plan import (
-    REF,
-    TEXT,
-    Keys,
-    Plan,
-    PlannedStep,
-    Reference,
-    fill,
-    find_parts,
-    has_parts,
-    parse_part,
-)
+from mindstream.planning.plan import REF, TEXT, Plan, PlannedStep, Reference, fill
 
 MOST_STEPS = 64
 """Maximum number of steps of a plan."""
@@ -79,10 +67,10 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
 
 
 class StepChecker:
-    """Check steps against tools; the tools' schemas are compiled once."""
+    """Check steps against tools."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        self._schemas = {spec.name: SchemaChecker(spec.parameters) for spec in tools}
+        self._schemas = {spec.name: spec.checker for spec in tools}
 
     def can_begin(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
         """Return whether a step of an unfinished plan has no fault, so that it can begin before the plan is complete.
@@ -102,20 +90,13 @@ class StepChecker:
             yield Fault("tool", step.id, f"one of the tools {names}", repr(step.tool), advice)
             return
         value: JsonValue = step.arguments
-        unknown = set[Keys]()
-        if has_parts(step.arguments):
-            for malformed in _find_malformed(value):
-                wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
-                yield Fault(
-                    "reference",
-                    step.id,
-                    wanted,
-                    json.dumps(malformed, ensure_ascii=False)[:80],
-                    "write it in this form",
-                )
-            unknown = {path for path, _ in find_parts(value)}
+        for malformed in step.malformed:
+            wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
+            came = json.dumps(malformed, ensure_ascii=False)[:80]
+            yield Fault("reference", step.id, wanted, came, "write it in this form")
+        if parts := step.parts:
             value = fill(value, lambda part: None if isinstance(part, Reference) else str(part))
-        for words in schema.find_faults(value, unknown):
+        for words in schema.find_faults(value, parts):
             came = json.dumps(step.arguments, ensure_ascii=False)[:80]
             yield Fault(
                 "arguments", step.id, f"arguments that fit {step.tool}", came, f"correct the arguments: {words}"
@@ -137,17 +118,6 @@ def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
 def _find_near(name: str, known: Iterable[str]) -> list[str]:
     folded = {each.casefold(): each for each in known}
     return [folded[each] for each in difflib.get_close_matches(name.casefold(), folded, 3)]
-
-
-def _find_malformed(value: JsonValue) -> Iterator[JsonValue]:
-    """Yield the objects with a key of a reference or of a text with references that are not valid as either."""
-    if not isinstance(value, dict | list) or parse_part(value) is not None:
-        return
-    if isinstance(value, dict) and value.keys() & {REF, TEXT}:
-        yield value
-    for each in value.values() if isinstance(value, dict) else value:
-        if isinstance(each, dict | list):
-            yield from _find_malformed(each)
 
 
 def _check_needs(

@@ -12,7 +12,6 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -21,11 +20,12 @@ from mindstream.errors import BudgetSpent, InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
-from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, bind, find_parts
+from mindstream.moved import renamed
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, insert
 from mindstream.text.links import links
 from mindstream.tools.approval import Approver, ToolRequest, refuse
 from mindstream.tools.approval import allow as allow  # known by callers from here
-from mindstream.tools.call import Observation, addresses_of, call_tool, observe_text, refusal_of, ungiven
+from mindstream.tools.call import Observation, addresses_of, observe_call, observe_text, refusal_of, ungiven
 from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, key_argument, traits_of
 
 MAX_BATCH = 32
@@ -95,8 +95,8 @@ def _batch_result(call: Call, result: object) -> Observation:
     return Observation(f"{call.tool} failed: expected text as its result, found {type(result).__name__}", failed=True)
 
 
-class RunWatcher(Protocol):
-    """Receives notifications of a run's progress.
+class RunWatcher:
+    """Receives notifications of a run's progress; a subclass overrides the methods that it needs.
 
     An exception of a method ends the run, because a run must not continue if its log cannot be written.
     """
@@ -115,25 +115,6 @@ class RunWatcher(Protocol):
 
     async def found(self, evidence: Evidence) -> None:
         """Note the evidence of a step, which is marked if the step failed."""
-
-
-class Unwatched:
-    """A watcher that does nothing; subclasses override the methods that they need."""
-
-    async def planned(self, plan: Plan, because: str) -> None:
-        pass
-
-    async def missed(self, steps: Collection[str]) -> None:
-        pass
-
-    async def kept(self) -> None:
-        pass
-
-    async def began(self, step: PlannedStep, arguments: str) -> None:
-        pass
-
-    async def found(self, evidence: Evidence) -> None:
-        pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,6 +207,7 @@ class Executor:
         self._settled = dict(self.evidence)  # usable by later steps: the watchers know of it
         self._waiting: dict[str, PlannedStep] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._finished: asyncio.Future[None] | None = None
         self._ended: list[asyncio.Task[None]] = []
 
     def begin(self, step: PlannedStep) -> None:
@@ -260,10 +242,11 @@ class Executor:
         for id in wanted - self._steps.keys() - self._settled.keys():
             self._settle(Evidence(id, f"no step {id} was planned", failed=True))
         try:
-            while self._running:
-                done, _ = await asyncio.wait(self._running.values(), return_when=asyncio.FIRST_EXCEPTION)
-                for task in done:
-                    task.result()
+            for task in [task for task in self._running.values() if task.done()]:
+                task.result()
+            if self._running:
+                self._finished = asyncio.get_running_loop().create_future()
+                await self._finished
             circular, self._waiting = self._waiting, {}
             for id in circular:
                 await self._keep(Evidence(id, "not called: it waits for a step that waits for it", failed=True))
@@ -286,16 +269,23 @@ class Executor:
 
     def _start(self, step: PlannedStep) -> None:
         """Run a waiting step if its needs are met."""
-        if all(id in self._settled for id in self._needs[step.id]):
+        if self._settled.keys() >= {*self._needs[step.id]}:
             del self._waiting[step.id]
             self._running[step.id] = asyncio.create_task(self._run_step(step))
 
     async def _run_step(self, step: PlannedStep) -> None:
-        evidence = await self._find(step, {id: self._settled[id] for id in self._needs[step.id]})
-        if evidence.failed and self._instead and (known := await self._instead(step, evidence)):
-            evidence = replace(evidence, text=known, failed=False, own=True)
-        await self._keep(evidence)
-        del self._running[step.id]  # a task that raised stays, for `finish` to raise it
+        try:
+            evidence = await self._find(step, {id: self._settled[id] for id in self._needs[step.id]})
+            if evidence.failed and self._instead and (known := await self._instead(step, evidence)):
+                evidence = replace(evidence, text=known, failed=False, own=True)
+            await self._keep(evidence)
+        except BaseException as error:  # the task stays in `_running` unless `fail` cancelled it: `finish` raises this
+            if step.id in self._running and self._finished and not self._finished.done():
+                self._finished.set_exception(error)
+            raise
+        del self._running[step.id]
+        if not self._running and self._finished and not self._finished.done():
+            self._finished.set_result(None)
 
     async def _keep(self, evidence: Evidence) -> None:
         """Store a step's evidence, notify the watchers, and then start the steps that waited for it."""
@@ -313,7 +303,7 @@ class Executor:
     async def _find(self, step: PlannedStep, needed: Mapping[str, Evidence]) -> Evidence:
         tool = self._tools.get(step.tool)
         traits = traits_of(tool)
-        foreign = any(each.foreign for each in needed.values())
+        foreign = bool(needed) and any(each.foreign for each in needed.values())
 
         def failed(why: str, arguments: Mapping[str, JsonValue] | None = None, tries: int = 0) -> Evidence:
             return Evidence(step.id, why, True, foreign, step.tool, arguments or {}, tries)
@@ -324,10 +314,10 @@ class Executor:
             return failed(f"not called: it needs {', '.join(f'#{each.step}' for each in broken)}, which failed")
         texts = {id: f"(nothing: {each.text})" if each.failed else each.text for id, each in needed.items()}
         try:
-            arguments = bind(step.arguments, texts)
+            arguments = step.filled(lambda part: insert(part, texts))
         except InputError as error:
             return failed(f"not called: {error}")
-        if key := key_argument(tool):
+        if traits.key and (key := key_argument(tool)):
             arguments[key] = key_of(self._run, step.id, {**arguments, key: ""})
         written = _encode(arguments)
         self._written += len(written)
@@ -377,7 +367,7 @@ class Executor:
             observed = replace(observed, untrusted=observed.untrusted or traits.untrusted)
         else:
             async with self._free:
-                observed = await call_tool(call, [tool], timeout_s)
+                observed = await observe_call(call, tool, timeout_s)
         return observed if observed.failed or observed.text.strip() else replace(observed, text=EMPTY, failed=True)
 
     def _free_for(self, tool: str, traits: Traits = PLAIN) -> asyncio.Semaphore:
@@ -399,5 +389,10 @@ def _failed_essentials(step: PlannedStep, needed: Mapping[str, Evidence]) -> lis
     That is evidence that is an argument by itself, and evidence of steps in `after`; pieces of texts can be missing.
     """
     failed = [each for each in needed.values() if each.failed]
-    whole = {part.step for _, part in find_parts(step.arguments) if isinstance(part, Reference)} if failed else ()
+    if not failed:
+        return []
+    whole = {part.step for part in step.parts.values() if isinstance(part, Reference)}
     return [each for each in failed if each.step in whole or each.step in step.after]
+
+
+__getattr__ = renamed(__name__, Unwatched="RunWatcher")

@@ -1,17 +1,23 @@
 """Exemplars: solved tasks for the planner's prompt. They are shipped with the package, read from a file, or found in a
-pool."""
+pool; and runs are exported as such, as training data for planners (Xu 2023, section 3.3).
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from mindstream.errors import InputError
 from mindstream.memory.recall.exemplars import SHOTS, Example, Exemplars
 from mindstream.models.model import ToolSpec
 from mindstream.planning.formats.read import read, read_named
+from mindstream.planning.formats.rewoo import write_plan
+from mindstream.planning.journal import RunCheckpoint
+from mindstream.planning.plan import Plan
+from mindstream.planning.prompts import MakePlan, describe
 from mindstream.tools.call import UntrustedText
 
 MOST = 64
@@ -68,7 +74,7 @@ def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
 
 def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
     """Return the shipped exemplars whose tools are all in `tools`; SEARCH is replaced by the search tool's name."""
-    search = next((each.name for each in tools if "query" in each.parameters.get("properties", {})), "")
+    search = next((each.name for each in tools if "query" in each.arguments), "")
     names = {each.name for each in tools} | ({SEARCH} if search else set())
     return tuple(
         each.replace(f"= {SEARCH}[", f"= {search}[")
@@ -113,3 +119,64 @@ def _parse(line: str, number: int) -> str:
 def _untagged(task: str) -> str:
     """Return a task without the <task> tags that the prompt puts around it."""
     return task.strip().removeprefix("<task>").removesuffix("</task>").strip()
+
+
+class ChatMessage(TypedDict):
+    """A message of a training example in chat form."""
+
+    role: str
+    content: str
+
+
+class ChatExample(TypedDict):
+    """A training example in chat form: one line of a file for fine-tuning."""
+
+    messages: list[ChatMessage]
+
+
+class InstructionExample(TypedDict):
+    """A training example in the form of the planner data published with Xu 2023."""
+
+    instruction: str
+    input: str
+    output: str
+
+
+def to_example(plan: Plan, tools: Sequence[ToolSpec] = ()) -> ChatExample:
+    """Return a plan as a training example in chat form: the planner's prompt, and the plan as the reply."""
+    asked = MakePlan(task=plan.task, tools=tuple(map(describe, tools))).messages()
+    written = write_plan(plan, tools, with_task=False).rstrip("\n")
+    return {
+        "messages": [
+            *(ChatMessage(role=message.role, content=message.text) for message in asked),
+            ChatMessage(role="assistant", content=written),
+        ]
+    }
+
+
+def to_instruction(plan: Plan, tools: Sequence[ToolSpec] = ()) -> InstructionExample:
+    """Return a plan as a training example in the form of Xu 2023: instruction, input, output."""
+    told, _, written = (message["content"] for message in to_example(plan, tools)["messages"])
+    return {"instruction": told, "input": plan.task, "output": written}
+
+
+def solved_plans(runs: Iterable[RunCheckpoint]) -> list[Plan]:
+    """Return the plans of runs that answered their whole task with the original plan of the planner, each plan once.
+
+    Runs are left out if they were stopped, gave only a part of the answer, used ReAct, or had a plan that was revised,
+    given by the caller or remembered.
+    """
+    plans = {
+        run.plan.save(): run.plan.model_copy(update={"task": run.task})
+        for run in runs
+        if run.plan
+        and run.plan.steps
+        and run.how != "react"
+        and run.given is None
+        and not run.replans
+        and run.answer
+        and not run.stopped
+        and not run.unanswered
+        and not run.remembered
+    }
+    return list(plans.values())

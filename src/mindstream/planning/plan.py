@@ -10,18 +10,20 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from functools import reduce
+from operator import getitem
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, SkipValidation, ValidationError
 
 from mindstream.errors import InputError
-from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH
+from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH, without_controls
 
 STEP_ID = re.compile(r"E[1-9][0-9]{0,3}")
 REF, PATH, TEXT = "$ref", "path", "$text"
 SHOWN = 60
+NESTED = (dict, list)
 Keys: TypeAlias = tuple[str | int, ...]
 
 
@@ -73,7 +75,7 @@ def parse_part(value: JsonValue) -> Reference | Text | None:
     if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
     if len(value) == 1 and isinstance(given := value.get(TEXT), list):
-        pieces = list[str | Reference]()
+        pieces: list[str | Reference] = []
         for each in given:
             if (piece := each if isinstance(each, str) else _parse_reference(each)) is None:
                 return None
@@ -100,38 +102,39 @@ def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> Jso
     The results are not searched for references.
     """
     if isinstance(value, dict):
-        found = parse_part(value)
-        if found is not None:
+        if (found := parse_part(value)) is not None:
             return part(found)
-        return {key: fill(each, part) if isinstance(each, dict | list) else each for key, each in value.items()}
+        return {key: fill(each, part) if isinstance(each, NESTED) else each for key, each in value.items()}
     return [fill(each, part) for each in value] if isinstance(value, list) else value
 
 
-def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text]]:
-    """Yield each reference and each text with references, with the keys and indexes that lead to it."""
-    if not isinstance(value, dict | list):
-        return
-    if (found := parse_part(value)) is not None:
-        yield at, found
+def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text | None]]:
+    """Yield each reference and each text with references, with the keys and indexes that lead to it.
+
+    An object with a key of a reference or of a text with references that is not valid as either yields None.
+    """
+    if isinstance(value, dict):
+        if REF in value or TEXT in value:
+            yield at, (found := parse_part(value))
+            if found is not None:
+                return
+        items: Iterator[tuple[str | int, JsonValue]] = iter(value.items())
+    elif isinstance(value, list):
+        items = enumerate(value)
     else:
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            if isinstance(each, dict | list):
-                yield from find_parts(each, (*at, key))
-
-
-def has_parts(arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether arguments may contain references; False if all values are plain (quick check, not exact)."""
-    return any(isinstance(each, dict | list) for each in arguments.values()) or REF in arguments or TEXT in arguments
-
-
-def find_references(value: JsonValue) -> Iterator[Reference]:
-    """Yield the references in a value, in their order."""
-    for _, part in find_parts(value):
-        yield from [part] if isinstance(part, Reference) else (p for p in part.pieces if isinstance(p, Reference))
+        return
+    for key, each in items:
+        if isinstance(each, NESTED):
+            yield from find_parts(each, (*at, key))
 
 
 def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return arguments with evidence in place of references.
+    """Return arguments with evidence in place of references; raises as `insert` does."""
+    return {name: fill(value, lambda part: insert(part, evidence)) for name, value in arguments.items()}
+
+
+def insert(part: Reference | Text, evidence: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the evidence for a reference, or a text with evidence in place of its references.
 
     A reference that is a whole value is replaced by the evidence itself. A reference inside a text is replaced by the
     evidence as text; if that has several lines, it is placed on lines of its own.
@@ -139,15 +142,9 @@ def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) 
     Raises:
         InputError: a step has no evidence, or its evidence has no part at a path.
     """
-
-    def found(part: Reference | Text) -> JsonValue:
-        if isinstance(part, Reference):
-            return _look_up(part, evidence)
-        return "".join(
-            piece if isinstance(piece, str) else _as_piece(_look_up(piece, evidence)) for piece in part.pieces
-        )
-
-    return {name: fill(value, found) for name, value in arguments.items()}
+    if isinstance(part, Reference):
+        return _look_up(part, evidence)
+    return "".join(piece if isinstance(piece, str) else _as_piece(_look_up(piece, evidence)) for piece in part.pieces)
 
 
 def _as_piece(value: JsonValue) -> str:
@@ -219,7 +216,8 @@ class Change:
     def __str__(self) -> str:
         """Return the change as a line; for a changed step, the line has the old and the new values."""
         if self.kind != "changed" or not self.before or not self.after:
-            return f"{MARKS[self.kind]} {_describe(self.after or self.before)}"
+            step = self.after or self.before
+            return f"{MARKS[self.kind]} {self.step} = {step.tool}[{_show(step.arguments)}]" if step else ""
         before, after = dict(self.before), dict(self.after)
         names = (name for name in after if after[name] != before[name])
         changes = "; ".join(f"{name} {_show(before[name])} → {_show(after[name])}" for name in names)
@@ -230,15 +228,11 @@ def compare(old: Sequence[PlannedStep], new: Sequence[PlannedStep]) -> tuple[Cha
     """Return the change of each step: removed steps first, then the steps of the new plan in order."""
     before, after = {step.id: step for step in old}, {step.id for step in new}
     gone = (Change("removed", step, None) for step in old if step.id not in after)
-    return (*gone, *(_change(before.get(step.id), step) for step in new))
-
-
-def _change(old: PlannedStep | None, new: PlannedStep) -> Change:
-    return Change("added" if old is None else "kept" if old == new else "changed", old, new)
-
-
-def _describe(step: PlannedStep | None) -> str:
-    return f"{step.id} = {step.tool}[{_show(step.arguments)}]" if step else ""
+    stays = ((before.get(step.id), step) for step in new)
+    return (
+        *gone,
+        *(Change("added" if was is None else "kept" if was == step else "changed", was, step) for was, step in stays),
+    )
 
 
 def _show(value: object) -> str:
@@ -264,14 +258,15 @@ def _checked_arguments(value: Any, depth: int = 0) -> Any:
     """Check that a value is JSON; return it without control characters, and with texts with references normalised."""
     if isinstance(value, str):
         return without_controls(value)
-    if isinstance(value, dict | list | tuple) and depth >= MAX_DEPTH:
+    if isinstance(value, (*NESTED, tuple)) and depth >= MAX_DEPTH:
         raise ValueError(DEEP)
     if isinstance(value, dict):
+        if (part := parse_part(value)) is not None and str(part).isprintable():
+            return part.as_json()
         if not all(isinstance(key, str) for key in value):
             raise ValueError("the keys of an object must be strings")
         kept = {without_controls(key): _checked_arguments(each, depth + 1) for key, each in value.items()}
-        part = parse_part(kept)
-        return kept if part is None else part.as_json()
+        return kept if (part := parse_part(kept)) is None else part.as_json()
     if isinstance(value, list | tuple):
         return [_checked_arguments(each, depth + 1) for each in value]
     try:
@@ -296,10 +291,51 @@ class PlannedStep(BaseModel):
     after: tuple[StepId, ...] = ()
 
     @property
+    def _parts(self) -> tuple[tuple[Keys, Reference | Text | None], ...]:
+        known: tuple[tuple[Keys, Reference | Text | None], ...] | None = self.__dict__.get("_found")
+        if known is None:
+            known = self.__dict__["_found"] = tuple(find_parts(self.arguments))
+        return known
+
+    @property
+    def parts(self) -> dict[Keys, Reference | Text]:
+        """The references and the texts with references in the arguments, by the keys and indexes that lead to them."""
+        return {at: part for at, part in self._parts if part is not None}
+
+    @property
+    def malformed(self) -> list[JsonValue]:
+        """The objects with a key of a reference or of a text with references that are not valid as either."""
+        arguments: Any = self.arguments
+        return [reduce(getitem, at, arguments) for at, part in self._parts if part is None]
+
+    @property
+    def references(self) -> list[Reference]:
+        """The references in the arguments, in their order."""
+        pieces = (part.pieces if isinstance(part, Text) else (part,) for _, part in self._parts)
+        return [each for some in pieces for each in some if isinstance(each, Reference)]
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The ids of the steps that this step waits for: those that it refers to, and those in `after`."""
-        found = (reference.step for reference in find_references(self.arguments)) if has_parts(self.arguments) else ()
-        return tuple(dict.fromkeys((*found, *self.after)))
+        if not self._parts:
+            return self.after and tuple(dict.fromkeys(self.after))
+        return tuple(dict.fromkeys((*(each.step for each in self.references), *self.after)))
+
+    def filled(self, part: Callable[[Reference | Text], JsonValue]) -> dict[str, JsonValue]:
+        """Return the arguments, with each reference and each text with references replaced by the result of `part`."""
+        if not self._parts:
+            return dict(self.arguments)
+        known = self.parts
+        return {
+            name: part(known[name,]) if (name,) in known else fill(value, part) if isinstance(value, NESTED) else value
+            for name, value in self.arguments.items()
+        }
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values; they are not validated."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("_found", None)  # of other arguments
+        return copied
 
     def is_same_call(self, other: PlannedStep | None) -> bool:
         """Return whether another step makes the same call after the same steps; its reason may differ."""
@@ -439,7 +475,7 @@ def draw(plan: Plan) -> str:
         why = f"<br/>{_escape(step.why)}" if step.why.strip() else ""
         lines.append(f'    {step.id}["{step.id} · {_escape(step.tool)}{why}"]')
     for step in plan.steps:
-        taken = {reference.step for reference in find_references(step.arguments)}
+        taken = {reference.step for reference in step.references}
         lines += [f"    {need} {'-->' if need in taken else '-.->'} {step.id}" for need in step.needs]
     return "\n".join(lines) + "\n"
 

@@ -16,8 +16,7 @@ from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.ask_in_words import ask, question_for
-from mindstream.models.attribution import calls_for, current_cause
-from mindstream.models.model import Model
+from mindstream.models.model import Model, calls_for, current_cause
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.moved import renamed_arguments
@@ -278,14 +277,14 @@ TOOL_CALLS, MAX_TASK, SHOWN_EVIDENCE = 32, 4_000, 500
 characters."""
 
 
-def planner_tool(tools: Sequence[Tool], models: AnyModels, how: Strategy = "rewoo") -> FunctionTool:
+def planner_tool(tools: Sequence[Tool], models: AnyModels) -> FunctionTool:
     """Return the tool `solve_task`, which plans and solves a task with these tools.
 
     The tool does not change the world: calls that would are refused. Its results count as third-party content if the
     results of one of these tools do.
     """
     able = ", ".join(each.spec.name for each in tools)
-    planner = Planner(models=models, tools=tools, how=how, seconds=TOOL_SECONDS, tool_calls=TOOL_CALLS)
+    planner = Planner(models=models, tools=tools, seconds=TOOL_SECONDS, tool_calls=TOOL_CALLS)
 
     async def solve_task(task: str) -> str:
         """Have a task solved that takes several steps; returns the answer, and what was found on the way."""

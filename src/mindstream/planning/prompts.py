@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal, TypeAlias, get_args
@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from mindstream.errors import ToolError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text, fill, find_references
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text
 from mindstream.tools.calculator import read_formulas, words_in
 
 
@@ -114,43 +114,40 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
         reference.step: step.id
         for step in plan.steps
         if step.tool in concluding and step.id in evidence and not evidence[step.id].failed
-        for reference in find_references(step.arguments)
+        for reference in step.references
     }
     for step in map(partial(_show_step, evidence=evidence), plan.steps):
         if step.id in drawn and not step.failed and len(step.text) > MAX_INLINE_EVIDENCE:
             step = step.model_copy(update={"text": f"(read for {drawn[step.id]})"})
-        elif not step.failed:
-            text, again = _new_lines(step.text, holders)
-            more = f"(more of it stands in {', '.join(again)})" if again else ""
-            for line in _keys(step.text):
-                holders.setdefault(line, step.id)
-            if (text := "\n\n".join(filter(None, (text, more)))) != step.text:
+        elif not step.failed and ("\n" in step.text or len(step.text) > MAX_INLINE_LINE):
+            text = _new_lines(step.id, step.text, holders)
+            if text != step.text:
                 step = step.model_copy(update={"text": text})
         shown.append(step)
     return tuple(shown)
 
 
-def _new_lines(text: str, holders: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the lines of a text, with headings, that no earlier step has shown, and the steps that show the others."""
-    parts, again = list[str](), set[str]()
+def _new_lines(id: str, text: str, holders: dict[str, str]) -> str:
+    """Return the lines of a step's text, with headings, that no earlier step has shown; the steps that show the others
+    are named.
+
+    `holders` are the steps that show a line, by the line, or by a line below a heading with this heading; those of this
+    step are added.
+    """
+    parts, again, keys = list[str](), set[str](), list[str]()
     for part in text.split("\n\n"):
         head, *below = part.splitlines() or [""]
         held = {line: holders.get(line) or holders.get(f"{head}\n{line}") for line in below or [head]}
         again |= {step for step in held.values() if step}
         if new := [line for line, step in held.items() if not step]:
             parts.append("\n".join([head, *new] if below else new))
-    return "\n\n".join(parts), sorted(again)
-
-
-def _keys(text: str) -> Iterator[str]:
-    """Yield the keys by which lines of a text are recognised when a later step has the same lines.
-
-    A long line is its own key; a line below a heading has a key with that heading.
-    """
-    for part in text.split("\n\n"):
-        head, *below = part.splitlines() or [""]
-        yield from (line for line in below or [head] if len(line) > MAX_INLINE_LINE)
-        yield from (f"{head}\n{line}" for line in below)
+        keys += [line for line in below or [head] if len(line) > MAX_INLINE_LINE]
+        keys += [f"{head}\n{line}" for line in below]
+    for key in keys:
+        holders.setdefault(key, id)
+    if again:
+        parts.append(f"(more of it stands in {', '.join(sorted(again))})")
+    return "\n\n".join(parts)
 
 
 def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
@@ -160,7 +157,7 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
         pieces = (part,) if isinstance(part, Reference) else part.pieces
         return "".join(piece if isinstance(piece, str) else _brief(piece, evidence) for piece in pieces)
 
-    values = {name: fill(value, brief) for name, value in step.arguments.items()}
+    values = step.filled(brief)
     called = ", ".join(f"{name}: {value}" if len(values) > 1 else str(value) for name, value in values.items())
     failure = f"No evidence: {came.text}" if step.id in evidence else NOT_RUN
     return Shown(
@@ -288,7 +285,7 @@ class MakePlan(Prompt[str]):
 def describe(spec: ToolSpec) -> str:
     """Return a line with a tool's arguments and purpose: `Search[query=…, count?=3 (max 10)]: …`."""
     required = spec.parameters.get("required", [])
-    given = {name: _bounds(schema) for name, schema in spec.parameters.get("properties", {}).items()}
+    given = {name: _bounds(schema) for name, schema in spec.arguments.items()}
     words = " ".join(spec.description.split("\n\n")[0].split())
     names = [f"{name}{'' if name in required else '?'}={bounds or '…'}" for name, bounds in given.items()]
     shown = next(iter(given)) if len(given) == 1 and not any(given.values()) else ", ".join(names)

@@ -19,12 +19,11 @@ from mindstream.models.model import Model, ToolSpec
 from mindstream.models.providers.thoughts import Thinking
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
-from mindstream.planning.events import NOTHING_SPENT, Spent
 from mindstream.planning.executor import CLOCK, Executor, Limits, RunWatcher
 from mindstream.planning.exemplars import LessonText
 from mindstream.planning.formats.read import read, read_other
 from mindstream.planning.formats.rewoo import Rewoo, StepReader, write_plan
-from mindstream.planning.journal import RunCheckpoint
+from mindstream.planning.journal import NOTHING_SPENT, RunCheckpoint, Spent
 from mindstream.planning.plan import Change, Evidence, Plan, PlannedStep, describe_arguments, still_valid, table_rows
 from mindstream.planning.prompts import (
     QUOTED,

@@ -4,6 +4,9 @@ Each reasoner has one slot, and each slot one loop: claim open work, run the rea
 conclusion) together with the end of the work. The lease is renewed during the run; if the process dies, the lease
 expires and another process claims the work. A failing run is logged, retried at most TRIES times, and then
 dead-lettered.
+
+`Turns`: of all processes that talk with a user, only one answers an utterance, and in order. Answering is a work item
+(log/work) like others: its lease begins when the utterance is committed, and the commit of the answer ends it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import asdict, replace
 from itertools import groupby
 from operator import attrgetter
@@ -32,15 +36,15 @@ from mindstream.errors import (
 )
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
 from mindstream.log import erasures
-from mindstream.log.events import Corrected, Failed, Heard, Logged, Remembered, SetAside, Thought
+from mindstream.log.events import Corrected, Failed, Heard, Logged, Remembered, Said, SetAside, Thought
 from mindstream.log.feed import Signal
 from mindstream.log.names import StreamKey
 from mindstream.log.work import ANSWER, LONGEST_LEASE_S, STOPPED, Work, hour, silence_after
 from mindstream.memory.lease import looking, renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED
-from mindstream.memory.store.store import Commit, Entry, NewWork, Store, WorkDone, WorkReleased
-from mindstream.models.attribution import Cause, calls_for
+from mindstream.memory.store.store import Commit, Entry, NewWork, Store, WorkDone, WorkReleased, read_log
+from mindstream.models.model import Cause, calls_for
 from mindstream.reasoners.reasoner import (
     CRASHES,
     MAX_REST_S,
@@ -60,9 +64,120 @@ from mindstream.reasoners.reasoner import (
     rows_of,
     utterances_in,
 )
-from mindstream.reasoners.turns import Turns
 from mindstream.tools.tool import Tool
 from mindstream.tracing import genai, span
+
+HOLDER: ContextVar[str] = ContextVar("holder", default="")
+"""The owner under which this task has claimed the answer to an utterance that another process left unanswered."""
+POLL_S = 0.2
+"""Poll interval while waiting for earlier answers of other processes, in seconds."""
+
+
+class Turns:
+    """The turns of one conversation in this process.
+
+    Attributes:
+        claimed: log rows of the utterances that this process has to answer and has not answered yet.
+    """
+
+    def __init__(self, memory: Memory, owner: str, slot: str, lease_s: float) -> None:
+        self.slot, self.claimed = slot, set[int]()
+        self._memory, self._owner, self._lease_s = memory, owner, lease_s
+        self._on: set[int] = set()
+
+    def is_on(self, heard: int) -> bool:
+        """Return whether an utterance is being answered or waits for its turn here."""
+        return heard in self._on
+
+    def owner(self, heard: int) -> str:
+        """Return the owner under which an utterance's answer is held here."""
+        return self._owner if heard in self.claimed else HOLDER.get() or self._owner
+
+    @contextlib.asynccontextmanager
+    async def of(self, heard: int, stop: Callable[[], object]) -> AsyncIterator[int | None]:
+        """Wait until earlier utterances are answered, by any process; yield the id of the work item of this answer.
+
+        Yield None if there is no such work item, for example because the utterance was answered before.
+
+        Args:
+            stop: cancels the answer; called when another process requests that.
+
+        Raises:
+            LeaseLost: another process answers the utterance.
+        """
+        own: int | None = None
+
+        def look(work: Sequence[Work]) -> None:
+            if any(each.id == own and each.error == STOPPED for each in work):
+                stop()
+
+        self._on.add(heard)  # before the store is read, so that the next utterance sees it
+        try:
+            if (found := await self.find(heard)) is None:
+                yield None
+                return
+            own, answers = found
+            store, clock = self._memory.store, self._memory.clock
+            with (
+                renewing(store, clock, lambda: (own,), self.owner(heard), self._lease_s),
+                looking(self._memory, look),
+            ):
+                if any(self._is_before(each, heard) for each in answers):
+                    await self._wait(heard)
+                yield own
+        finally:
+            self._on.discard(heard)
+
+    async def _answers(self) -> list[Work]:
+        found = await self._memory.store.open_work(self._memory.key)
+        return [work for work in found if work.slot == self.slot]
+
+    async def find(self, heard: int) -> tuple[int, list[Work]] | None:
+        """Return the id of the work item of an utterance's answer, and all open answers; None: there is no such item.
+
+        If this process answers the utterance again, an answer that another process has in progress is discarded.
+
+        Raises:
+            LeaseLost: this process should answer the utterance, but another process answers or has answered it.
+        """
+        try:
+            answers = await self._answers()
+            found = next((work for work in answers if work.cause == heard), None)
+            if found is not None and found.owner == self.owner(heard):
+                return found.id, answers
+            if heard in self.claimed or HOLDER.get():
+                raise LeaseLost(f"another process answers, or has answered, the utterance at log row {heard}")
+            if found is not None:
+                await self._memory.store.release_work(self._memory.key, heard, found.owner, (self.slot,))
+        except LeaseLost:
+            raise
+        except StorageError:  # a fault of the store must not prevent the answer
+            pass
+        return None
+
+    async def _wait(self, heard: int) -> None:
+        """Wait for the answers to earlier utterances, except those of dead processes."""
+        changed = Signal()
+        with self._memory.store.subscribe(self._memory.key, changed.set), contextlib.suppress(StorageError):
+            while any(self._is_before(work, heard) for work in await self._answers()):
+                await changed.wait(POLL_S)
+                changed.clear()
+
+    def _is_before(self, work: Work, heard: int) -> bool:
+        others = work.owner != self._owner and not work.is_open_to("", self._memory.clock.now())
+        return work.cause < heard and (others or work.cause in self._on)
+
+
+async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged | None:
+    """Return the utterance that claimed work is to answer; None: there is none, and the work was ended."""
+    rows = await store.events(mind, work.cause - 1, [Heard.kind], 1)
+    if rows and rows[0].seq == work.cause and work.error != STOPPED:
+        said = [row.event async for row in read_log(store, mind, work.cause, [Said.kind])]
+        if not any(isinstance(event, Said) and event.answers == work.cause for event in said):
+            return rows[0]
+    await store.release_work(mind, work.cause, work.owner, (work.slot,))
+    return None
+
 
 WRITES = 100
 """Maximum number of attempts to commit a result when other writers commit first."""
@@ -194,8 +309,8 @@ async def _is_of_talk(store: Store, mind: StreamKey, work: Work, session: str | 
 
 LOG = logging.getLogger("mindstream.reasoners")
 """Logger of failed runs; without logging configuration, Python writes warnings to standard error."""
-QUIET = 4
-"""Maximum number of times that the poll interval of an idle slot is doubled."""
+QUIET = 2
+"""Maximum number of times that the poll interval of an idle slot is quadrupled."""
 
 
 FORGOTTEN = "texts that the run had read were erased in the meantime"
@@ -428,7 +543,7 @@ class Background:
         """Wait until woken or the poll interval is over, then create the work that silence or a set time causes."""
         trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
         at = None if slot.hour == trigger.at and not trigger.each else trigger.at
-        rest_s = self._lease_s / 3 * 2**slot.quiet
+        rest_s = self._lease_s / 3 * 4**slot.quiet
         if slot.due is not None:
             rest_s, at = max(0.0, slot.due - now_s), None
         else:
@@ -463,7 +578,7 @@ class Background:
 
     async def _claim(self, slot: Slot) -> list[Work]:
         """Claim open work; if an item has failed before, claim only one, so that a failing item blocks no other."""
-        slot.quiet = 0 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
+        slot.quiet = 1 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
         slot.woken.clear()  # a wake from here on causes another look
         if self._hearing or slot.is_resting:
             return []
@@ -527,7 +642,7 @@ class Background:
                 await self._fail(slot, run, reason, cause)
         finally:
             erasures.READING.reset(outer)
-            slot.run = None
+            slot.run = run.thinking = None  # the second refers to the context of the run, which refers to the run
 
     async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
         """Release work after some of the texts that it had read were erased, so that it is done again without them."""

@@ -395,7 +395,7 @@ class Slot:
         due: time of the next attempt after a failure, in seconds of the loop's clock; None: no failure.
         stuck: number of store failures in a row.
         outages: number of times in a row that the model was unavailable.
-        quiet: number of polls in a row that found nothing, at most QUIET; each doubles the poll interval.
+        quiet: number of polls in a row that found nothing, at most QUIET; each quadruples the poll interval.
     """
 
     reasoner: Reasoner

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import re
 from typing import Any
 
 import h11
@@ -18,7 +19,12 @@ HEAD_S = 15.0
 STUCK_S, CHECK_S = 30.0, 5.0
 """Seconds: a client that has read none of its pending bytes for STUCK_S is disconnected; the interval of that check."""
 MAX_CONNECTIONS = 4_000
-"""Maximum number of open connections; further connections get the response 503."""
+"""Maximum number of open connections. A further one replaces the one that has waited longest for the headers of its
+first request; if there is none, it gets the response 503."""
+MAX_WAITING = 256
+"""Number of clients with unread responses from which on requests without a token get 503 at once, except probes."""
+PROBES = (b"GET /healthz ", b"GET /readyz ")
+TOKEN = re.compile(rb"\r\nauthorization:", re.IGNORECASE)
 MAX_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
 """MAX_UNREAD: maximum bytes of pending responses of all clients together. They are counted if a client has more than
 LARGE pending bytes, at most every BOUND_S seconds."""
@@ -35,14 +41,14 @@ class CountedTransport:
     """A transport that counts written bytes, and calls `on_waiting` if the client has not read some of them yet."""
 
     def __init__(self, transport: asyncio.Transport, on_waiting: Any) -> None:
-        self._transport, self._on_waiting, self.written = transport, on_waiting, 0
+        self._transport, self.on_waiting, self.written = transport, on_waiting, 0
 
     def write(self, data: bytes) -> None:
         """Write bytes to the client."""
         self.written += len(data)
         self._transport.write(data)
         if self._transport.get_write_buffer_size():
-            self._on_waiting()
+            self.on_waiting()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -66,13 +72,44 @@ class BoundedConnection(Connection):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         counted: Any = CountedTransport(transport, self._watch)
         super().connection_made(counted)
-        if len(self.connections) > MAX_CONNECTIONS:
-            counted.write(BUSY)
-            self.transport.close()
+        if len(self.connections) > MAX_CONNECTIONS and not self._replace_idle():
+            self._refuse()
         else:
             self._wait_for_head()
 
+    @property
+    def _shared(self) -> tuple[dict[BoundedConnection, None], dict[BoundedConnection, None]]:
+        """Return the server's connections without any request yet, and those whose client has unread responses."""
+        state: Any = self.server_state
+        if not hasattr(state, "idle"):
+            state.idle, state.waiting = {}, {}
+        return state.idle, state.waiting
+
+    def _replace_idle(self) -> bool:
+        """Close the connection that has waited longest for its first request; return whether there is one."""
+        first = next(iter(self._shared[0]), None)
+        if first is None:
+            return False
+        del self._shared[0][first]
+        first.transport.abort()
+        return True
+
+    def _refuse(self) -> None:
+        """Answer 503, before any work on a request, and close the connection."""
+        self._unset_late()
+        self.transport.write(BUSY)
+        self.transport.close()
+
     def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if (
+            len(self._shared[1]) >= MAX_WAITING
+            and self._is_idle()
+            and not (TOKEN.search(data) or data.startswith(PROBES))
+        ):
+            self._refuse()
+            return
         super().data_received(data)
         if self._is_idle():
             if self._late is None and self.timeout_keep_alive_task is None:
@@ -96,7 +133,11 @@ class BoundedConnection(Connection):
         if self._check is not None:
             self._check.cancel()
             self._check = None
+        self._shared[1].pop(self, None)
         super().connection_lost(exc)
+        # The connection, its transport and its last request refer to one another. Without these references they are
+        # freed at once, and not by the garbage collector, for which all requests wait.
+        self.cycle, self.transport.on_waiting = None, lambda: None
 
     def _is_idle(self) -> bool:
         """Return whether no request is running, and the headers of the next one have not arrived completely."""
@@ -104,14 +145,17 @@ class BoundedConnection(Connection):
 
     def _wait_for_head(self) -> None:
         self._late = self.loop.call_later(HEAD_S, self._give_up)
+        if self.cycle is None:
+            self._shared[0][self] = None
 
     def _unset_late(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None
+            self._shared[0].pop(self, None)
 
     def _give_up(self) -> None:
-        self._late = None
+        self._unset_late()
         if self._is_idle() and not self.transport.is_closing():
             self.transport.close()
 
@@ -125,6 +169,7 @@ class BoundedConnection(Connection):
         if self._check is None:
             self._taken, self._taken_at = self.transport.written - self.unread, self.loop.time()
             self._check = self.loop.call_later(min(CHECK_S, STUCK_S), self._look)
+            self._shared[1][self] = None
         if self.unread > LARGE and self.loop.time() - BoundedConnection._bounded_at > BOUND_S:
             BoundedConnection._bounded_at = self.loop.time()
             self._bound_all()
@@ -132,6 +177,7 @@ class BoundedConnection(Connection):
     def _look(self) -> None:
         self._check, now = None, self.loop.time()
         if not (waiting := self.unread):
+            self._shared[1].pop(self, None)
             return
         if (taken := self.transport.written - waiting) != self._taken:
             self._taken, self._taken_at = taken, now
@@ -142,7 +188,7 @@ class BoundedConnection(Connection):
 
     def _bound_all(self) -> None:
         """If too many bytes are pending in all, close connections, first those that have read nothing for longest."""
-        waiting = [each for each in self.connections if isinstance(each, BoundedConnection) and each.unread]
+        waiting = self._shared[1]
         total = sum(each.unread for each in waiting)
         if total <= MAX_UNREAD:
             return

@@ -13,7 +13,7 @@ from fastapi import Request
 from fastapi.sse import format_sse_event
 from starlette.responses import Response
 
-from mindstream.log.events import Logged, Piece
+from mindstream.log.events import Logged
 from mindstream.log.feed import Signal
 from mindstream.log.names import shown_name
 from mindstream.server.agui import AguiWriter
@@ -24,8 +24,6 @@ from mindstream.service.operations.runtime import Runtime
 PING = b": ping\n\n"
 PING_S = 15.0
 """Seconds without an event after which a ping is sent."""
-GATHER_S = 0.02
-"""Seconds for which parts of an answer, after the first, are collected before they are sent."""
 STUCK_S = 60.0
 """Seconds after which a stream ends if its client reads nothing. With our own server, `protocol.py` closes such a
 connection earlier; this limit is for other servers in which the application is mounted."""
@@ -47,6 +45,7 @@ class EventStream(Response):
         task = asyncio.current_task()
         assert task is not None
         loop, is_over, sending_since = asyncio.get_running_loop(), False, math.inf
+        watch: asyncio.TimerHandle
 
         def end() -> None:
             nonlocal is_over
@@ -54,14 +53,13 @@ class EventStream(Response):
                 is_over = True
                 task.cancel()
 
-        watch = loop.call_later(STUCK_S, lambda: look())  # one timer for all chunks
-
         def look() -> None:
             nonlocal watch
             watch = loop.call_later(STUCK_S, look)
             if loop.time() - sending_since >= STUCK_S:
                 end()
 
+        watch = loop.call_later(STUCK_S, look)  # one timer for all chunks
         gone = asyncio.ensure_future(_disconnected(receive))
         gone.add_done_callback(lambda done: None if done.cancelled() else end())
         try:
@@ -76,8 +74,9 @@ class EventStream(Response):
                 raise
             task.uncancel()  # uvicorn closes the connection, because the response is unfinished
         finally:
-            watch.cancel()
             gone.cancel()
+            watch.cancel()
+            look = end  # `look` refers to itself: without this, only the garbage collector would free the request
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -150,13 +149,9 @@ async def answer_stream(runtime: Runtime, rows: AsyncGenerator[Logged], request:
 async def _written(
     rows: list[Logged] | None, feed: BackgroundItems[Logged], agui: AguiWriter | None
 ) -> AsyncGenerator[bytes]:
-    """Yield encoded rows as they are written; parts of an answer are collected for GATHER_S, except the first."""
-    is_speaking = False
+    """Yield encoded rows as they are written."""
     while rows is not None:
         yield b"".join(agui.write(row) if agui else encode(row) for row in rows) or PING
-        if is_speaking:
-            await asyncio.sleep(GATHER_S)
-        is_speaking = bool(rows) and isinstance(rows[-1].event, Piece)
         try:
             rows = await feed.next(PING_S)
         except Exception as error:  # noqa: BLE001 (the response has begun, so every error is sent within the stream)

@@ -14,7 +14,7 @@ from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore, read_log
 from mindstream.models.providers.address import address
-from mindstream.models.providers.prices import price
+from mindstream.models.providers.limits import price
 from mindstream.models.recording import costs_nothing
 from mindstream.settings import DEFAULT, RULES, Settings
 

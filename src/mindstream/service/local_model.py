@@ -13,8 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mindstream.errors import MindstreamError, SettingsError
-from mindstream.models.providers.address import address, local_file
-from mindstream.models.providers.secrets import KEYS
+from mindstream.models.providers.address import KEYS, address, local_file
 from mindstream.service.probe import offered
 
 ABOUT = (

@@ -13,7 +13,7 @@ from mindstream.errors import SettingsError
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Timeouts
-from mindstream.models.providers.prices import has_price
+from mindstream.models.providers.limits import has_price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget

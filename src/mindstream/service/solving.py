@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 from mindstream.errors import InputError, SettingsError
 from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
-from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model, ToolSpec
 from mindstream.models.roles import Models
-from mindstream.models.rules import Rules
+from mindstream.models.rules import FakeModel, Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from mindstream.errors import Conflict, InputError, StorageError
 from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
-from mindstream.memory.recall.policies import Policy
+from mindstream.memory.recall.ranking import Policy
 from mindstream.models.embedders.embedder import width_of
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar

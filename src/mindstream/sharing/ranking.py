@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.recall.policies import Candidates, Cosine, Policy, Ranking, best
+from mindstream.memory.recall.ranking import Candidates, Cosine, Policy, Ranking, best
 from mindstream.memory.store.columns import Columns
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.feedback import AGAIN, WEIGHT, Helped, values

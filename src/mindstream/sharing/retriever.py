@@ -32,7 +32,7 @@ from rapidfuzz.distance import LCSseq
 
 from mindstream.caches import remember
 from mindstream.errors import InputError
-from mindstream.memory.recall.policies import Candidates, Cosine, Policy, Ranking, best
+from mindstream.memory.recall.ranking import Candidates, Cosine, Policy, Ranking, best
 from mindstream.models.embedders.embedder import Embedder, unit
 from mindstream.text.lexical import GrowingArray, Lexical
 from mindstream.text.words import terms

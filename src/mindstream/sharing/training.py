@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.policies import Policy
+from mindstream.memory.recall.ranking import Policy
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.store import Entry
 from mindstream.models.embedders.embedder import Embedder

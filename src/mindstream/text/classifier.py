@@ -31,6 +31,10 @@ longer sentence.
 """
 
 
+SHORT = 24
+"""Maximum length, in characters, of a word whose n-grams are cached."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class View:
     """The n-grams of one kind in a text: their hashes, each once, and 1 + ln of their counts.
@@ -47,7 +51,15 @@ class View:
 def views(text: str) -> tuple[View, ...]:
     """Return the n-grams of words ("w") and of characters ("c") of a text."""
     plain = _plain(text)
-    return _view("w", _words(plain)), _view("c", _characters(plain))
+    words = Counter(zlib.crc32(f"w{gram}".encode()) for gram in _words(plain))
+    return _view("w", words), _view(
+        "c",
+        Counter(
+            hashed
+            for word in plain.split()
+            for hashed in (_characters_of_short(word) if len(word) <= SHORT else _characters(word))
+        ),
+    )
 
 
 class Classifier:
@@ -86,10 +98,9 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().replace("’", "'").split())
 
 
-def _view(name: str, grams: Iterable[str]) -> View:
-    counted = Counter(grams)
-    hashes = np.array([zlib.crc32((name + gram).encode()) for gram in counted], dtype=np.uint32)
-    counts = np.array(list(counted.values()), dtype=np.float32)
+def _view(name: str, counted: Counter[int]) -> View:
+    hashes = np.fromiter(counted, np.uint32, len(counted))
+    counts = np.fromiter(counted.values(), np.float32, len(counted))
     return View(name, hashes, 1 + np.log(counts))
 
 
@@ -100,14 +111,18 @@ def _words(plain: str) -> Iterator[str]:
         yield from map(" ".join, zip(*(tokens[at:] for at in range(size)), strict=False))
 
 
-def _characters(plain: str) -> list[str]:
+def _characters(word: str) -> tuple[int, ...]:
+    """Return the hashes of a word's n-grams of characters."""
     shortest, longest = CHARACTER_GRAMS
+    framed, length = f" {word} ", len(word) + 2
     grams: list[str] = []
-    for word in plain.split():
-        framed, length = f" {word} ", len(word) + 2
-        for size in range(shortest, longest + 1):
-            grams += [framed[at : at + size] for at in range(length - size + 1)] or [framed]
-    return grams
+    for size in range(shortest, longest + 1):
+        grams += [framed[at : at + size] for at in range(length - size + 1)] or [framed]
+    return tuple(zlib.crc32(f"c{gram}".encode()) for gram in grams)
+
+
+_characters_of_short = remember(1 << 13)(_characters)
+"""Texts consist of the same few thousand words."""
 
 
 SHARE = 0.5

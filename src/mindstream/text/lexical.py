@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+import mmap
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,10 @@ PORTION = 4_096
 NONE: Numbers = np.empty(0, np.uint32)
 
 
+MAX_FOUND = 1_024
+"""Maximum number of keys whose place in the array from a file is remembered after a lookup."""
+
+
 class Postings:
     """The numbers of each key, in the order of addition."""
 
@@ -34,6 +39,7 @@ class Postings:
         self._hashes: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
         self._kept: Numbers = NONE
+        self._found: dict[str, tuple[int, int]] = {}
 
     def add(self, key: str, number: int) -> None:
         """Add a number to a key."""
@@ -64,11 +70,15 @@ class Postings:
     def _kept_range(self, key: str) -> tuple[int, int]:
         if not len(self._hashes):
             return 0, 0
-        wanted = hashed(key)
-        at = int(np.searchsorted(self._hashes, wanted))
-        if at == len(self._hashes) or self._hashes[at] != wanted:
-            return 0, 0
-        return int(self._starts[at]), int(self._starts[at + 1])
+        if key not in self._found:
+            wanted, found = hashed(key), (0, 0)
+            at = int(np.searchsorted(self._hashes, wanted))
+            if at < len(self._hashes) and self._hashes[at] == wanted:
+                found = int(self._starts[at]), int(self._starts[at + 1])
+            if len(self._found) >= MAX_FOUND:
+                self._found.clear()
+            self._found[key] = found
+        return self._found[key]
 
     def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
         """Return a copy without some numbers of keys, in which later documents move up.
@@ -135,6 +145,7 @@ class Postings:
 
     def adopt(self, arrays: Mapping[str, Array]) -> None:
         """Start with arrays that `copying` has collected."""
+        self._found.clear()
         self._hashes, self._starts, self._kept = arrays["hashes"], arrays["starts"], arrays["numbers"]
 
 
@@ -170,16 +181,22 @@ def hashed(key: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
 
 
+SPARE = 1_024
+"""Number of rows for which a copy has space, so that the next record does not copy it again."""
 FEW = 8
 """Up to this many removed rows, copying the ranges between them is faster than a mask over all rows."""
 
 
-def without_rows(rows: NDArray[T], removed: Sequence[int]) -> NDArray[T]:
-    """Return a copy of an array without some rows, which are in order."""
+def without_rows(rows: NDArray[T], removed: Sequence[int], into: NDArray[T] | None = None) -> NDArray[T]:
+    """Return a copy of an array without some rows, which are in order; `into`: an array that begins with the copy."""
+    count = len(rows) - len(removed)
+    copied = np.empty((count, *rows.shape[1:]), rows.dtype) if into is None else into
     if len(removed) > FEW:
-        return np.delete(rows, removed, axis=0)
-    edges = [-1, *removed, len(rows)]
-    return np.concatenate([rows[begin + 1 : end] for begin, end in pairwise(edges)])
+        copied[:count] = np.delete(rows, removed, axis=0)
+        return copied
+    for shift, (begin, end) in enumerate(pairwise([-1, *removed, len(rows)])):
+        copied[begin + 1 - shift : end - shift] = rows[begin + 1 : end]
+    return copied
 
 
 def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
@@ -215,7 +232,12 @@ class GrowingArray(Generic[T]):
         self._count = 0
 
     def _empty(self, rows: int, dtype: DTypeLike) -> NDArray[T]:
-        return np.zeros(rows if self._width is None else (rows, self._width), dtype)
+        shape = (rows,) if self._width is None else (rows, self._width)
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if size < MAPPED:
+            return np.zeros(shape, dtype)
+        # Not in the heap: each of the smaller arrays that this one replaces would leave a hole there.
+        return np.frombuffer(mmap.mmap(-1, size, access=mmap.ACCESS_COPY), dtype).reshape(shape)
 
     def __len__(self) -> int:
         return self._count
@@ -238,9 +260,10 @@ class GrowingArray(Generic[T]):
         self._count += 1
 
     def without(self, rows: NDArray[np.int64]) -> GrowingArray[T]:
-        """Return a copy without some rows."""
-        fresh = GrowingArray(self._rows.dtype.type, self._width)
-        fresh._rows, fresh._count = without_rows(self.values, rows.tolist()), self._count - len(rows)
+        """Return a copy without some rows, with space for more rows."""
+        fresh, count = GrowingArray(self._rows.dtype.type, self._width), self._count - len(rows)
+        grown = np.empty((count + SPARE, *self._rows.shape[1:]), self._rows.dtype)
+        fresh._rows, fresh._count = without_rows(self.values, rows.tolist(), grown), count
         return fresh
 
     @property
@@ -252,6 +275,8 @@ class GrowingArray(Generic[T]):
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
+MAPPED = 1 << 18
+"""Minimum size, in bytes, of an array that gets its own memory from the operating system."""
 NONE_REMOVED: Ints = np.empty(0, np.int64)
 K1, B = 0.9, 0.25
 GROUP_K1, GROUP_B = 1.2, 0.75
@@ -404,8 +429,10 @@ class Lexical:
         """Return BM25 of every group, taken as one text, for these matches."""
         of = self.group.values[found.documents]
         cells = np.repeat(np.arange(len(found.counts)) * self.groups, found.counts) + of
-        inside, shape = of >= 0, (len(found.counts), self.groups)
-        times = np.bincount(cells[inside], found.times[inside], shape[0] * shape[1]).reshape(shape).astype(np.float32)
+        shape, counted = (len(found.counts), self.groups), found.times
+        if not (inside := of >= 0).all():
+            cells, counted = cells[inside], counted[inside]
+        times = np.bincount(cells, counted, shape[0] * shape[1]).reshape(shape).astype(np.float32)
         sizes = self.group_sizes.values.astype(np.float32)
         resistance = resisting(sizes, max(1.0, self.grouped / self.groups), GROUP_K1, GROUP_B)
         idf = telling_all(np.count_nonzero(times, axis=1), self.groups)

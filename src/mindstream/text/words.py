@@ -80,7 +80,8 @@ def plain_words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """Return the terms by which a text is indexed and searched: its words, without stop words, stemmed."""
-    return [stem(word) for word in plain_words(text) if word not in STOP]
+    # Numbers are their own stem, and there are too many of them to be cached.
+    return [word if word.isdecimal() else stem(word) for word in plain_words(text) if word not in STOP]
 
 
 def _pairs(run: str) -> list[str]:

@@ -22,7 +22,7 @@ from mindstream.models.reply import first_json
 from mindstream.moved import renamed
 from mindstream.text.links import bare, links
 from mindstream.tools.tool import Tool, traits_of
-from mindstream.tracing import fail, genai, span, tell
+from mindstream.tracing import fail, genai, is_on, span, tell
 
 MAX_RESULT = 8_000
 """Maximum number of characters of a tool's result; the rest is cut off."""
@@ -49,11 +49,17 @@ async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) 
     if tool is None:
         names = ", ".join(tool.spec.name for tool in tools) or "none"
         return Observation(f"there is no tool {call.tool[:80]!r}; the tools are: {names}", failed=True)
+    return await observe_call(call, tool, timeout_s)
+
+
+async def observe_call(call: Call, tool: Tool, timeout_s: float) -> Observation:
+    """Call a tool; its failure is returned, not raised."""
     with span(genai.EXECUTE_TOOL, call.tool, {genai.TOOL: call.tool, genai.ARGUMENTS: call.arguments}) as traced:
         observation = await _observe(tool, call, timeout_s)
         if traits_of(tool).untrusted:
             observation = replace(observation, untrusted=True)
-        tell(traced, {genai.RESULT: observation.text})
+        if is_on():
+            tell(traced, {genai.RESULT: observation.text})
         if observation.failed:
             fail(traced, ToolError.__name__)
         return observation
@@ -100,7 +106,7 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
             arguments = first_json(arguments, dict)
         except ReplyInvalid:
             return frozenset()  # without JSON arguments no tool is called
-    return frozenset(bare(text.strip()) for text in _texts(arguments) if _is_address(text))
+    return frozenset(bare(text.strip()) for text in texts_in(arguments) if _is_address(text))
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
@@ -126,12 +132,13 @@ def _is_address(text: str) -> bool:
     return _ADDRESS.match(text) is not None or links([text]) == {bare(text.strip())}
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def texts_in(value: JsonValue) -> Iterator[str]:
+    """Yield the texts in a JSON value; the keys of objects do not count."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+            yield from texts_in(each)
 
 
 __getattr__ = renamed(__name__, ForeignText="UntrustedText")

@@ -1,4 +1,6 @@
-"""The tools of mindstream by name."""
+"""The tools of mindstream by name, with those over a mind's own model and memory: `LLM` (the name in ReWOO's plans, Xu
+2023), and `recall`.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,78 @@ import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.util import find_spec
+from typing import Annotated, ClassVar
 
-from mindstream.errors import SettingsError, ToolError
+from pydantic import Field, StringConstraints
+
+from mindstream.errors import ModelError, SettingsError, ToolError
 from mindstream.location import AnyData
 from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Record, is_tainted
+from mindstream.models.ask import ask
 from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt
 from mindstream.models.rules import Rules
 from mindstream.tools.calculator import calculator
+from mindstream.tools.call import UntrustedText
 from mindstream.tools.documents import open_documents
-from mindstream.tools.own_tools import model_tool, recall_tool
-from mindstream.tools.tool import Tool, checked_tools, tool
+from mindstream.tools.tool import FunctionTool, Tool, Traits, Words, checked_tools, tool
 from mindstream.tools.web.search import Ddgs, Search, Tavily, page_tool, search_tool, wikipedia_tool, wolfram_tool
 from mindstream.tools.web.web import Web
+
+Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40_000)]
+A_DAY_S = 86_400.0
+"""Timeout of a call in seconds; the model's own timeout is shorter."""
+
+
+class AskModel(Prompt[str]):
+    """What is the result of one instruction?"""
+
+    role: ClassVar[str] = "worker"
+
+    instruction: str
+
+
+def model_tool(model: Model) -> FunctionTool:
+    """Make the tool `LLM`, which asks a model."""
+
+    async def LLM(instruction: Instruction) -> str:  # noqa: N802 (the name that planners know)
+        """Let a language model do what needs no look-up: reason, compare, extract, sum up; give it all it needs."""
+        try:
+            return await ask(model, AskModel(instruction=instruction))
+        except ModelError as error:
+            raise ToolError(f"the model did not answer: {error}") from None
+
+    return tool(LLM, Traits(timeout_s=A_DAY_S, concludes=True))
+
+
+MAX_TEXT = 1_000
+"""Maximum number of characters of a record that are shown."""
+Count = Annotated[int, Field(ge=1, le=20)]
+
+
+def recall_tool(stream: Memory) -> FunctionTool:
+    """Make the tool `recall` over one memory: its searches strengthen no record; tainted results are untrusted."""
+
+    async def recall(query: Words, count: Count = 5) -> str:
+        """Look in memory; returns what fits best, each with its day and what it is."""
+        found = await stream.recall(query, count, touch=False)
+        if not found:
+            raise ToolError("nothing is remembered")
+        text = "\n".join(_line(each.record) for each in found)
+        return UntrustedText(text) if any(is_tainted(each.record) for each in found) else text
+
+    return tool(recall)
+
+
+def _line(record: Record) -> str:
+    day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
+    by = f" by {record.by}" if record.by else ""
+    mark = ", from outside" if is_tainted(record) else ""
+    return f"{day} ({record.kind}{by}{mark}): {' '.join(record.text[:MAX_TEXT].split())}"
+
 
 NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")
 """The names of the tools; `web` uses Tavily if its key is set, else ddgs."""

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, overload
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
@@ -19,7 +19,6 @@ from pydantic_core import ArgsKwargs
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
-from mindstream.models.schema import find_faults
 from mindstream.moved import renamed_arguments
 
 Batch: TypeAlias = Callable[[Sequence[Call]], Awaitable[Sequence[str]]]
@@ -74,7 +73,7 @@ def traits_of(tool: object) -> Traits:
 def key_argument(tool: Tool) -> str:
     """Return the name of a tool's argument for an idempotency key; "" if it takes none."""
     key = traits_of(tool).key
-    return key if key in tool.spec.parameters.get("properties", {}) else ""
+    return key if key in tool.spec.arguments else ""
 
 
 def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
@@ -87,7 +86,7 @@ def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
         given: dict[str, Any] = first_json(call.arguments, dict) if call.arguments.strip() else {}
     except ReplyInvalid as error:
         raise ToolError(f"{spec.name}: {error}") from None
-    if faults := find_faults(given, spec.parameters):
+    if faults := spec.checker.find_faults(given):
         raise ToolError(f"{spec.name}: the arguments do not fit: {'; '.join(faults)}"[:2_000])
     return given
 
@@ -171,6 +170,10 @@ class FunctionTool:
     """Whether the tool changes the run that calls it, so that a resumed run has to call it again."""
     traits: Traits = PLAIN
 
+    @cached_property
+    def _is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
     async def __call__(self, call: Call) -> str:
         try:
             given = first_json(call.arguments, dict) if call.arguments.strip() else {}
@@ -179,7 +182,7 @@ class FunctionTool:
             raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
-        if inspect.iscoroutinefunction(self.function):
+        if self._is_async:
             return as_text(await self.function(**arguments))
         result = await run_in_thread(lambda: _called(self.function, arguments))
         return result if isinstance(result, str) else as_text(await result)

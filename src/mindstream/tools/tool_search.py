@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.model import JsonSchema, ToolSpec
+from mindstream.models.model import ToolSpec
 from mindstream.moved import renamed
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
@@ -90,8 +90,7 @@ def find_tools_tool(index: ToolIndex, attached: list[Tool], k: int = FOUND) -> F
 
 def _described(spec: ToolSpec) -> str:
     """Return the words of a tool's name, description and arguments."""
-    arguments: JsonSchema = spec.parameters.get("properties") or {}
-    taken = (f"{name} {_words_of(node)}" for name, node in arguments.items())
+    taken = (f"{name} {_words_of(node)}" for name, node in spec.arguments.items())
     return " ".join(CAMEL.sub(" ", each) for each in (spec.name, spec.description[:MAX_TEXT], *taken))
 
 

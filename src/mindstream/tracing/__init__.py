@@ -7,10 +7,11 @@ are recorded only if requested.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from mindstream.errors import SettingsError
 from mindstream.tracing import genai
@@ -130,3 +131,79 @@ def _kind(operation: str) -> SpanKind:
 def _named(operation: str, attributes: Mapping[str, genai.Value] | None) -> dict[str, genai.Value]:
     kept = {name: value for name, value in (attributes or {}).items() if _content or name not in genai.WORDS}
     return {genai.OPERATION: operation, **kept}
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Asked: TypeAlias = Any
+"""The second argument of an operation: a query, an id, drafts, a removal."""
+Tell: TypeAlias = Callable[[Asked, Any], Mapping[str, genai.Value]]
+"""Computes the attributes of a span from the operation's second argument and its result."""
+
+
+def traced(
+    operation: str, argument: str, describe: Tell
+) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
+    """Return a decorator that runs a function of a stream in a span.
+
+    Args:
+        operation: the kind of operation, for the span.
+        argument: the name of the function's second parameter.
+        describe: computes the attributes of the span.
+    """
+
+    def decorate(do: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        async def in_span(*args: P.args, **kwargs: P.kwargs) -> R:
+            stream: Any = args[0]
+            with span(operation, "", {genai.STORE: stream.name}) as begun:
+                result = await do(*args, **kwargs)
+                tell(begun, describe(args[1] if len(args) > 1 else kwargs.get(argument), result))
+                return result
+
+        @functools.wraps(do)
+        def begin(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+            return in_span(*args, **kwargs) if is_on() else do(*args, **kwargs)
+
+        return begin
+
+    return decorate
+
+
+def tell_found(query: str, found: Sequence[Any]) -> dict[str, genai.Value]:
+    """Return the span attributes of a recall."""
+    told: dict[str, genai.Value] = {genai.RECORDS: len(found)}
+    if with_content():
+        contents = [(each.record.id, each.record.text, each.score) for each in found]
+        told |= {genai.QUERY: query, genai.CONTENTS: genai.write_records(contents)}
+    return told
+
+
+def tell_written(_: Asked, records: Sequence[Any]) -> dict[str, genai.Value]:
+    """Return the span attributes for written records."""
+    told: dict[str, genai.Value] = {genai.RECORDS: len(records)}
+    if len(records) == 1:
+        told[genai.RECORD] = records[0].id
+    if with_content():
+        told[genai.CONTENTS] = genai.write_records((each.id, each.text, None) for each in records)
+    return told
+
+
+def tell_changed(old: str, record: Any) -> dict[str, genai.Value]:
+    """Return the span attributes for a record that was superseded."""
+    told: dict[str, genai.Value] = {genai.RECORD: old, genai.RECORDS: 1}
+    if record is not None and with_content():
+        told[genai.CONTENTS] = genai.write_records([(record.id, record.text, None)])
+    return told
+
+
+def tell_believed(slot: str, _: Any) -> dict[str, genai.Value]:
+    """Return the span attributes for a belief that was changed."""
+    return {genai.RECORDS: 1, "mindstream.slot": slot}
+
+
+def tell_removed(removal: Any, gone: Any) -> dict[str, genai.Value]:
+    """Return the span attributes for a removal of records."""
+    told: dict[str, genai.Value] = {genai.RECORDS: gone.records}
+    if len(removal.asked) == 1:
+        told[genai.RECORD] = removal.asked[0].id
+    return told

@@ -49,10 +49,10 @@ MATCHED_AT_POSITION = {
     "mindstream.models.reply.BRACKET",
     "mindstream.text.times.RULE",
     *(f"mindstream.planning.formats.read.{name}" for name in ("NAMED", "ALONE", "THOUGHT")),
-    *(f"mindstream.planning.formats.inputs.{name}" for name in ("KEY", "_CLOSING")),
+    *(f"mindstream.planning.formats.rewoo.{name}" for name in ("KEY", "_CLOSING")),
     *(f"mindstream.planning.formats.rewoo.{name}" for name in ("NUMBERED", "OTHER_HEAD", "ESCAPED_HEAD")),
     *(f"mindstream.text.links.{name}" for name in ("_NO_LINK", "_DEFINITION")),
-    "mindstream.models.providers.secrets._PREFIX",
+    "mindstream.models.providers.address._PREFIX",
     *(f"mindstream.tools.{name}" for name in ("call._ADDRESS", "extracts.ITEM")),
 }
 """Patterns that are matched at the current position instead of searched."""

@@ -13,6 +13,7 @@ import pytest
 from foreign_samples import NOW, held, take_in
 
 from mindstream import ManualClock, Memory, SqliteStore
+from mindstream.clock import EARLIEST, LATEST
 from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.validation import MAX_TEXT
@@ -73,6 +74,49 @@ WRAPPED: list[tuple[str, Form, bytes, int]] = [
     ("record separators, zeros", "jsonl", b"\x1e" + LINE + b"\n\x00\x00\n\x1e" + OTHER + b"\n", 2),
     ("parts", "jsonl", b'{"content": [{"type": "text", "text": "Rows"}, {"type": "image_url"}], "role": "user"}', 1),
     ("a message", "jsonl", b'{"id": "1", "message": {"role": "user", "content": "Rows"}}', 1),
+    (
+        "NaN and Infinity, as Python writes them",
+        "mem0",
+        mem0(
+            {"id": "1", "memory": "Rows", "score": float("nan")}, {"id": "2", "memory": "Sings", "score": float("inf")}
+        ),
+        2,
+    ),
+    (
+        "line breaks in a text",
+        "mem0",
+        b'[{"id": "1", "memory": "Rows", "why": "a\n\tb"}, {"id": "2", "memory": "Sings"}]',
+        2,
+    ),
+    ("a long number", "zep", b'{"edges": [{"uuid": 123456789012345678901234567890, "fact": "Rows"}]}', 1),
+    (
+        "deleted memories",
+        "mem0",
+        mem0(
+            {"id": "1", "memory": "Rows"},
+            {"id": "2", "memory": "Sings", "event": "DELETE"},
+            {"id": "3", "memory": "Swims", "is_deleted": 1},
+            {"id": "4", "memory": "Skates", "deleted_at": "2024-01-01"},
+        ),
+        1,
+    ),
+    ("line ends of old computers", "jsonl", LINE + b"\r" + OTHER + b"\r", 2),
+    ("a comma after each line", "jsonl", LINE + b",\n" + OTHER + b",\n", 2),
+    ("NaN in a line", "jsonl", b'{"text": "Rows", "score": NaN}\n' + OTHER, 2),
+    ("texts alone", "jsonl", b'"Rows"\n"Sings"', 2),
+    ("other letter case", "jsonl", b'{"Text": "Rows"}\n{"CONTENT": "Sings"}', 2),
+    (
+        "conversations for fine-tuning",
+        "jsonl",
+        b'{"messages": [{"role": "user", "content": "Rows"}, {"role": "assistant", "content": "Sings"}]}',
+        2,
+    ),
+    (
+        "ShareGPT",
+        "jsonl",
+        b'[{"id": "x", "conversations": [{"from": "human", "value": "Rows"}, {"from": "gpt", "value": "Sings"}]}]',
+        2,
+    ),
     ("data", "mem0", b'{"data": [{"id": "1", "memory": "Rows"}]}', 1),
     ("an empty list first", "mem0", b'{"results": [], "memories": [{"id": "1", "memory": "Rows"}]}', 1),
     ("results in results", "mem0", b'{"results": {"results": [{"id": "1", "memory": "Rows"}]}}', 1),
@@ -86,6 +130,34 @@ async def test_every_file_structure_is_read(store: SqliteStore, form: Form, data
     run = await take_in(store, form, data)
     texts = [record.text for record in await held(store)]
     assert texts == ["Rows", "Sings"][:count] and run.done.written == count
+
+
+@pytest.mark.parametrize(
+    ("given", "at"),
+    [
+        ("9999-12-31T23:59:59Z", LATEST),
+        ("9999-12-31", LATEST),
+        (253_402_300_799, LATEST),
+        (253_402_300_799_999, LATEST),
+        ("2024-05-01T12:00:00z", 1_714_564_800.0),
+        ("2024-05-01 12:00:00 UTC", 1_714_564_800.0),
+        ("2024/5/1 12:00", 1_714_564_800.0),
+        ("2024-05-01T14:00:00+02:00[Europe/Berlin]", 1_714_564_800.0),
+        ("2024-05-01T14:00:00[Europe/Berlin]", 1_714_564_800.0),
+        ("2024-04-30T24:00:00Z", 1_714_521_600.0),
+        ("2016-12-31T23:59:60Z", 1_483_228_800.0),
+        ("Wed, 01 May 2024 12:00:00 GMT", 1_714_564_800.0),
+        ({"$date": "2024-05-01T12:00:00Z"}, 1_714_564_800.0),
+        ({"$date": {"$numberLong": "1714564800000"}}, 1_714_564_800.0),
+        ({"_seconds": 1_714_564_800, "_nanoseconds": 0}, 1_714_564_800.0),
+    ],
+)
+async def test_the_end_of_a_fact_is_read_in_the_forms_of_databases(store: SqliteStore, given: Any, at: float) -> None:
+    edges = [{"uuid": "1", "fact": "Rows", "valid_at": "0001-01-01T00:00:00", "invalid_at": given}]
+    run = await take_in(store, "zep", json.dumps({"edges": edges}).encode())
+    (found,) = await held(store)
+    assert (found.valid_from, found.valid_until) == (EARLIEST, at)
+    assert run.done.written == 1
 
 
 async def test_two_items_with_one_id_are_reported(store: SqliteStore) -> None:
@@ -130,7 +202,6 @@ HOSTILE = {
     "a number": (b"17", "expected JSON objects"),
     "no JSON": (b"\x89PNG\r\n\x1a\n", r"not JSON in the first 8 bytes \(lexical error[^;]*; nothing was imported$"),
     "a ZIP": (zipped(**{"export.zip": zipped(**{"memories.json": b"[]"})}), "unpack it"),
-    "not a number": (b'[{"id": "1", "memory": NaN}]', "not JSON"),
     "a broken archive": (b"PK\x03\x04" + b"0" * 100, "archive cannot be read"),
     "an archive of one huge object": (bomb(), "unpacks to 65 MB"),
 }

@@ -21,7 +21,7 @@ from mindstream_evals.conformance.samples import Promise, keep
 from mindstream import FakeModel, SqliteStore, SystemClock, tool
 from mindstream.chance import token
 from mindstream.coach.belief.belief import BeliefReasoner
-from mindstream.coach.belief.library import resource_tool
+from mindstream.coach.belief.think import resource_tool
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory

@@ -15,7 +15,7 @@ from pathlib import Path
 from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
 from mindstream.memory.opening import open_store
-from mindstream.memory.store.cutting import copy_without
+from mindstream.memory.store.sqlite import copy_without
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream_town.events import (
     JOURNAL,

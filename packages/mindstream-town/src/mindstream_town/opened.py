@@ -20,7 +20,7 @@ from mindstream.memory.store.record import KINDS, Record
 from mindstream.memory.store.store import Commit, Store
 from mindstream.minds.calls import CallLog
 from mindstream.models.embedders.embedder import Embedder, embedder
-from mindstream.models.engine_model import EngineModel
+from mindstream.models.providers.provider import EngineModel
 from mindstream.models.roles import AnyModels, Models
 from mindstream.models.rules import Rules
 from mindstream.service.folders import require_room_for_town, require_town

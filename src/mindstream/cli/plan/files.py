@@ -23,7 +23,7 @@ from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, solv
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
-from mindstream.planning.export import solved_plans, to_example, to_instruction
+from mindstream.planning.exemplars import solved_plans, to_example, to_instruction
 from mindstream.planning.formats.read import read, read_named, read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep, outline

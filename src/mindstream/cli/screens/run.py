@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli.shell.output import clean, short
-from mindstream.planning.executor import Unwatched
+from mindstream.planning.executor import RunWatcher
 from mindstream.planning.journal import REMEMBERED
 from mindstream.planning.plan import Change, Evidence, Plan, PlannedStep, describe_arguments
 from mindstream.text.words import count_of
@@ -19,7 +19,7 @@ from mindstream.text.words import count_of
 STYLES = {"added": "green", "removed": "red", "changed": "cyan", "kept": "dim"}
 
 
-class PlainScreen(Unwatched):
+class PlainScreen(RunWatcher):
     """Shows a line when a step begins and when it ends; in a terminal, with a spinner below."""
 
     def __init__(self, console: Console) -> None:

@@ -17,11 +17,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
-from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
-from mindstream.coach.belief.library import resource_tool, step_tool
-from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
-from mindstream.coach.belief.think import InterimBelief, Think, Thinking, WithBelief, notes_of
-from mindstream.coach.calibration import calibration_of
+from mindstream.coach.belief.plan import CoachingPlan, calibration_of, read_coaching_plan
+from mindstream.coach.belief.think import InterimBelief, Think, Thinking, WithBelief, notes_of, resource_tool, step_tool
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.safety import find_hint, look_over
@@ -30,7 +27,7 @@ from mindstream.log.events import PlanChanged, Remembered, Thought
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.conversation import Note, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.relevance import LOW_CERTAINTY
+from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
@@ -39,7 +36,7 @@ from mindstream.reasoners.reasoner import EVERY_TURN, Briefing, RunContext, RunR
 from mindstream.text.context import Part, fit
 from mindstream.text.words import language_of
 from mindstream.tools.loop import run_tool_loop
-from mindstream.tools.own_tools import recall_tool
+from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300

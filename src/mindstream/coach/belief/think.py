@@ -3,32 +3,163 @@
 Beliefs must be supported by utterances, notes or tool results (`ground_patch`). Resources and links must come from the
 pack, the plan or tool results. After a tool result, the mini-reasoner may note an interim belief, on which its next
 call is based. Interim beliefs are logged, and combined into the next belief at the end of the run.
+
+Without a model, a rule notes topics and plans steps by topic (`note_topics_and_plan_steps`).
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from mindstream.coach.belief.plan import CoachingPlan, NamedResource, StepEdit
+from mindstream.coach.belief.plan import CoachingPlan, NamedResource, PlanStep, StepEdit
 from mindstream.coach.events import Believed
-from mindstream.coach.packs.pack import Pack, Phase, Resource
+from mindstream.coach.packs.load import phrases, say
+from mindstream.coach.packs.pack import Pack, Phase, Resource, Step, Topic, all_texts, in_language, topics_in
+from mindstream.coach.packs.safety import find_alarm, spoke_of_danger
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.conversation import Line, Note, user_statements
 from mindstream.memory.store.store import Entry, Revision
+from mindstream.models.embedders.wordllama import vectors
 from mindstream.models.model import JsonSchema, Message
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.reasoner import Briefing, RunContext, Writing
 from mindstream.text.classifier import Support, complaint, named
 from mindstream.text.links import bare, has_links, links, without_links
-from mindstream.tools.tool import Tool, tool
+from mindstream.text.words import Language, sentences, terms
+from mindstream.tools.call import texts_in
+from mindstream.tools.tool import FunctionTool, Tool, tool
+
+T = TypeVar("T")
+STEPS, RESOURCES = 4, 4
+"""Maximum number of results."""
+LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
+"""Weight of similarity in meaning, in addition to common topics and words; minimum score of a result; minimum score of
+a result if no better one exists."""
+
+
+def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple[str, ...] = ()) -> list[NamedResource]:
+    """Return the best resources for a query, of these kinds, in the user's language or the pack's first language."""
+    topics, asked, alike = _asked(pack, query, "resources")
+    understood = {language, pack.languages[0]}
+
+    def fit(at: int, resource: Resource) -> float:
+        about = len(topics & set(resource.topics)) * (1.0 + 0.5 / len(resource.topics))
+        found = about + _shared(asked, _words(resource)) + LIKE * max(0.0, alike[at])
+        return found + (OWN if found > ENOUGH and resource.language == language else 0.0)
+
+    ranked = sorted(((fit(n, r), -n, r) for n, r in enumerate(pack.resources)), reverse=True)
+    fitting = [
+        (score, resource)
+        for score, _, resource in ranked
+        if resource.language in understood
+        if not kinds or resource.kind in kinds
+    ]
+    return [
+        NamedResource(
+            title=r.title, publisher=r.publisher, link=r.link, why=in_language(r.why, language), language=r.language
+        )
+        for r in _found(fitting)[:count]
+    ]
+
+
+def _found(ranked: Sequence[tuple[float, T]]) -> list[T]:
+    """Return the results above the minimum score; if there are none, the near ones."""
+    return [item for score, item in ranked if score > ENOUGH] or [item for score, item in ranked if score > LEAST]
+
+
+OWN = 1.0
+"""Bonus of a resource in the user's own language."""
+
+
+def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
+    """Return a query's topics, its terms, and its similarity to each step or resource of the pack."""
+    topics = set(topics_in(pack, query)) | {topic.id for topic in pack.topics if topic.id in query.split()}
+
+    def embedded() -> NDArray[np.float32]:
+        texts = [_words(each) for each in (pack.steps if of == "steps" else pack.resources)]
+        return vectors(texts)
+
+    return topics, set(terms(query)), (pack.cached(("vectors", of), embedded) @ vectors([query])[0]).tolist()
+
+
+def _words(item: Step | Resource) -> str:
+    """Return the text of a step or resource for comparison, in English if available."""
+    about = " ".join(item.topics).replace("_", " ")
+    if isinstance(item, Step):
+        return f"{in_language(item.title, 'en')}. {in_language(item.do, 'en')} {about}"
+    return f"{item.title}. {in_language(item.why, 'en')} {about} {item.kind}"
+
+
+def _shared(asked: set[str], words: str) -> float:
+    return len(asked & set(terms(words))) / (len(asked) or 1)
+
+
+def steps_in(
+    pack: Pack, query: str, language: Language, count: int, besides: Sequence[str] = ()
+) -> list[dict[str, str]]:
+    """Return the library's steps for a query as text fields, with the users they are for and not for."""
+    topics, asked, alike = _asked(pack, query, "steps")
+
+    def fit(at: int, step: Step) -> float:
+        about = len(topics & set(step.topics)) / math.sqrt(len(step.topics))
+        own = f"{in_language(step.title, language)} {in_language(step.do, language)}"
+        return about + _shared(asked, f"{own} {_words(step)}") + LIKE * max(0.0, alike[at])
+
+    left_out = {title.casefold() for title in besides}
+    ranked = sorted(
+        (
+            (fit(at, step), -at, step)
+            for at, step in enumerate(pack.steps)
+            if in_language(step.title, language).casefold() not in left_out
+        ),
+        reverse=True,
+    )
+    return [_told(pack, step, language) for step in _found([(score, step) for score, _, step in ranked])[:count]]
+
+
+def _told(pack: Pack, step: Step, language: Language) -> dict[str, str]:
+    """Return a step's texts, and its intended users if they are restricted."""
+    texts = {name: in_language(getattr(step, name), language) for name in ("title", "do", "why", "caution")}
+    whom = {"only_for": pack.only_for(step), "not_for": step.not_for}
+    named = {
+        key: ", ".join(in_language(topic.name, language) for topic in pack.topics if topic.id in ids)
+        for key, ids in whom.items()
+        if ids
+    }
+    return {"id": step.id, **texts, "evidence": step.evidence, **named}
+
+
+def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> FunctionTool:
+    """Return the tool `find_steps` of a pack, without planned or refused steps."""
+
+    def find_steps(query: str) -> list[dict[str, str]]:
+        """How steps on a trouble are done, how well they are supported, whom they are not for."""
+        return steps_in(pack, query, language, STEPS, planned)
+
+    return tool(find_steps)
+
+
+def resource_tool(pack: Pack, language: Language) -> FunctionTool:
+    """Return the tool `find_resources` of a pack."""
+
+    def find_resources(query: str) -> list[dict[str, str | None]]:
+        """Something to read, watch or hear, where they ask for it; name no other titles."""
+        found = find_in(pack, query, language, RESOURCES)
+        return [resource.model_dump() for resource in found]
+
+    return tool(find_resources)
+
 
 LOOKED_BACK = 400
 """Number of the newest notes that are searched for outdated ones."""
@@ -116,7 +247,7 @@ def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Seq
         own |= links(f"{call.tool} {call.arguments}" for call in turn.calls) - known
     packs_links, packs_titles = pack.cached(("given", ""), lambda: _named(pack.resources))
     planned_links, planned_titles = _named(resource for step in plan.steps for resource in step.resources)
-    known |= packs_links | planned_links | links(_texts(plan.model_dump(mode="json")))
+    known |= packs_links | planned_links | links(texts_in(plan.model_dump(mode="json")))
     titles = packs_titles | planned_titles
     return Given(frozenset(known), links(said) | known, titles, _letters(" ".join(results)))
 
@@ -193,14 +324,6 @@ def ground_patch(
         elif kept(name, value):
             left[name] = value
     return left, gone
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
 
 
 def _letters(text: str) -> str:
@@ -446,3 +569,114 @@ class WithBelief(Sequence[Tool]):
 
     def __len__(self) -> int:
         return len(self._offered())
+
+
+AHEAD = 4
+"""Number of steps in a new plan."""
+
+
+@rule(Think)
+def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
+    """Think without a model: note the topics that statements name; in a planning phase, plan library steps on them.
+
+    Topics are recognised by their words alone, so a denial is not understood.
+    """
+    alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
+    said = [line.text for line in ask.conversation if not line.by_user]
+    if ask.hint or any(alarm.stops for alarm in alarms) or spoke_of_danger(ask.pack, said):
+        return Thinking(
+            thought=f"{f'a hint at {ask.hint}' if ask.hint else 'danger'}: nothing is believed of it, nothing planned"
+        )
+    stated = [each for text in ask.utterances for each in sentences(text) if not each.endswith(("?", "？"))]
+    named = set(topics_in(ask.pack, "\n".join(stated)))
+    patch: dict[str, Any] = {}
+    for topic in ask.pack.topics:
+        spec = ask.pack.fields.get(topic.field)
+        if topic.id not in named or spec is None or (spec.of and topic.id not in spec.of) or _held(ask) & _names(topic):
+            continue
+        value = topic.id if spec.of else in_language(topic.name, ask.language)
+        if spec.type == "list":
+            patch.setdefault(topic.field, []).append(value)
+        elif spec.type == "text":
+            patch[topic.field] = value
+    thought = f"by stand-in: named were {', '.join(sorted(named)) or 'no topics'}"
+    phase = _phase(ask)
+    noted = Thinking(thought=thought, phase=phase.name, patch=patch, rests_on=ask.utterances[-1][:LONGEST_QUOTE])
+    return noted.model_copy(update=_plan(ask, named)) if phase.plans else noted
+
+
+def _phase(ask: Think) -> Phase:
+    """Return the first phase, from the current one on, that has an unknown required field or makes plans.
+
+    In all phases but the first, a field also counts as known once the pack's question about it was asked.
+    """
+    phases, fields = ask.pack.phases, ask.pack.fields
+    known = {name for name, held in ask.belief.items() if held not in (None, [], "")}
+    named = {id_ for text in ask.utterances for id_ in topics_in(ask.pack, text)}
+    known |= {topic.field for topic in ask.pack.topics if topic.id in named}
+    said = "\n".join(line.text for line in ask.conversation if not line.by_user)
+    asked = {name for name, spec in fields.items() if any(each in said for each in all_texts(spec.ask))}
+    phase = ask.phase
+    for follower in phases[phases.index(phase) + 1 :]:
+        met = known if phase is phases[0] else known | asked
+        if phase.plans or not phase.needs or not set(phase.needs) <= met:
+            break
+        phase = follower
+    return phase
+
+
+def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
+    """Return the changes of the plan, and the text for its current step if the user was not told of it.
+
+    If the user says the pack's phrase for continuing (`next_word`), the next step becomes the current one.
+    """
+    plan, words = ask.plan, [each.casefold() for each in phrases(ask.pack, "next_word", ask.language)]
+    goes_on = any(text.strip(' .!。！“”"').casefold() in words for text in ask.utterances)
+    if plan.now and plan.now.told and goes_on:
+        plan = plan.edit([StepEdit(title=plan.now.title, state="going_on")])
+    if plan.now is None:
+        ahead = [*plan.open, *_steps(ask, named)][:AHEAD]
+        if not ahead:
+            return {"offer": say(ask.pack, "plan_empty", ask.language)}
+        first = ahead[0].model_copy(update={"state": "now"})
+        plan = plan.edit([*map(StepEdit.of, ahead[1:]), StepEdit.of(first)])
+    told = _words_of(ask, plan.now) if ask.waits and plan.now and not plan.now.told else ""
+    if told and plan.now:
+        plan = plan.edit([StepEdit(title=plan.now.title, told=True)])
+    edits = [StepEdit.of(step) for step in plan.steps if step not in ask.plan.steps]
+    return {"plan": edits, "offer": told, "changed": "steps by topic" if edits else ""}
+
+
+def _steps(ask: Think, named: set[str]) -> list[PlanStep]:
+    """Return suitable library steps on the known topics, the best first, without those in the plan."""
+    known = named | {topic.id for topic in ask.pack.topics if _held(ask) & _names(topic)}
+
+    def fit(step: Step) -> float:
+        return len(known & set(step.topics)) / math.sqrt(len(step.topics))
+
+    had = {step.source for step in ask.plan.steps}
+    found = [step for step in ask.pack.steps if step.id not in had and fit(step) and ask.pack.suits(step, known)]
+    texts = ("title", "do", "why", "caution")
+    return [
+        PlanStep(
+            **{name: in_language(getattr(step, name), ask.language) for name in texts},
+            source=step.id,
+        )
+        for step in sorted(found, key=fit, reverse=True)
+    ]
+
+
+def _words_of(ask: Think, step: PlanStep) -> str:
+    """Return the text that tells the user of a step, with its reason and caution."""
+    parts = [say(ask.pack, "step_intro", ask.language), f"**{step.title}**", step.do]
+    parts += [say(ask.pack, "step_why", ask.language, why=step.why)] if step.why else []
+    parts += [say(ask.pack, "step_caution", ask.language, caution=step.caution)] if step.caution else []
+    return "\n".join(parts)
+
+
+def _held(ask: Think) -> set[str]:
+    return {str(item) for value in ask.belief.values() for item in (value if isinstance(value, list) else [value])}
+
+
+def _names(topic: Topic) -> set[str]:
+    return {topic.id, *all_texts(topic.name)}

@@ -1,13 +1,15 @@
-"""`Gate`, the protocol that decides whether an answer waits for the reasoner and whether the reasoner is needed.
+"""`Gate`, which decides whether an answer waits for the reasoner, and `Handover`, the talker's own decision.
 
-See docs/gates.md.
+The talker's decision is a mark such as `[WAIT]` at the beginning of its reply, so that one model call both decides and
+answers. Users never see the mark. See docs/gates.md.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
@@ -20,6 +22,7 @@ from mindstream.foreign_code import describe
 from mindstream.log.events import BeliefChanged, PlanChanged
 from mindstream.memory.store.store import Entry
 from mindstream.models.model import Model
+from mindstream.models.reply import HALF, legible
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import RunResult, Utterance
 
@@ -58,7 +61,7 @@ class Decision:
         waits: whether the talker waits for the reasoner before it answers.
         thinks: whether the reasoner is woken; if not, it sees the utterance when it is woken the next time.
         why: the reason in a few words, for the log.
-        hands_over: whether the talker itself decides when it begins to answer (see coach/handover).
+        hands_over: whether the talker itself decides when it begins to answer (see coach/gates/gate).
     """
 
     waits: bool
@@ -116,7 +119,7 @@ class BeliefGate:
 class TalkerGate:
     """A gate that leaves the decision to the talker's model, which understands requests in any language.
 
-    See coach/handover.
+    See coach/gates/gate.
     """
 
     name = "talker"
@@ -170,3 +173,80 @@ def decision_entry(decision: Decision, gate: str, phase: str, heard: int) -> Ent
         answers=heard, gate=gate, waits=decision.waits, thinks=decision.thinks, why=decision.why, phase=phase
     )
     return Entry(event, GATE_AUTHOR)
+
+
+Way = Literal["alone", "think", "wait"]
+"""`alone`: the reasoner is not needed; `think`: it runs after the answer; `wait`: the answer waits for it."""
+
+NAMES = ("wait", "alone", "think")
+CLOSING = "*_`\"':.。"
+EDGE = r"[\s*_`\"'#>~]{0,12}"
+MARK = re.compile(rf"{EDGE}[\[［【<]\s*({'|'.join(NAMES)})\s*[\]］】>][*_`\"':.。]*", re.IGNORECASE)
+OPEN = re.compile(rf"{EDGE}(?:[\[［【<]\s*([a-z]*)\s*)?$", re.IGNORECASE)
+"""An end of a text that may be the beginning of a mark which the next piece completes."""
+BARE = re.compile(rf"{EDGE}([A-Z]{{1,5}}){EDGE}\.?$")
+"""A mark without its brackets; only accepted if it is the whole reply."""
+
+
+class Handover:
+    """Read a reply piece by piece, and remove the marks.
+
+    Args:
+        may_wait: whether a mark for waiting is obeyed; otherwise it is only removed.
+
+    Attributes:
+        way: the talker's decision; also "wait" if the reply ends with that mark after some words.
+        ended: whether the rest of the reply is discarded.
+    """
+
+    def __init__(self, *, may_wait: bool = True) -> None:
+        self.may_wait = may_wait
+        self.way: Way = "think"
+        self.ended = False
+        self._half = self._held = ""
+        self._began = self._asks = self._marked = False
+
+    def read(self, piece: str) -> str:
+        """Read a piece and return the text that can be shown now."""
+        piece = self._half + piece
+        self._half = piece[-1] if HALF.search(piece) else ""  # half a character waits for the other half
+        text, shown = self._held + legible(piece.removesuffix(self._half)), ""
+        while not self.ended and (mark := MARK.search(text)):
+            before, text = text[: mark.start()], text[mark.end() :]
+            shown += self._show(before)
+            self._marked = True
+            self._decide(mark[1].lower())
+        if self.ended:
+            self._held = ""
+            return shown
+        held = (None if self._began else BARE.match(text)) or OPEN.search(text)
+        at = held.start() if held and any(name.startswith((held[1] or "").lower()) for name in NAMES) else len(text)
+        self._held = text[at:]
+        return shown + self._show(text[:at])
+
+    def finish(self) -> str:
+        """Return the text that was held back, at the end of the reply."""
+        rest, self._held = self._held, ""
+        if not self._began and (bare := BARE.match(rest)) and bare[1].lower() in NAMES:
+            self._decide(bare[1].lower())
+            rest = ""
+        if self._asks:
+            self.way = "wait"
+        return self._show(rest) if rest.strip() and not self.ended else ""
+
+    def _show(self, text: str) -> str:
+        if self._marked:
+            text = text.lstrip(CLOSING)
+            self._marked = not text
+        text = text if self._began else text.lstrip()
+        if text.strip():
+            self._began, self._asks = True, False
+        return text
+
+    def _decide(self, name: str) -> None:
+        if name == "wait" and not self.may_wait:
+            return
+        self._asks = name == "wait"
+        if not self._began:
+            self.way = name  # type: ignore[assignment]
+            self.ended = self._asks

@@ -201,6 +201,8 @@ class Together(Generic[Name]):
         if not self._sets or (self._chinese and not CJK.search(text)):
             return frozenset()
         stand = self._stand(text)
+        if not any(stand.values()):
+            return frozenset()
         blank = _without_cues_of_several_words(text, (span for spans in stand.values() for span in spans))
         story = bool(OLD_STORY.search(text))
 

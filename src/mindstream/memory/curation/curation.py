@@ -16,15 +16,13 @@ from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError, StorageError
 from mindstream.log.events import Corrected, Failed, Remembered
 from mindstream.memory.curation.slot_items import SlotItem, find_items
-from mindstream.memory.missing_vectors import give
-from mindstream.memory.recall.embedding import asking, embed_each
+from mindstream.memory.recall.embedding import asking, embed_each, give
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, nfc, normalised
 from mindstream.memory.store.store import Entry, NewWork, Revision
 from mindstream.memory.store.validation import checked_text, is_finite, shortened
-from mindstream.memory.traced import tell_changed, traced
 from mindstream.text.words import terms
-from mindstream.tracing import genai
+from mindstream.tracing import genai, tell_changed, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

@@ -21,17 +21,15 @@ from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.identifiers import normal_name
 from mindstream.log.audit import Deed
 from mindstream.log.events import BeliefChanged, Event, Remembered
-from mindstream.memory.curation.candidates import may_mention, may_quote
 from mindstream.memory.curation.curation import finish_erasure
-from mindstream.memory.curation.mentions import mentions, quotes
+from mindstream.memory.curation.mentions import may_mention, may_quote, mentions, quotes
 from mindstream.memory.curation.slot_items import SlotItem, Without, lost_items, rewrite
-from mindstream.memory.recall.relevance import LOW_CERTAINTY
+from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_moment
-from mindstream.memory.traced import tell_removed, traced
-from mindstream.tracing import genai
+from mindstream.tracing import genai, tell_removed, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

@@ -20,15 +20,18 @@ from mindstream.clock import Moment, format_iso
 from mindstream.errors import InputError
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.embedding import Embedding
-from mindstream.memory.recall.filters import ALL, Filters, allowed_mask, compare_large
-from mindstream.memory.recall.part import Part
-from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
-from mindstream.memory.recall.question import understood
-from mindstream.memory.recall.relevance import (
+from mindstream.memory.recall.question import ALL, Filters, allowed_mask, compare_large, understood
+from mindstream.memory.recall.ranking import (
     LOW_CERTAINTY,
     LOW_CONFIDENCE,
+    Bounded,
+    Candidates,
+    Doubles,
+    Policy,
     Positions,
+    Ranking,
     Scored,
+    Signals,
     Weights,
     certainty,
     confidences,
@@ -36,7 +39,7 @@ from mindstream.memory.recall.relevance import (
     weights_for,
 )
 from mindstream.memory.recall.rerank import SecondStage
-from mindstream.memory.recall.selection import BY_WORDS, LONG, select
+from mindstream.memory.recall.selection import BY_WORDS, LONG, Part, select
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
@@ -254,7 +257,7 @@ class Recaller:
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float) -> Recall:
         """Return the k best records, read from the store if necessary, and the ids of those that were passed over."""
-        ids = [columns.id_at(at) for at in ranking.rows.tolist()]
+        ids = columns.ids_at(ranking.rows)
         records = {record.id: record for record in await self._records(columns, ids[:k])}
         scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
         parts |= {name: each[:k].tolist() for name, each in ranking.parts.items()}
@@ -344,7 +347,7 @@ def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], n
             np.where(FADING_CODES[whole.kind.values[at]], strength, 0.5),
         )
 
-    def cosines(rows: Positions) -> Floats:
+    def cosines(rows: Positions) -> Doubles:
         if len(vector) != columns.width or not np.any(vector):
             return np.zeros(len(rows))
         return columns.vectors.cosines(vector, rows).astype(np.float64)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from mindstream.errors import ModelError, SettingsError
 from mindstream.memory.store.record import Record
 from mindstream.models.ask import ask
-from mindstream.models.embedders.in_process import CrossEncoder
+from mindstream.models.embedders.embedder import CrossEncoder
 from mindstream.models.model import Model
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.roles import Models

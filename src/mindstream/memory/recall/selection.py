@@ -8,16 +8,20 @@ episodes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.log.names import StreamKey
 from mindstream.memory.recall.question import RecallQuery
-from mindstream.memory.recall.relevance import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights
+from mindstream.memory.recall.ranking import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights
 from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.store import Candidates, Changes, Told
 from mindstream.memory.store.vectors import Floats, Vectors
+from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import K1, GrowingArray, Ints, Lexical, Matches, saturated, telling
 
 Mask = NDArray[np.bool_]
@@ -44,15 +48,15 @@ Looked: TypeAlias = dict[tuple[str, ...], LookedUp]
 class Selection(Columns):
     """The columns of some of a stream's records, in the order of writing; `rows` are their rows in the whole stream."""
 
-    def __init__(self, whole: Columns, rows: Ints, terms: Looked) -> None:
+    def __init__(self, whole: Columns, chosen: Mask, rows: Ints, terms: Looked) -> None:
         self.stream, self.whole, self.width = whole.stream, whole.whole, whole.width
         self.only_talk, self.speakers, self.names = whole.only_talk, whole.speakers, whole.names
         self.rows, self._entire = rows, whole
-        local = np.full(len(whole) + 1, -1, np.int32)  # the last element, index -1, means: no record
-        local[rows] = np.arange(len(rows), dtype=np.int32)
-        self.before = _column(local[whole.before.values[rows]])
-        self.after = _column(local[whole.after.values[rows]])
-        self.lexical = SelectedLexical(whole.lexical, rows, local, terms)
+        for name in ("before", "after"):
+            beside = getattr(whole, name).values[rows]
+            at = np.minimum(np.searchsorted(rows, beside), len(rows) - 1)
+            setattr(self, name, _column(np.where(rows[at] == beside, at, -1).astype(np.int32)))
+        self.lexical = SelectedLexical(whole.lexical, rows, chosen, terms)
         self.vectors = SelectedVectors(whole.vectors, rows)
 
     def __getattr__(self, name: str) -> GrowingArray[Any]:
@@ -72,8 +76,8 @@ class Selection(Columns):
     def in_entire(self, rows: Ints) -> Ints:
         return self.rows[rows]
 
-    def id_at(self, row: int) -> str:
-        return self._entire.ids[int(self.rows[row])]
+    def ids_at(self, rows: Ints) -> list[str]:
+        return self._entire.ids_at(self.rows[rows])
 
 
 def _column(values: NDArray[Any]) -> GrowingArray[Any]:
@@ -85,10 +89,10 @@ def _column(values: NDArray[Any]) -> GrowingArray[Any]:
 class SelectedLexical(Lexical):
     """The index of the whole stream, limited to the selected documents."""
 
-    def __init__(self, whole: Lexical, rows: Ints, local: NDArray[np.int32], terms: Looked):
+    def __init__(self, whole: Lexical, rows: Ints, chosen: Mask, terms: Looked):
         self.postings, self.total, self.grouped = whole.postings, whole.total, whole.grouped
         self.sizes, self.group, self.group_sizes = whole.sizes, whole.group, whole.group_sizes
-        self._whole, self._rows, self._local, self._terms = whole, rows, local, terms
+        self._whole, self._rows, self._chosen, self._terms = whole, rows, chosen, terms
 
     @property
     def documents(self) -> int:
@@ -96,11 +100,11 @@ class SelectedLexical(Lexical):
 
     def matches_of(self, terms: list[str]) -> Matches:  # type: ignore[override]
         found = self._terms[tuple(terms)].found if tuple(terms) in self._terms else self._whole.matches_of(terms)
-        at = self._local[found.documents]
-        there = at >= 0
+        there = self._chosen[found.documents]
+        at = np.searchsorted(self._rows, found.documents[there])
         ends = np.concatenate(([0], np.cumsum(there)))[np.cumsum(found.counts)]
         counts = np.diff(ends, prepend=0)
-        return Matches(at[there].astype(np.int64), found.times[there], counts, found.counts, found)
+        return Matches(at, found.times[there], counts, found.counts, found)
 
     def lengths(self, documents: Ints) -> Floats:
         return self._whole.lengths(self._rows[documents])
@@ -154,7 +158,7 @@ def select(
     chosen = inner.copy()
     _mark(chosen, np.flatnonzero(inner), columns)
     rows = np.flatnonzero(chosen)
-    return Selection(columns, rows, terms), passing[rows] & inner[rows]
+    return Selection(columns, chosen, rows, terms), passing[rows] & inner[rows]
 
 
 def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
@@ -188,9 +192,10 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
             words[found.documents[begins:end]] += own[begins:end]
     rows = np.flatnonzero(words > 0)  # a row with any of the words has a positive sum
     lends = words[rows] + weights.episode * episodes[columns.group.values[rows]]
-    scores = lends + _besides(columns, question, rows, weights)
-    passes = passing[rows]
-    best = [_best(rows, lends, BY_WORDS), _best(rows, scores, BY_WORDS)]
+    scores, passes, best = lends, passing[rows], [_best(rows, lends, BY_WORDS)]
+    if question.who >= 0 or question.spans:
+        scores = lends + _besides(columns, question, rows, weights)
+        best.append(_best(rows, scores, BY_WORDS))
     return best if passes.all() else [*best, _best(rows[passes], scores[passes], BY_WORDS)]
 
 
@@ -225,3 +230,73 @@ def _dated(columns: Columns, question: RecallQuery, passing: Mask) -> list[Ints]
     created = columns.created.values
     spans = [(created >= span.since) & (created < span.until) & passing for span in question.spans]
     return [np.flatnonzero(span)[-DATED:] for span in spans]
+
+
+class Part(Columns):
+    """The records of a stream that a store found as candidates."""
+
+    def __init__(self, stream: StreamKey, embedder: str, width: int, found: Candidates) -> None:
+        super().__init__(stream, embedder, width)
+        self.take(Changes(found))
+        self.behind, self._told = True, found.told
+        if found.told:
+            self.lexical = PartLexical(self, found.told)
+            if found.told.sample:
+                self.vectors.centre_on(np.array(found.told.sample, np.int64))
+            self._hear(found.told.said)
+        self.vectors = SelectedVectors(self.vectors, np.arange(len(self)))
+
+    def written_in(self, spans: Sequence[DateSpan]) -> int:
+        return super().written_in(spans) if self._told is None else self._told.written
+
+    def _hear(self, said: Mapping[str, tuple[int, int]]) -> None:
+        """Use how much each speaker says in the whole stream."""
+        for name in said:
+            self.number(name)
+        messages, words = ([said.get(name, (0, 0))[at] for name in self.names] for at in (0, 1))
+        _, _, users, agents = self.speakers.state()
+        self.speakers.begin_with([messages, words, users, agents])
+
+
+class PartLexical(Lexical):
+    """The word index of the candidates, with word frequencies and episode scores of the whole stream."""
+
+    def __init__(self, part: Columns, told: Told) -> None:
+        index = part.lexical
+        self.postings, self.sizes, self.group = index.postings, index.sizes, index.group
+        self.group_sizes, self.grouped, self.total = index.group_sizes, index.grouped, told.terms
+        self._told = told
+        self._words = {word: at for at, word in enumerate(told.holding)}
+        self._asked: list[tuple[Matches, Sequence[str]]] = []
+        names = dict(zip(part.group.values.tolist(), part.episode.values.tolist(), strict=True))
+        episodes = {number: name for name, number in part.episodes.items()}
+        self._episodes = [told.episodes.get(episodes[names[group]]) for group in range(index.groups)]
+
+    def __len__(self) -> int:
+        return self._told.records
+
+    @property
+    def documents(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def all_groups(self) -> int:
+        return self._told.groups
+
+    def matches_of(self, terms: Sequence[str]) -> Matches:
+        found = super().matches_of(terms)
+        found = found._replace(held=np.maximum(self.counts(terms), found.counts))
+        self._asked.append((found, terms))
+        return found
+
+    def counts(self, terms: Sequence[str]) -> Ints:
+        return np.array([self._told.holding.get(term, self.postings.count(term)) for term in terms], np.int64)
+
+    def group_scores(self, found: Matches) -> Floats:
+        terms = next(terms for each, terms in self._asked if each is found)
+        known = [self._words[term] for term in terms if term in self._words]
+        scores = super().group_scores(found)
+        for group, parts in enumerate(self._episodes):
+            if parts is not None:
+                scores[group] = parts[known].sum()
+        return scores

@@ -235,11 +235,14 @@ class IndexCache:
         columns.complete, columns.behind, columns.vectors.behind = True, False, False
 
     async def _fill_behind(self, stream: StreamKey) -> None:
+        await self._rest()
+        await self.columns(stream)
+
+    async def _rest(self) -> None:
         for _ in range(RESTS):
             await asyncio.sleep(REST_S)
             if not self._answering:
                 break
-        await self.columns(stream)
 
     def _begin(
         self,
@@ -273,6 +276,9 @@ class IndexCache:
 
     async def _write(self, stream: StreamKey) -> None:
         """Write columns to a file, then replace them by those of the file, which need less memory."""
+        while (held := self._held.get(stream)) is not None and held.shortened:  # more erasures may follow
+            held.shortened = False
+            await self._rest()
         known = await self._store.last_erasure()
         columns = await self.columns(stream)
         assert self._folder is not None

@@ -20,7 +20,7 @@ from mindstream.log import audit, erasures, kept, work
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamKey, StreamName, tenant_of
+from mindstream.log.names import StreamKey, StreamName, Tenant, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.log.threads import Snapshot
 from mindstream.memory.store import checkpoints, lineage, queries, registry, writing
@@ -32,10 +32,8 @@ from mindstream.memory.store.record import KINDS, Kind, Record, Vector, normalis
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Candidates, Changes, Closure, Commit, Erasure, Kept, Store
-from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
-from mindstream.memory.store.word_index.candidates import Finder
-from mindstream.memory.store.word_index.places import IndexReader
+from mindstream.memory.store.word_index.candidates import Finder, IndexReader
 from mindstream.memory.store.word_index.segments import SMALLEST
 from mindstream.memory.store.writing import HOLDS, next_change
 from mindstream.text.dates import DateSpan

@@ -267,15 +267,17 @@ class Vectors:
         dimensions."""
         self._settle()
         signs = signs_of(query - self.mean)
-        byte = self._words <= BYTE_OF_WORDS
-        apart: NDArray[Any] = np.empty(len(self), np.uint8 if byte else np.uint16)
+        byte, few = self._words <= BYTE_OF_WORDS, np.count_nonzero(among) < len(self) // 4
+        rows = np.flatnonzero(among) if few else None
+        bits = [each.values if rows is None else each.values[rows] for each in self.bits]
+        apart: NDArray[Any] = np.empty(len(bits[0]), np.uint8 if byte else np.uint16)
         for start in range(0, len(apart), BLOCK):
             some = slice(start, start + BLOCK)
-            apart[some] = np.bitwise_count(self.bits[0].values[some] ^ signs[0])
-            for column, sign in zip(self.bits[1:], signs[1:], strict=True):
-                apart[some] += np.bitwise_count(column.values[some] ^ sign)
+            apart[some] = np.bitwise_count(bits[0][some] ^ signs[0])
+            for column, sign in zip(bits[1:], signs[1:], strict=True):
+                apart[some] += np.bitwise_count(column[some] ^ sign)
         far = 255 if byte else 65_535
-        if not among.all():
+        if rows is None and not among.all():
             apart[~among] = far
         step = 1 + len(apart) // SAMPLE
         sample, wanted = apart[::step].copy(), -(-n // step)
@@ -283,7 +285,8 @@ class Vectors:
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if np.count_nonzero(sample <= middle) >= wanted else (middle + 1, high)
-        return np.flatnonzero(apart <= low)[-2 * n :]
+        near = np.flatnonzero(apart <= low)[-2 * n :]
+        return near if rows is None else rows[near]
 
 
 def signs_of(centred: Floats) -> NDArray[np.uint64]:

@@ -18,7 +18,7 @@ from mindstream.memory.store.store import Commit, Entry, Revision
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
-"""SQL condition, with a moment as its value: the record is valid then (as in memory/recall/filters) and not
+"""SQL condition, with a moment as its value: the record is valid then (as in memory/recall/question) and not
 archived."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from array import array
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -30,6 +31,8 @@ _BATCH = 8
 SPECIAL = ("<s>", "</s>", "<unk>", "▁")
 MAX_WORD = 32
 """Maximum length of a word whose tokens are cached, in characters."""
+SHORT = 3
+"""Length up to which numbers are cached like words, in characters."""
 _LOADING = threading.Lock()
 MAX_DIRECT = 2_000
 """Maximum characters that are embedded in the event loop; more are embedded in a thread (32 kB take 0.1 s)."""
@@ -59,7 +62,7 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return the result of `WordLlama.embed`, without waiting."""
     found = np.zeros((len(texts), WIDTH), dtype=np.float32)
     for start in range(0, len(texts), _BATCH):
-        tokens = [token_ids(text) for text in texts[start : start + _BATCH]]
+        tokens = [np.frombuffer(_packed(text), np.uintc) for text in texts[start : start + _BATCH]]
         lengths = np.array([len(ids) for ids in tokens])
         spoken = np.flatnonzero(lengths)
         if len(spoken):
@@ -70,27 +73,34 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def token_ids(text: str) -> list[int]:
-    """Return the ids of a text's tokens, which are row numbers of `table`.
+    """Return the ids of a text's tokens, which are row numbers of `table`."""
+    return list(memoryview(_packed(text)).cast("I"))
+
+
+def _packed(text: str) -> bytes:
+    """Return the ids of a text's tokens in an array's bytes, which need a quarter of a tuple's memory.
 
     No token has a space in its middle, so words are tokenized one by one, and most of them are cached. Exceptions are
     tokenized as a whole: texts with several spaces in a row (which are one token), with a space at an end, with a
     special token, or with the tokenizer's own sign for a space.
     """
     if "  " in text or text[:1] == " " or text[-1:] == " " or any(each in text for each in SPECIAL):
-        return list(_cut(text))
-    found: list[int] = []
-    for word in text.split(" "):
-        found += _of_word(word) if len(word) <= MAX_WORD else _cut(word)
-    return found
+        return _cut(text)
+    return b"".join([_of_word(word) if _is_cached(word) else _cut(word) for word in text.split(" ")])
+
+
+def _is_cached(word: str) -> bool:
+    """Return whether a word's tokens are cached; not those of numbers, of which there are too many."""
+    return len(word) <= SHORT or (len(word) <= MAX_WORD and not word[0].isdigit())
 
 
 @remember(1 << 14)
-def _of_word(word: str) -> tuple[int, ...]:
+def _of_word(word: str) -> bytes:
     return _cut(word)
 
 
-def _cut(text: str) -> tuple[int, ...]:
-    return tuple(_tokenizer().encode(text, add_special_tokens=False).ids)
+def _cut(text: str) -> bytes:
+    return array("I", _tokenizer().encode(text, add_special_tokens=False).ids).tobytes()
 
 
 def table() -> NDArray[np.float32]:

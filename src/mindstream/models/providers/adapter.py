@@ -131,11 +131,16 @@ async def one_by_one(coming: AbstractAsyncContextManager[Arrivals]) -> AsyncGene
 
 def joined(arrivals: Iterable[Arrival]) -> list[Arrival]:
     """Return arrivals with adjacent deltas of one kind joined."""
-    found: list[Arrival] = []
-    for each in arrivals:
-        last = found[-1] if found else None
-        if isinstance(each, Delta) and isinstance(last, Delta) and each.of == last.of:
-            found[-1] = Delta(each.of, last.text + each.text)
+    found, texts, of = list[Arrival](), list[str](), None
+    for each in (*arrivals, None):
+        if isinstance(each, Delta) and each.of == of:
+            texts.append(each.text)
+            continue
+        if of is not None:
+            found.append(Delta(of, "".join(texts)))
+        if isinstance(each, Delta):
+            of, texts = each.of, [each.text]
         else:
-            found.append(each)
+            of = None
+            found += [each] if each is not None else ()
     return found

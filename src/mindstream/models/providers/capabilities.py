@@ -10,7 +10,7 @@ from typing import Any
 
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import TOO_LONG
-from mindstream.models.providers.typed_calls import UNKNOWN_TOOLS
+from mindstream.models.providers.tool_calls import UNKNOWN_TOOLS
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 """The request fields that limit a reply: nearly all servers know the first, OpenAI's newest models only the second."""

@@ -1,18 +1,31 @@
 """The adapter of endpoints with OpenAI's protocol; it writes requests and reads replies without a client library.
 
 A client library, which builds objects for each chunk of a reply, would take three times the CPU of all other work.
+
+Log-probabilities of a given text, token by token, are read in three ways; endpoints that offer only chat support none
+of them:
+
+- echo: `/completions` returns the prompt with its log-probabilities (vLLM, SGLang, OpenAI's base models).
+- prompt_logprobs: a field of vLLM's own.
+- grammar: for llama.cpp, in this process or behind a server. A grammar allows only the text's tokens, so that the model
+  "writes" them and reports the probability that each had before the grammar was applied. A grammar can only name whole
+  characters, so a text is refused if the model splits one of its characters into several tokens, as small models do
+  with Chinese.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Literal
 
-from mindstream.errors import ModelError, ModelUnavailable
-from mindstream.models.clean_text import legible
+from mindstream.errors import ModelError, ModelRefused, ModelUnavailable
 from mindstream.models.model import Logprobs, Message, Request, TextLogprobs, Usage, estimate_tokens
 from mindstream.models.providers.adapter import (
     Arrival,
@@ -26,14 +39,11 @@ from mindstream.models.providers.adapter import (
 )
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.capabilities import LIMITS, ROLES, capabilities_of, refused_fields
-from mindstream.models.providers.event_stream import DONE, EventReader
 from mindstream.models.providers.failures import failures, words_of
-from mindstream.models.providers.limits import MAX_CALLS, all_tokens
-from mindstream.models.providers.prices import price
-from mindstream.models.providers.text_logprobs import METHODS, Method, TextLogprobsReader
-from mindstream.models.providers.tool_calls import ToolCalls
-from mindstream.models.providers.typed_calls import in_words, merge_turns, read_calls
-from mindstream.models.providers.wire import ERROR_READERS, Client, EndpointError, Response
+from mindstream.models.providers.limits import MAX_CALLS, all_tokens, price
+from mindstream.models.providers.tool_calls import ToolCalls, in_words, merge_turns, read_calls
+from mindstream.models.providers.wire import DONE, ERROR_READERS, Client, EndpointError, EventReader, Response
+from mindstream.models.reply import legible
 
 MAX_ATTEMPTS = 8
 """Maximum number of requests for one reply, each without the fields that the endpoint refused before."""
@@ -50,6 +60,129 @@ FILTERED = re.compile(
 CUT = ["length", "max_tokens", "model_length", "max_output_tokens", "token_limit"]
 FAILED = ["error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"]
 """Finish reasons of replies that the server aborted."""
+USUAL = {"id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation"}
+USUAL_IN_CHOICE, USUAL_IN_DELTA = {"index", "delta", "finish_reason", "logprobs"}, {"role", "content"}
+"""Fields of a chunk that has nothing but text, as nearly all have."""
+
+
+if TYPE_CHECKING:
+    from mindstream.models.providers.gguf import Engine
+
+MAX_BYTES = 1_000_000
+"""Maximum size of a response."""
+MAX_TOKENS = 64
+"""Maximum number of tokens of a text whose log-probabilities are read."""
+Method = Literal["echo", "prompt_logprobs", "grammar"]
+METHODS: tuple[Method, ...] = ("echo", "prompt_logprobs", "grammar")
+FIELDS: dict[Method, dict[str, Any]] = {
+    "echo": {"echo": True, "logprobs": 1},
+    "prompt_logprobs": {"prompt_logprobs": 0},
+}
+
+
+@dataclass(frozen=True)
+class GivenText:
+    """Reads log-probabilities from llama.cpp; created by `open_given_text`.
+
+    Every method raises ModelUnavailable if llama.cpp fails, and ModelRefused if it cannot represent the text.
+    """
+
+    at: Address
+    client: Client
+
+    async def tokens(self, text: str, most: int) -> list[int]:
+        """Return the first tokens of a text."""
+        answer = await self._post("/tokenize", {"content": text, "with_pieces": True})
+        with failures(self.at, {}):
+            found = [(each["id"], each["piece"]) for each in answer["tokens"][:most]]
+        if not all(isinstance(piece, str) for _, piece in found):
+            raise ModelRefused(
+                f"{self.at.name} cannot report log-probabilities of this text: it splits some of its characters into"
+                " several tokens"
+            )
+        return [id_ for id_, _ in found]
+
+    async def logprobs(self, prompt: str, tokens: Sequence[int]) -> list[float]:
+        """Return the log-probability of each token after a prompt."""
+        grammar = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
+        body = {"prompt": prompt, "grammar": grammar, "n_probs": 1, "n_predict": len(tokens), "temperature": 0}
+        answer = await self._post("/completion", {**body, "cache_prompt": True})
+        if not (found := answer.get("completion_probabilities")):
+            raise ModelUnavailable(f"the response of {self.at.name} has no field completion_probabilities")
+        return [float(token["logprob"]) for token in found]
+
+    async def _post(self, path: str, body: dict[str, Any]) -> Any:
+        with failures(self.at, ERROR_READERS):
+            base = (self.at.url or "").partition("?")[0].removesuffix("/v1")
+            return await self.client.ask("POST", base + path, body)
+
+
+class TextLogprobsReader:
+    """Reads log-probabilities from an endpoint, by the first method that the endpoint supports."""
+
+    def __init__(self, at: Address, client: Client, methods: Sequence[Method] = METHODS) -> None:
+        self._at, self._client, self._methods = at, client, list(methods)
+
+    async def read(self, prompt: str, text: str) -> list[float]:
+        """Return the log-probabilities of a text's first tokens after a prompt.
+
+        Raises:
+            ModelRefused: the endpoint reports no log-probabilities of a given text.
+            ModelUnavailable: the endpoint is down.
+        """
+        for method in list(self._methods):
+            # an endpoint other than llama.cpp may answer a grammar with any error
+            is_guess = method == "grammar" and len(self._methods) > 1
+            with contextlib.suppress(ModelError if is_guess else ModelRefused):
+                if found := await self._ask(method, prompt, text):
+                    self._methods = [method]
+                    return found[:MAX_TOKENS]
+        raise ModelRefused(f"{self._at.name} reports no log-probabilities of a given text")
+
+    async def _ask(self, method: Method, prompt: str, text: str) -> list[float]:
+        if method == "grammar":
+            given = GivenText(self._at, self._client)
+            return await given.logprobs(prompt, await given.tokens(text, MAX_TOKENS))
+        body = {"model": self._at.model, "prompt": prompt + text, "max_tokens": 1, "temperature": 0, **FIELDS[method]}
+        with failures(self._at, ERROR_READERS):
+            answer = await self._client.ask("POST", "/completions", body)
+            tokens = _tokens_of(answer["choices"][0], method)
+            begin = "".join(token for token, _ in tokens).rfind(text)
+            starts = accumulate((len(token) for token, _ in tokens), initial=0)
+            placed = zip(starts, tokens, strict=False)
+            return [logprob for start, (_, logprob) in placed if 0 <= begin <= start < begin + len(text)]
+
+
+def _tokens_of(choice: dict[str, Any], method: Method) -> list[tuple[str, float]]:
+    """Return the tokens of a prompt and of its continuation, with their log-probabilities."""
+    if method == "echo":
+        found = choice.get("logprobs") or {}
+        pairs = zip(found.get("tokens") or (), found.get("token_logprobs") or (), strict=True)
+        return [(str(token), float(logprob or 0.0)) for token, logprob in pairs]
+    entries = [next(iter(each.values())) if each else None for each in choice.get("prompt_logprobs") or ()]
+    return [(str(each["decoded_token"]), float(each["logprob"])) if each else ("", 0.0) for each in entries]
+
+
+def checked_gguf(at: Address) -> Address:
+    """Return the address if it is that of a GGUF file.
+
+    Raises:
+        ModelRefused: the address is not that of a GGUF file.
+    """
+    if at.vendor != "gguf":
+        raise ModelRefused(f"{at.name} reports no log-probabilities; use a model in this process (gguf:FILE)")
+    return at
+
+
+@contextlib.asynccontextmanager
+async def open_given_text(at: Address, held: Engine | None = None) -> AsyncIterator[GivenText]:
+    """Open a GGUF file's model for log-probabilities; `held` is the model if it is loaded already."""
+    from mindstream.models.providers.gguf import engine
+
+    loaded = held if held is not None else await asyncio.to_thread(engine, at)
+    here = replace(at, url=loaded.url, key=loaded.key)
+    async with Client(here, MAX_BYTES) as client:
+        yield GivenText(here, client)
 
 
 class OpenAIChat:
@@ -228,10 +361,31 @@ def _raise_error(event: Any) -> None:
     body, choices = found.get("error"), found.get("choices")
     if not body and isinstance(choices, list) and choices and isinstance(choices[0], dict):
         body = choices[0].get("error")
-    elif not body and not {"choices", "usage"} & found.keys() and found.get("object") in (None, "error"):
+    elif (
+        not body and not {"choices", "usage", "done", "type"} & found.keys() and found.get("object") in (None, "error")
+    ):
         body = found if any(found.get(key) for key in ("message", "detail", "error_code")) else None
     if body:
         raise EndpointError(words_of(body) or "the endpoint reported an error without a message", body)
+
+
+def _unwrapped(chunk: Any) -> dict[str, Any]:
+    """Return the chunk inside a gateway's envelope, or the chunk itself.
+
+    Raises:
+        ValueError: the chunk is of another protocol; the message names the address to use instead.
+    """
+    chunk = chunk[0] if isinstance(chunk, list) and chunk else chunk
+    kind = str(chunk.get("type") or "")
+    if "candidates" in chunk:
+        raise ValueError("this is Gemini's own protocol: use google:NAME, or an address that ends in /v1beta/openai")
+    if "done" in chunk and {"message", "response"} & chunk.keys():
+        raise ValueError("this is Ollama's own protocol: use ollama:NAME, or an address that ends in /v1")
+    if kind.startswith(("response.", "content_block", "message_")):
+        other = "the Responses protocol" if kind.startswith("response.") else "Anthropic's own protocol"
+        raise ValueError(f"this is {other}: use an address at which /chat/completions exists")
+    inner = chunk.get("data")
+    return inner if isinstance(inner, dict) else chunk
 
 
 class _Reply:
@@ -249,11 +403,35 @@ class _Reply:
         self._cached = 0
         self._model = at.model
 
-    def read(self, chunk: Any) -> Iterator[Arrival]:
-        """Yield the content of a chunk."""
+    def read(self, chunk: Any) -> list[Arrival]:
+        """Return the content of a chunk.
+
+        Raises:
+            ValueError: the chunk belongs to another protocol.
+        """
+        if "choices" not in chunk:
+            chunk = _unwrapped(chunk)
         self._model = str(chunk.get("model") or self._model)
-        self._cached = read_count((chunk.get("timings") or {}).get("cache_n")) or self._cached
         choice = self._choice(chunk.get("choices"))
+        if not (chunk.keys() <= USUAL and choice.keys() <= USUAL_IN_CHOICE):
+            self._read_totals(chunk, choice)
+        if not choice:
+            return []
+        self._finish = str(choice.get("finish_reason") or self._finish)
+        delta = choice.get("delta")
+        if delta and delta.keys() <= USUAL_IN_DELTA and isinstance(delta.get("content"), str):
+            text = self._added(delta["content"])
+            found: list[Arrival] = [Delta("reply", text)] if text else []
+        else:
+            found = [*self._say(choice)]
+        if not self._measured and (first := _first_token(choice.get("logprobs"))):
+            self._measured = True
+            found.append(first)
+        return found
+
+    def _read_totals(self, chunk: dict[str, Any], choice: dict[str, Any]) -> None:
+        """Note the usage, and that the prompt was refused; few chunks have these fields."""
+        self._cached = read_count((chunk.get("timings") or {}).get("cache_n")) or self._cached
         groq = chunk.get("x_groq")
         self._used = (
             chunk.get("usage") or choice.get("usage") or (isinstance(groq, dict) and groq.get("usage")) or self._used
@@ -261,23 +439,17 @@ class _Reply:
         blocked = chunk.get("promptFeedback") or chunk.get("prompt_feedback")
         if isinstance(blocked, dict) and (why := blocked.get("blockReason") or blocked.get("block_reason")):
             self._blocked = str(why)
-        if not choice:
-            return
-        self._finish = str(choice.get("finish_reason") or self._finish)
-        yield from self._say(choice)
-        if not self._measured and (first := _first_token(choice.get("logprobs"))):
-            self._measured = True
-            yield first
 
     def _choice(self, choices: Any) -> dict[str, Any]:
         """Return the choice to read; of several choices (answers to one request), always the one that began first."""
-        for each in choices or ():
+        for each in [choices] if isinstance(choices, dict) else choices or ():
             if each is None:
                 continue
-            if self._index is None:
-                self._index = each.get("index", 0)
-            if each.get("index", self._index) == self._index:
-                return each  # type: ignore[no-any-return]
+            index = each.get("index")
+            if self._index is None and index is not None:
+                self._index = str(index)
+            if index is None or str(index) == self._index:
+                return each
         return {}
 
     def _say(self, choice: dict[str, Any]) -> Iterator[Arrival]:
@@ -285,6 +457,8 @@ class _Reply:
         delta, whole = choice.get("delta"), choice.get("message")
         if not delta and isinstance(whole, dict):
             delta = {} if self._text or self._calls.began else whole
+        if isinstance(delta, str):
+            delta = {"content": delta}
         delta = delta or {"content": choice.get("text")}
         content = delta.get("content")
         parts = content if isinstance(content, list) else ()
@@ -298,7 +472,9 @@ class _Reply:
             yield Delta("reply", text)
         legacy = delta.get("function_call")
         calls = delta.get("tool_calls") or ([{"function": legacy}] if legacy else [])
-        for place, call in enumerate([calls] if isinstance(calls, dict) else calls):
+        calls = [each for each in ([calls] if isinstance(calls, dict) else calls) if each]
+        calls += [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
+        for place, call in enumerate(calls):
             if more := self._calls.take(call, place if len(calls) > 1 else None):
                 yield Delta("arguments", more)
         if self._calls.full:
@@ -375,10 +551,14 @@ def _content(content: Any) -> tuple[str, str]:
     if isinstance(content, dict):
         if any(word in str(content.get("type")) for word in ("think", "thought", "reason")):
             return _thought(content), ""
+        if content.get("type") == "tool_use":
+            return "", ""
         if content and not {"type", "text"} & content.keys():
             return "", json.dumps(content, ensure_ascii=False)  # a typed reply that was parsed already
         text = content.get("text")
         return "", str(text.get("value") or "") if isinstance(text, dict) else str(text or "")
+    if isinstance(content, bool | int | float):
+        content = json.dumps(content)  # a server parsed the model's text
     if content is not None and not isinstance(content, str):
         raise TypeError(f"content is of the type {type(content).__name__}")
     return "", content or ""

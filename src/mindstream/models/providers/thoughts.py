@@ -23,6 +23,19 @@ _WRAPPERS = (
     " <|begin_of_box|> <|end_of_box|>"
 )
 """Marks around an answer; they are removed."""
+_ENDS = (
+    "<|im_end|> <|eot_id|> <|eom_id|> <|end_of_text|> <|endoftext|> <|END_OF_TURN_TOKEN|> <end_of_turn>"
+    " <｜end▁of▁sentence｜> <|im_start|>assistant <|start_header_id|>assistant<|end_header_id|> <start_of_turn>model"
+    " <|assistant|> <|begin_of_text|>"
+)
+"""Marks of a chat template around a turn, which servers with a wrong end token show; they are removed."""
+_LAST = "</s> <eos> [/INST] <|user|> <|observation|>"
+"""Marks that also occur in ordinary text: they are removed at the end of a reply only."""
+_NEXT = (
+    "<|im_start|>user <|im_start|>system <|im_start|>tool <|start_header_id|>user <|start_header_id|>system"
+    " <|start_header_id|>ipython <start_of_turn>user <｜User｜>"
+)
+"""Beginnings of another's turn. After an end of the reply's own turn, the model writes what others might say."""
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _ANSWERS = ("Here is my response:", "Here's my response:")
 _THINKS = ("Here is my thought process:", "Here's my thought process:")
@@ -43,7 +56,7 @@ START = _compiled("|".join(map(re.escape, _THINKS)) + r"|analysis(?=[A-Z\"'<\d])
 """Marks made of ordinary words, which count only at the beginning of a reply (Granite; gpt-oss without tokens)."""
 MARK = _compiled(
     rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})"
-    rf"|(?P<wrapper>{_alternatives(_WRAPPERS)})"
+    rf"|(?P<wrapper>{_alternatives(_WRAPPERS)})|(?P<turn>{_alternatives(_ENDS)})|(?P<next>{_alternatives(_NEXT)})"
 )
 CHANNEL_END = _compiled(rf"(?P<close><\|end\|>|<\|call\|>|{FINAL}|(?=<\|start\|>))")
 PLAIN_END = _compiled(rf"(?P<close>{_PLAIN_ANSWERS}|assistantfinal)", re.NOFLAG)
@@ -54,9 +67,11 @@ MAX_MARK = 120
 """Maximum length of a mark, in characters."""
 _LITERALS = (
     *(f"<{slash}{tag}>" for tag in _TAGS.split("|") for slash in ("", "/")),
-    *f"{_MORE_OPEN} {_MORE_CLOSE} {_WRAPPERS} [THINK] [/THINK] <|start|>assistant <|channel|> <|call|>".split(),
+    *f"{_MORE_OPEN} {_MORE_CLOSE} {_WRAPPERS} {_ENDS} {_NEXT} {_LAST}".split(),
+    *["[THINK]", "[/THINK]", "<|start|>assistant", "<|channel|>", "<|call|>"],
     *_ANSWERS,
     "assistantfinal",
+    *(f"{mark}\n" for mark in _LAST.split()),
 )
 _BEGINNINGS = frozenset(mark[:end].lower() for mark in _LITERALS for end in range(len(mark) + 1))
 """All prefixes of all marks."""
@@ -97,6 +112,8 @@ class Thinking:
         self._after: list[str] | None = None
         """Thoughts since the last closing mark, while an outer mark is open."""
         self._quoting = _Quoting()
+        self._turned = self._over = False
+        """Whether the last text was the end of the reply's turn; whether another's turn began after it."""
 
     @property
     def holding(self) -> bool:
@@ -105,6 +122,8 @@ class Thinking:
 
     def part(self, piece: str) -> tuple[str, str]:
         """Return the thoughts and the answer in a piece and in the text that was held back before it."""
+        if self._over:
+            return "", ""
         text, self._pending = self._pending + piece, ""
         thoughts: list[str] = []
         answers: list[str] = []
@@ -134,6 +153,8 @@ class Thinking:
             return "".join([*(self._after or ()), pending]) if mentioned else ""
         if truncated and self._holds:
             return ""
+        if pending.strip() in _LAST.split() and not self._quoting.quoted and not self._quoting.struck:
+            pending = ""
         return self.release() + pending
 
     def _think(self, text: str, at: int, thoughts: list[str]) -> int:
@@ -173,7 +194,7 @@ class Thinking:
             if any(mark.startswith(text[word:]) for mark in (*_THINKS, "analysis")):  # it may begin with such a mark
                 self._pending = text[at:]
                 return len(text)
-        found = None if self._typed and not self._fresh else MARK.search(text, at)
+        found = None if self._typed and not self._fresh else _next_mark(text, at)
         if found is not None and self._typed and text[at : found.start()].strip():
             found = None
         end = found.start() if found else len(text) if self._typed and not self._fresh else _begun(text, at)
@@ -184,8 +205,13 @@ class Thinking:
         if found is None:
             self._pending = text[at if blank else end :]
             return len(text)
-        if self._quoting.quoted:
+        if self._quoting.quoted or (found.lastgroup == "next" and not self._turned):
             self._say(found[0], answers)
+        elif found.lastgroup == "next":
+            self._over = True
+            return len(text)
+        elif found.lastgroup == "turn":
+            self._turned = True
         elif found.lastgroup in ("open", "channel"):
             self._depth, self.opened, self._line = 1, True, ""
             self._ends = MARK if found.lastgroup == "open" else CHANNEL_END
@@ -194,8 +220,9 @@ class Thinking:
         return found.end()
 
     def _say(self, text: str, answers: list[str]) -> None:
-        self._quoting.read(text)
+        self._quoting.add(text)
         self._fresh = False
+        self._turned = self._turned and not text.strip()
         (self._kept if self._holds else answers).append(text)
 
     def _unopened(self, mark: str, thoughts: list[str], answers: list[str]) -> None:
@@ -209,17 +236,28 @@ class Thinking:
 
 
 class _Quoting:
-    """Recognises whether the end of a text that arrives in pieces is quoted, in time linear in the text."""
+    """Recognises whether the end of a text that arrives in pieces is quoted, in time linear in the text.
+
+    Most texts have no mark, so pieces are only read when a mark follows them.
+    """
 
     def __init__(self) -> None:
-        self._fenced = False
+        self._unread: list[str] = []
+        self._fenced = self.struck = False
+        """`struck`: whether the text has an HTML tag that `</s>` may close."""
         self._head, self._ticks, self._last = "", 0, ""
 
     @property
     def quoted(self) -> bool:
+        self._read("".join(self._unread))
+        self._unread.clear()
         return self._fenced or self._ticks % 2 == 1 or self._last in _QUOTES
 
-    def read(self, text: str) -> None:
+    def add(self, text: str) -> None:
+        self._unread.append(text)
+
+    def _read(self, text: str) -> None:
+        self.struck = self.struck or "<s>" in text
         first, *lines = text.split("\n")
         self._add(first)
         for line in lines:
@@ -232,6 +270,11 @@ class _Quoting:
         self._head = (self._head + text[:12])[:12]
         self._ticks += text.count("`")
         self._last = text[-1:] or self._last
+
+
+def _next_mark(text: str, at: int) -> re.Match[str] | None:
+    """Return the first match of MARK; this is faster than its `search`, because few characters begin a mark."""
+    return next((mark for begin in _BEGINS.finditer(text, at) if (mark := MARK.match(text, begin.start()))), None)
 
 
 def _begun(text: str, at: int, *, plain: bool = False) -> int:

@@ -21,8 +21,7 @@ from mindstream.models.model import Call, Message, Request, Usage
 from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Withheld, gathered
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import Fault, Kind, causes, failures, words_of
-from mindstream.models.providers.limits import all_tokens
-from mindstream.models.providers.prices import price
+from mindstream.models.providers.limits import all_tokens, price
 from mindstream.models.providers.wire import CONNECT_S, Allowance, Refusal, certificates, check_response
 
 HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL)

@@ -83,6 +83,8 @@ class Budget:
 
     def check(self) -> None:
         """Raise BudgetSpent if nothing is left for a call."""
+        if self.calls is self.tokens is self.cost_usd is None:
+            return
         for what, allowed, spent in (
             ("calls", self.calls, self.spent_calls),
             ("tokens", self.tokens, self.spent_tokens),
@@ -183,12 +185,12 @@ class Budgeted:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     match part:
-                        case Usage():
-                            used = part
                         case Piece():
                             text.append(part.text)
                         case Call():
                             text.append(part.arguments)
+                        case Usage():
+                            used = part
                     yield part
         finally:
             if used is None and any(text):

@@ -9,8 +9,19 @@ from dataclasses import dataclass, field
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
-from mindstream.models.attribution import NO_CAUSE, Cause, current_cause
-from mindstream.models.model import Call, Cut, Message, Model, Part, Piece, Request, Usage
+from mindstream.models.model import (
+    NO_CAUSE,
+    Call,
+    Cause,
+    Cut,
+    Message,
+    Model,
+    Part,
+    Piece,
+    Request,
+    Usage,
+    current_cause,
+)
 from mindstream.tracing import Span, fail, genai, is_on, start_span, tell, with_content
 
 

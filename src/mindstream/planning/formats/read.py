@@ -9,13 +9,15 @@ a letter, a digit, `,000`, `.50`, "million". So "Split $5 in two" after a step 5
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import yaml
 from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import InputError, ReplyInvalid
@@ -23,19 +25,22 @@ from mindstream.models.fitting import bare_name
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import whole_json
 from mindstream.paths import read_text
-from mindstream.planning.formats.inputs import (
+from mindstream.planning.formats.rewoo import (
     INPUT,
+    Findings,
+    LineFormat,
+    Rewoo,
+    StepReader,
     find_spec,
     main_argument,
-    properties,
     read_input,
     read_json,
     read_literal,
     read_typed,
     scan_json,
+    scan_text,
     split_arguments,
 )
-from mindstream.planning.formats.rewoo import Findings, LineFormat, Rewoo, StepReader, scan_text
 from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, parse_part
 
 NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
@@ -126,7 +131,7 @@ class Compiler:
         def scan(text: str) -> JsonValue:
             return self._scan(text, number)
 
-        known = properties(spec)
+        known = spec.arguments if spec else {}
         if len(parts) == 1 and parts[0].strip()[:1] == "{":
             value = read_json(parts[0])
             if isinstance(value, dict) and value and value.keys() <= known.keys() and not parse_part(value):
@@ -176,6 +181,18 @@ TOOL = ("tool", "tool_name", "action", "function", "name")
 ARGUMENTS = ("arguments", "args", "input", "tool_input", "action_input", "parameters", "params")
 WHY = ("why", "reason", "thought", "description", "rationale", "plan")
 AFTER = ("after", "depends_on", "dependencies", "deps", "requires")
+BLOCK = re.compile(r"```\w*[ \t]*\n(.*?)```", re.DOTALL)
+YAML_STEP = re.compile(r"^[ ]*-?[ ]*(?:tool|action|function|name)[ ]*:", re.MULTILINE)
+YAML_REFERENCE = re.compile(r"(:[ ]+)(#[^\n\"']*)$", re.MULTILINE)
+"""A reference without quotation marks, which YAML would read as a comment."""
+YAML_ALIAS = re.compile(r"(?:^|[\s\[{,:-])[&*]\w|<<[ ]*:", re.MULTILINE)
+MAX_YAML = 20_000
+"""Maximum length of a text that is read as YAML, in characters. Texts with aliases, which multiply, are not read."""
+TABLE_ROW = re.compile(
+    r"\s*\|\s*[*`#]{0,3}(?:E|Step )?(\d{1,4})[*`]{0,2}\s*\|\s*[*`]{0,2}([\w. -]+?)[*`]{0,2}\s*\|(.*?)\|[^|]*\s*"
+)
+ACTION = re.compile(r"[\s*]*Action(?: \d+)?[*]*\s*:\s*(.+)")
+USUAL_ID = re.compile(r"#?[Ee]?[0-9]{1,4}|None")
 STEP_NUMBER = re.compile(r"[#$]?\s?(?:[Ee]|step[ _-]?)?([1-9][0-9]{0,3})", re.IGNORECASE)
 
 
@@ -185,18 +202,64 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
     Raises:
         InputError: the text has no steps, or a step is faulty; the message names it.
     """
-    value: Any = read_json(text.strip())
-    for kind in (dict, list) if value is None else ():
-        with suppress(ReplyInvalid):
-            values = whole_json(text, kind)
-            value = values if kind is dict and len(values) > 1 else values[0]
-            break
-    steps = _steps(value)
+    value, steps = next(((value, steps) for value in _values(text) if (steps := _steps(value))), (None, []))
     if not steps:
         raise InputError(f"expected JSON with a list of steps under one of {', '.join(STEPS[:3])}, found none")
+    steps = _with_usual_ids(steps)
     found = tuple(_read_step(each, number, tools) for number, each in enumerate(steps, 1))
     task = value.get("task") if isinstance(value, Mapping) else ""
     return Plan(task=task if isinstance(task, str) else "", steps=found)
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the JSON values that may be the plan: the whole text, the values in it, each code block alone, YAML."""
+    yield read_json(text.strip())
+    for kind in (dict, list):
+        with suppress(ReplyInvalid):
+            values = whole_json(text, kind)
+            yield values if kind is dict and len(values) > 1 else values[0]
+    blocks = [each[1] for each in BLOCK.finditer(text)]
+    yield from map(read_json, blocks)
+    for each in (text, *blocks):
+        if len(each) <= MAX_YAML and YAML_STEP.search(each) and not YAML_ALIAS.search(each):
+            with suppress(yaml.YAMLError, ValueError, RecursionError):
+                yield yaml.safe_load(YAML_REFERENCE.sub(lambda found: found[1] + json.dumps(found[2]), each))
+
+
+def _with_usual_ids(steps: list[Any]) -> list[Any]:
+    """Return steps with usual ids and references, if their ids are other names, such as `sum` and `{{sum.output}}`."""
+    given = [str(_first(each, ID)).strip() for each in steps if isinstance(each, Mapping)]
+    if len({*given}) != len(steps) or all(USUAL_ID.fullmatch(name) for name in given):
+        return steps
+    numbers = [STEP_NUMBER.fullmatch(name) for name in given]
+    names = {
+        name: f"E{int(found[1]) if found and all(numbers) else n}"
+        for n, (name, found) in enumerate(zip(given, numbers, strict=True), 1)
+    }
+    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    field = r"(?:\.\w+|\[[\"']\w+[\"']\])?"
+    used = re.compile(
+        rf"\{{{{1,2}}\s?\$?({either}){field}\s?\}}{{1,2}}|<({either})>|[#$]\{{?({either}){field}\}}?(?!\w)"
+    )
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, list):
+            return [renamed(each) for each in value]
+        if isinstance(value, Mapping):
+            return {key: renamed(each) for key, each in value.items()}
+        if not isinstance(value, str):
+            return value
+        return used.sub(lambda found: f"#{names[next(filter(None, found.groups()))]}", value)
+
+    ids = {bare_name(name) for name in (*ID, *AFTER)}
+    return [
+        {key: _usual(each, names) if bare_name(key) in ids else renamed(each) for key, each in step.items()}
+        for step in steps
+    ]
+
+
+def _usual(given: Any, names: Mapping[str, str]) -> Any:
+    return [_usual(each, names) for each in given] if isinstance(given, list) else names.get(str(given), given)
 
 
 def _steps(value: Any) -> list[Any]:
@@ -288,7 +351,20 @@ def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
         plan = read_json_plan(text, tools)
     except (InputError, ValidationError):
         plan = read(text, tools, "compiler").plan
+    if not plan.steps:
+        plan = read(_as_rewoo(text), tools).plan
     return plan if plan.steps and all(find_spec(step.tool, tools) for step in plan.steps) else None
+
+
+def _as_rewoo(text: str) -> str:
+    """Return the rows of a table, and the actions of a ReAct trace, as steps in ReWOO's format."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if row := TABLE_ROW.fullmatch(line):
+            lines.append(f"#E{int(row[1])} = {row[2].strip()}[{row[3].strip()}]")
+        elif action := ACTION.fullmatch(line):
+            lines.append(f"#E{len(lines) + 1} = {action[1].strip()}")
+    return "\n".join(lines)
 
 
 def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:

@@ -11,25 +11,273 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
+import pyjson5
 from pydantic import JsonValue, ValidationError
 
-from mindstream.models.clean_text import without_controls
+from mindstream.errors import ReplyInvalid
+from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import DECODER
-from mindstream.planning.formats.inputs import (
-    find_spec,
-    main_argument,
-    read_input,
-    read_json,
-    split_arguments,
-    unquoted,
-)
+from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth, without_controls
 from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, parse_part
+
+Scan = Callable[[str], JsonValue]
+"""Replaces the references in a text, written in the notation of one plan format."""
+INPUT = "input"
+PYTHON_PREFIXES = ("f", "F", "r", "R", "b", "u")
+"""Letters before the quotation marks of texts in Python: f"{E1} * 2"."""
+"""Name of the only argument of an unknown tool."""
+KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")
+BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
+"""A reference in JSON that lacks its quotation marks."""
+LITERALS: dict[str, JsonValue] = {
+    "true": True,
+    "True": True,
+    "false": False,
+    "False": False,
+    "null": None,
+    "None": None,
+}
+ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
+IN_THE_PAPER = {"google": "web_search", "wolframalpha": "wolfram", "searchsotu": "search_documents"}
+"""Tool names of Xu 2023, with the names of our tools. (Wikipedia, LLM and Calculator differ in case only.)"""
+OPENING, CLOSING, QUOTES = "([{", ")]}", "\"'"
+EMBRACING = {
+    "“": "”",
+    "„": "“”",
+    "‘": "’",
+    "「": "」",
+    "『": "』",
+    "«": "»",
+    "《": "》",
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "＂": "＂",
+}
+"""Opening quotation marks, each with the marks that may close it."""
+MOST_QUOTES = 3
+"""Maximum number of equal quotation marks in a row, such as the three of a Markdown code block."""
+
+
+def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    """Return the tool that a name in a plan means; None if none or several fit.
+
+    In this order: the tool of exactly that name; one whose name differs only in case; the one for a name of the paper
+    (IN_THE_PAPER); one whose name differs only in case, spaces, hyphens and underscores.
+    """
+    if exact := [spec for spec in tools if spec.name == name]:
+        return exact[0]
+    folded = name.casefold()
+    alike = [spec for spec in tools if spec.name.casefold() == folded]
+    alike = alike or [spec for spec in tools if spec.name == IN_THE_PAPER.get(folded)]
+    return alike[0] if len(alike) == 1 else None if alike else named_tool(name, tools)
+
+
+def unquoted(text: str) -> str:
+    """Return a text without the quotation marks that enclose all of it, or unchanged if there are none.
+
+    `"Harry Potter" author` and `"a" or "b"` are unchanged, because their first mark is closed before the end.
+    """
+    if text[:1] in PYTHON_PREFIXES and text[1:2] in QUOTES and (inner := unquoted(text[1:])) != text[1:]:
+        return inner
+    closing = EMBRACING.get(text[:1])
+    if not closing:
+        return text
+    run = len(text) - len(text.lstrip(text[0])) if text[0] in closing else 1
+    inner = text[run:-run]
+    if not 1 <= run <= MOST_QUOTES or len(text) <= 2 * run or any(each not in closing for each in text[-run:]):
+        return text
+    marks = re.escape("".join({text[0], *closing}))
+    if re.search(rf"(?<!\\)[{marks}](?<!\w.(?=\w))", inner):  # a mark between two letters is an apostrophe
+        return text
+    return ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner)
+
+
+def main_argument(spec: ToolSpec | None) -> str:
+    """Return the name of the argument that an input without argument names belongs to.
+
+    That is the only required argument of type string, otherwise the first argument.
+    """
+    if spec is None:
+        return INPUT
+    required = spec.parameters.get("required")
+    needed = [name for name in spec.arguments if name in required] if isinstance(required, list) else []
+    texts = [name for name in needed if "string" in _types(spec.arguments[name])]
+    return texts[0] if len(texts) == 1 else next(iter(spec.arguments), INPUT)
+
+
+def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
+    """Read the input in `Tool[…]`.
+
+    The input is a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool requires more
+    than one; or a single value. Enclosing quotation marks are removed.
+    """
+    text = text.strip()
+    known, main = spec.arguments if spec else {}, main_argument(spec)
+    inner = unquoted(text)
+    if inner != text and not inner.lstrip().startswith("{"):
+        return {main: scan(inner)}
+    text = inner.strip()
+    if not text:
+        return {}
+    if text.startswith("{") and isinstance(value := read_json(text), dict):
+        return {main: value} if parse_part(value) else {name: scan_json(each, scan) for name, each in value.items()}
+    if named := _read_named(text, known, scan) or _read_in_order(text, known, spec, scan):
+        return named
+    types = _types(known.get(main))
+    if text[0] == "[" and isinstance(value := read_json(text), list) and len(value) == 1 and isinstance(value[0], str):
+        return {main: scan(value[0]) if not types or "string" in types else scan_json(value, scan)}
+    if text[0] == "[" and text[-1] == "]" and not set(text[1:-1]) & {"[", "]"} and read_json(text) is None:
+        text = text[1:-1].strip()  # `Tool[[input]]`
+    return {main: read_literal(text, scan) if types and "string" not in types else scan(text)}
+
+
+def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonValue]:
+    """Read `name=value, …`; a comma that no argument name follows is part of the value before it."""
+    if not KEY.match(text):
+        return {}
+    parts: list[tuple[str, str]] = []
+    for part in split_arguments(text, 0)[0]:
+        key = KEY.match(part)
+        if key and key[1] in known:
+            parts.append((key[1], part[key.end() :]))
+        elif parts:
+            parts[-1] = parts[-1][0], f"{parts[-1][1]},{part}"
+        else:
+            return {}
+    return {name: read_typed(value, known[name], scan) for name, value in parts}
+
+
+def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
+    """Read `value, value, …` for a tool with several required arguments; return {} if the number does not fit."""
+    required = spec.parameters.get("required") if spec else None
+    if not isinstance(required, list) or len(required) < 2:
+        return {}
+    parts, end = split_arguments(text, 0)
+    if not len(required) <= len(parts) <= len(known) or end < len(text):
+        return {}
+    given: dict[str, str] = {}
+    for name, part in zip(known, parts, strict=False):
+        key = KEY.match(part)
+        given |= {key[1]: part[key.end() :]} if key and key[1] in known else {name: part}
+    is_whole = len(given) == len(parts) and given.keys() >= {*required}
+    return {name: read_typed(part, known[name], scan) for name, part in given.items()} if is_whole else {}
+
+
+def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:
+    """Read a value as a literal, or as text if the argument must be a string and the literal is none."""
+    value = read_literal(text, scan)
+    is_text = isinstance(value, str) or parse_part(value) is not None
+    return value if is_text or _types(schema) != {"string"} else scan(text.strip())
+
+
+def read_literal(text: str, scan: Scan) -> JsonValue:
+    """Read a number, a quoted text, a list, an object, or a word such as `None`; anything else is plain text."""
+    text = text.strip()
+    if text in LITERALS:
+        return LITERALS[text]
+    if (inner := unquoted(text)) != text:
+        return scan(inner)
+    if text[:1] and text[:1] in QUOTES:
+        inner = text[1:-1] if text[-1] == text[0] and len(text) > 1 else text[1:]
+        return scan(ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner))
+    if text[:1] in ("[", "{") or text[:1].isdecimal() or text[:1] == "-":
+        value = read_json(text)
+        return scan(text) if value is None else scan_json(value, scan)
+    return scan(text)
+
+
+def read_json(text: str) -> JsonValue:
+    """Read JSON or JSON5, in which references may lack quotation marks; None if the text is neither."""
+    for attempt in (text, BARE.sub(r'\1"\2"', text)):
+        for decode in (DECODER.decode, _decode_json5):
+            try:
+                value: JsonValue = decode(attempt)
+                check_depth([value])
+            except (ValueError, RecursionError, ReplyInvalid):
+                continue
+            return value
+    return None
+
+
+def _decode_json5(text: str) -> JsonValue:
+    try:
+        value = pyjson5.decode(text, maxdepth=MAX_DEPTH)
+    except pyjson5.Json5Exception as error:
+        raise ValueError(str(error)[:200]) from None
+    return DECODER.decode(json.dumps(value, allow_nan=False))  # type: ignore[no-any-return]
+
+
+def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
+    """Return a JSON value with the references in its texts replaced by `scan`; values that are references stay."""
+    if (part := parse_part(value)) is not None:
+        return part.as_json()
+    if isinstance(value, str):
+        return scan(value)
+    if isinstance(value, list):
+        return [scan_json(each, scan) for each in value]
+    return {key: scan_json(each, scan) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def _types(schema: Any) -> set[str]:
+    """Return the JSON types that a schema names, empty if it names none."""
+    if not isinstance(schema, dict):
+        return set()
+    named = schema.get("type", [])
+    inner = schema.get("anyOf")
+    found = {named} if isinstance(named, str) else {each for each in named if isinstance(each, str)}
+    return found.union(*map(_types, inner)) if isinstance(inner, list) else found
+
+
+def split_arguments(text: str, start: int, stop: re.Pattern[str] | None = None) -> tuple[list[str], int]:
+    """Split the arguments of a call at commas; return the parts and the position of their end.
+
+    The end is the closing bracket, a match of `stop`, or the end of the text.
+
+    A quotation ends before a comma, a colon, a closing bracket or the end of the text. Brackets, commas and matches of
+    `stop` within a quotation are text.
+    """
+    parts: list[str] = []
+    begin, at, depth = start, start, 0
+    hopeless: set[str] = set()  # quotation marks that are never closed
+    before = ","
+    while at < len(text):
+        char = text[at]
+        if stop and stop.match(text, at):
+            break
+        if char in QUOTES and before in "([{,=:" and char not in hopeless:
+            closing = _CLOSING[char].search(text, at + 1)
+            if closing:
+                at, before = closing.end(), char
+                continue
+            hopeless.add(char)
+        if char in OPENING:
+            depth += 1
+        elif char in CLOSING and depth:
+            depth -= 1
+        elif char == ")":
+            return _parts(parts, text[begin:at]), at
+        elif char == "," and not depth:
+            parts.append(text[begin:at])
+            begin = at + 1
+        before = before if char.isspace() else char
+        at += 1
+    return _parts(parts, text[begin:at]), at
+
+
+_CLOSING = {
+    quote: re.compile(rf"(?:\\.|[^\\{quote}]|{quote}(?!\s*(?:[,)\]}}:]|$)))*+{quote}", re.DOTALL) for quote in QUOTES
+}
+
+
+def _parts(parts: list[str], last: str) -> list[str]:
+    return [*parts, last] if parts or last.strip() else []
+
 
 LONGEST_LINE = 120_000
 """Maximum length of a line in characters; the rest is ignored."""
@@ -102,40 +350,41 @@ class StepReader:
 
     def feed(self, text: str) -> list[PlannedStep]:
         """Read a piece of text, and return the steps that it completes."""
-        *whole, rest = text.split("\n")
+        first, *others = text.split("\n")
+        self._length += len(first)
+        if self._length - len(first) < LONGEST_LINE:
+            self._pieces.append(first)
         steps: list[PlannedStep] = []
-        for line in whole:
-            self._keep(line)
+        for line in others:
             steps += self._read_line()
-        self._keep(rest)
+            self._pieces, self._length = [line[:LONGEST_LINE]], len(line)
         return steps
 
     def close(self) -> list[PlannedStep]:
         """Return the steps that were incomplete when the text ended."""
         return [*(self._read_line() if self._length else ()), *self.format.end()]
 
-    def _keep(self, text: str) -> None:
-        self._length += len(text)
-        if self._length - len(text) < LONGEST_LINE:
-            self._pieces.append(text)
-
     def _read_line(self) -> list[PlannedStep]:
-        line, length = "".join(self._pieces), self._length
-        self._pieces, self._length = [], 0
-        found = self.format.found
+        line, found = "".join(self._pieces)[:LONGEST_LINE], self.format.found
         found.line += 1
-        if length > LONGEST_LINE:
-            found.note(f"the line is too long; its last {length - LONGEST_LINE} characters were ignored", line)
-        return self.format.read_line(without_controls(line[:LONGEST_LINE]))
+        if self._length > LONGEST_LINE:
+            ignored = self._length - LONGEST_LINE
+            found.note(f"the line is too long; its last {ignored} characters were ignored", line)
+        self._pieces, self._length = [], 0
+        return self.format.read_line(without_controls(line))
 
 
 DIGITS = r"0{0,3}([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
 STEP = rf"[EeＥｅ]{DIGITS}"
+FIELD = r"(?:\.(?:result|output|value|answer|text|content)(?![\w.(\[]))?"
+"""A field of a step's result, as in `#E1.output`; the result has one text, so that the field means the result."""
 REFERENCE = re.compile(
-    rf"\$?\{{{{1,2}}\s?[#＃]?\s?{STEP}\s?\}}{{1,2}}"  # {#E1} {{E1}} ${E1}
+    rf"\$?\{{{{1,2}}\s?[#＃]?\s?{STEP}{FIELD}\s?\}}{{1,2}}"  # {#E1} {{E1}} ${E1}
     rf"|(?<![\w)])(?:\*\*[#＃]\s?{STEP}\*\*|`[#＃]\s?{STEP}`)(?![\w(])"  # **#E1** `#E1`; in x**#E1**2 only #E1
-    rf"|[\[［【<]\s?[#＃]\s?{STEP}\s?[\]］】>]|[#＃]\s?{STEP}|\${STEP}"  # [#E1] <#E1> #E1 $E1
+    rf"|[\[［【<]\s?[#＃]\s?{STEP}\s?[\]］】>]|[#＃]\s?{STEP}{FIELD}|\${STEP}{FIELD}"  # [#E1] <#E1> #E1 $E1
 )
+IN_REFERENCE = re.compile(r"[#＃$]|\{\s{0,2}[EeＥｅ]")
+"""Found in every text with a reference, and faster than REFERENCE."""
 AFTER = r"\s++after(?:[\s,]++#E[0-9]{1,4}){1,64}+"
 SIGN = r"(?::=|=>|->|<-|[=:：＝→←⇒])"
 TOOL = r"\w[\w./:-]{0,127}+(?: \w[\w./:-]{0,60}+){0,3}+"
@@ -160,6 +409,8 @@ form."""
 OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pattern}[*`\])]*+\s*+{SIGN}", re.IGNORECASE)
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")
+BARE_ID = re.compile(rf"(?<![\w#＃$.]){STEP}")
+"""A step's name without `#`: a reference in a plan whose steps are named so."""
 FRAGMENT = re.compile(r"://\S*\w\Z")
 """A web address directly before `#E1`, which is then the fragment of the address and not a reference."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")
@@ -171,7 +422,7 @@ def scan_text(text: str) -> JsonValue:
     """Return a text with each `#E1` as a reference; a text that consists of one reference becomes that reference."""
     pieces: list[str | Reference] = []
     at = 0
-    for found in REFERENCE.finditer(text):
+    for found in REFERENCE.finditer(text) if IN_REFERENCE.search(text) else ():
         if found[0][0] == "#" and FRAGMENT.search(text, max(0, found.start() - MOST_LINES), found.start()):
             continue
         pieces += [text[at : found.start()], Reference(_step_id(found))]
@@ -198,7 +449,7 @@ class Rewoo:
         self._is_bare_why = False  # whether the last line was only "Plan:", so that the reason may follow
         self._forms: dict[tuple[str, str], int] = {}  # other forms of step names, with the offset of their numbers
         self._open: list[str] = []  # lines of a step whose bracket is still open
-        self._is_over = False
+        self._is_over = self._is_bare = False  # `_is_bare`: whether the steps are named without `#`
 
     def read_line(self, line: str) -> list[PlannedStep]:
         if self._is_over:
@@ -207,7 +458,7 @@ class Rewoo:
             if plain := PLAIN_STEP.fullmatch(line):
                 return self._add(int(plain[1]), plain[2], plain[3])
             if line.startswith("Plan:") and not MAY_BE_STEP.search(line):
-                self._read_words(line)
+                self._read_why(line[len("Plan:") :])
                 return []
         line = self._with_usual_ids(line.translate(BLANK))
         if not self._open:
@@ -253,7 +504,8 @@ class Rewoo:
         heads = _find_heads(text)
         if not heads and (other := read_other_form(text, self._tools)):
             self._read_words(other.before)
-            step = self.found.add(other.id, other.spec.name, read_input(other.given, other.spec, scan_text), self._why)
+            self._is_bare = self._is_bare or BARE_ID.match(text.strip(MARKS)) is not None
+            step = self._add(int(other.id[1:]), other.spec.name, other.given)
             self.found.note("no plan and no step", other.behind.strip(MARKS))
             return step
         closings = _match_brackets(text) if heads else {}
@@ -278,12 +530,22 @@ class Rewoo:
 
     def _read_step(self, head: re.Match[str], given: str) -> list[PlannedStep]:
         after = tuple(map(_step_id, REFERENCE.finditer(head[3] or "")))
+        self._is_bare = self._is_bare or not head[1]
         return self._add(int(head[2]), head[5], given, after)
 
     def _add(self, number: int, tool: str, given: str, after: tuple[str, ...] = ()) -> list[PlannedStep]:
         spec = find_spec(tool, self._tools)
         name = spec.name if spec else tool.replace(" ", "_")
+        if self._is_bare:
+            given = BARE_ID.sub(self._named, given)
         return self.found.add(f"E{number}", name, read_input(given, spec, scan_text), self._why, after)
+
+    def _named(self, found: re.Match[str]) -> str:
+        return f"#{_step_id(found)}" if _step_id(found) in self.found.steps else found[0]
+
+    def _read_why(self, words: str) -> None:
+        self._why = _unquote(words.strip().removeprefix("**").removesuffix("**").strip())
+        self._is_bare_why = not self._why
 
     def _read_words(self, words: str) -> None:
         """Read text outside of steps: a reason, the task, or nothing of use."""
@@ -299,8 +561,7 @@ class Rewoo:
                 self.found.task = _unquote(bare[task.end() :].strip(" \t\n*_`"))
         elif why := WHY.search(words):
             self.found.note("no plan and no step", words[: why.start()].strip(MARKS + "#-+•>0123456789)"))
-            self._why = _unquote(words[why.end() :].strip().removeprefix("**").removesuffix("**").strip())
-            self._is_bare_why = not self._why
+            self._read_why(words[why.end() :])
         elif self._is_bare_why and bare.strip(MARKS):
             self._why, self._is_bare_why = bare.strip(), False
         elif found := REFERENCE.match(bare):
@@ -329,8 +590,14 @@ NAMED = re.compile(rf"{ID}\s*+{SIGN}\s*+(?:<([\w-]{{1,60}}+)>|{WORDS}(?=[(（:�
 REVERSED = re.compile(rf"{WORDS}([\[(（［【])(.*)[\])）］】]\s*(?:->|=>|[→⇒])\s*{ID}[\s*`.;]*", re.DOTALL)
 """`Tool[input] -> #E1`."""
 DIGIT = re.compile(r"\d")
+LABELLED = re.compile(
+    rf"{ID}\s*+{SIGN}\s*+(?:Tool|Action)[*`]{{0,3}}\s*+[:=]\s*+{WORDS}[,;|]\s*+"
+    r"(?:(?:Tool|Action) )?(?:Input|Args|Arguments|Query)[*`]{0,3}\s*+[:=]\s*+(.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""`#E1 = Tool: Name, Input: input`."""
 NUMBERED = re.compile(
-    rf"[\s*_`>#-]*(?:(?:Step|STEP|step|步骤)\s*)?{DIGITS}\s*[.):：、]\s*{WORDS}[\[［【](.*)[\]］】]([^\]］】]*)"
+    rf"[\s*_`>#-]*(?:(?:Step|STEP|step|步骤)\s*)?{DIGITS}\s*[.):：、–—-]\s*{WORDS}[\[［【](.*)[\]］】]([^\]］】]*)"
 )
 """`1. Tool[input]`, `Step 1: Tool[input]`; with round brackets this would be LLMCompiler's format."""
 
@@ -344,6 +611,8 @@ def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
     at = begin.end() if begin else 0
     if (found := REVERSED.fullmatch(text, at)) and (spec := find_spec(found[1], tools)):
         return OtherForm("", f"E{int(found[5])}", spec, found[3])
+    if (found := LABELLED.fullmatch(text, at)) and (spec := find_spec(found[3], tools)):
+        return OtherForm("", f"E{int(found[2])}", spec, found[4])
     if (found := NUMBERED.fullmatch(text)) and (spec := find_spec(found[2], tools)):
         return OtherForm("", f"E{int(found[1])}", spec, found[3], found[4])
     for found in NAMED.finditer(text):

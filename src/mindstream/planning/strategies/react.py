@@ -161,7 +161,7 @@ def _arguments(call: Call) -> dict[str, JsonValue]:
         value = first_json(call.arguments, dict)
     except ReplyInvalid:
         return {}
-    return {"arguments": call.arguments} if any(True for _ in find_parts(value)) else value
+    return {"arguments": call.arguments} if any(part for _, part in find_parts(value)) else value
 
 
 def _written(arguments: object) -> str:

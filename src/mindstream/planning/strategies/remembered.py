@@ -140,14 +140,15 @@ def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
 
     Its arguments must contain every name and number that differs, and none that the task does not contain.
     """
-    literals = [text for step in plan.steps for text in _texts(dict(step.arguments))]
+    values = [value for step in plan.steps for value in _literals(dict(step.arguments))]
+    literals = [value for value in values if isinstance(value, str)]
     differing = [old for old, new in swaps.items() if old != new]
     changed = {found[0].casefold() for old in differing for found in TOKEN.finditer(old) if _begins_name(found[0])}
     if not all(any(_swap_text(text, {old: ""}) != text for text in literals) for old in differing):
         return False
     if changed & CONSTANTS and any(FORMULA.search(text) for text in literals):
         return False
-    if changed & {str(value) for step in plan.steps for value in _numbers(dict(step.arguments))}:
+    if changed & {str(value) for value in values if not isinstance(value, str)}:
         return False
     own = {found[0].casefold() for found in TOKEN.finditer(task)} | CONSTANTS
     bare = [_swap_text(text, dict.fromkeys(swaps, "")) for text in literals]
@@ -182,22 +183,13 @@ def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
     return {key: _swap(each, swaps) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
-    """Yield the literal texts in arguments."""
+def _literals(value: JsonValue) -> Iterator[str | int | float]:
+    """Yield the literal texts and the numbers in arguments."""
     part = parse_part(value)
     if isinstance(part, Text):
         yield from (each for each in part.pieces if isinstance(each, str))
-    elif isinstance(value, str):
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield value
     elif part is None and isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
-
-
-def _numbers(value: JsonValue) -> Iterator[int | float]:
-    """Yield the numbers in arguments."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        yield value
-    elif isinstance(value, dict | list) and parse_part(value) is None:
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(each)
+            yield from _literals(each)

@@ -11,16 +11,13 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-import numpy as np
-
 from mindstream.clock import Moment
 from mindstream.log.events import Heard, Logged
 from mindstream.memory.conversation import Line
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.models.clean_text import without_controls
+from mindstream.models.reply import without_controls
 from mindstream.service.chat.companion import Branched
 
 MAX_RECORDS = 400
@@ -108,13 +105,7 @@ async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
 
 async def heard_of(memory: Memory, session: str) -> list[Record]:
     """Return the records of a conversation's messages in their order, including those of abandoned branches."""
-    columns = await memory.columns()
-    episode = columns.episodes.get(session)
-    if episode is None:
-        return []
-    places = np.flatnonzero((columns.episode.values == episode) & (columns.kind.values == KIND_CODES["chat"]))
-    ids = [columns.ids[place] for place in places[-MAX_RECORDS:]]
-    found = await memory.store.records(memory.key, ids)
+    found = await memory.messages(session, MAX_RECORDS)
     return sorted((each for each in found if not each.evidence and each.seq), key=lambda each: each.seq)
 
 

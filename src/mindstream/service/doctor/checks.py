@@ -19,7 +19,7 @@ from mindstream.location import Location
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
 from mindstream.log.names import id_of, shown_name
-from mindstream.models.providers.secrets import KEYS
+from mindstream.models.providers.address import KEYS
 from mindstream.service.cost import describe_turn
 from mindstream.service.doctor.database import Finding, check_database, size_of
 from mindstream.service.doctor.repair import Damage, faults, looking_into, standing

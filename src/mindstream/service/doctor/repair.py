@@ -24,7 +24,7 @@ from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.files import BESIDE, check_plain, explain_errors, is_busy, private_file
 from mindstream.log.names import name_of
-from mindstream.memory.store import old_streams, registry
+from mindstream.memory.store import registry
 from mindstream.memory.store.record import SLOTTED, Record
 from mindstream.memory.store.rows import (
     FIELDS,
@@ -37,7 +37,7 @@ from mindstream.memory.store.rows import (
     sum_of_record,
     sum_of_vector,
 )
-from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.memory.store.tables import MIGRATIONS, adopt
 from mindstream.memory.store.validation import checked_record
 
 Row = tuple[Any, ...]
@@ -516,7 +516,7 @@ def _write(tables: Tables, repair: Repair, fresh: sqlite3.Connection) -> dict[st
     fresh.executemany(INSERT, [insertion(record, record.seq, COMMIT) for record in repair.records])
     fresh.executemany(into, repair.work)
     is_old = all(row[-1] is None for row in tables.rows["log"])
-    old_streams.adopt(fresh) if is_old else registry.register_all(fresh)
+    adopt(fresh) if is_old else registry.register_all(fresh)
     if tables.decaying is None:
         fresh.execute(registry.MARK_DECAYING.format(more=""))
     marks = [(stream, registry.WRITTEN_UNDER_DECAY) for stream in tables.decaying or ()]

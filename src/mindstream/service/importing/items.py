@@ -8,11 +8,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from email.utils import mktime_tz, parsedate_tz
 from typing import Any
 
 from pydantic import JsonValue
 
-from mindstream.clock import EARLIEST, LATEST, Moment, parse_iso
+from mindstream.clock import DAY_S, EARLIEST, LATEST, Moment, parse_iso
 from mindstream.memory.store.record import Kind, Triple
 
 MAX_EXAMPLE = 80
@@ -21,6 +22,7 @@ MAX_FIELDS = 1_000
 """Maximum number of field names that are counted."""
 EPOCH = re.compile(r"-?\d{9,19}(\.\d+)?")
 """Matches a time since 1970 as text, in seconds, milliseconds, microseconds or nanoseconds."""
+MAIL_DATE = re.compile(r"(?:\w{3}, )?\d{1,2} \w{3} \d{4} ")
 MILLISECONDS = 1e11
 """A number above this is not in seconds (which would be after the year 5138) but in milliseconds or smaller units."""
 REEMBEDDED = "texts are embedded again, by the embedder of this memory"
@@ -174,17 +176,38 @@ class Fields:
 
 
 def read_moment(value: object) -> Moment | None:
-    """Parse a date: ISO 8601, or seconds, milli-, micro- or nanoseconds since 1970; return None if it is neither."""
-    try:
-        at = (float(value) if EPOCH.fullmatch(value) else parse_iso(value)) if isinstance(value, str) else value
-    except (ValueError, OverflowError):
-        return None
+    """Parse a date: ISO 8601, RFC 5322, or seconds, milli-, micro- or nanoseconds since 1970; None for anything else.
+
+    Also the objects in which databases export dates: `{"$date": …}`, `{"seconds": …}`.
+    """
+    if isinstance(value, dict):
+        value = next((value[key] for key in ("$date", "$numberLong", "seconds", "_seconds") if key in value), None)
+        return None if value is None or (isinstance(value, dict) and len(value) > 1) else read_moment(value)
+    if isinstance(value, str) and not EPOCH.fullmatch(value):
+        try:
+            return parse_iso(value)
+        except (ValueError, OverflowError):
+            return _read_mail_date(value)
+    at = float(value) if isinstance(value, str) else value
     if isinstance(at, bool) or not isinstance(at, int | float):
         return None
-    while abs(at) > MILLISECONDS and abs(at) != math.inf:  # milli-, micro- or nanoseconds
-        at = float(at) / 1000
     at = float(at)
+    while abs(at) > MILLISECONDS and abs(at) != math.inf and not LATEST <= at <= LATEST + DAY_S:
+        at /= 1000  # milli-, micro- or nanoseconds
+    if LATEST <= at <= LATEST + DAY_S or EARLIEST - DAY_S <= at <= EARLIEST:  # the years 9999 and 1: never, always
+        at = min(max(at, EARLIEST), LATEST)
     return at if EARLIEST <= at <= LATEST else None
+
+
+def _read_mail_date(text: str) -> Moment | None:
+    """Parse a date as in mails and HTTP headers: Wed, 01 May 2024 12:00:00 GMT."""
+    found = parsedate_tz(text) if MAIL_DATE.match(text) else None
+    if found is None:
+        return None
+    try:
+        return float(mktime_tz(found))
+    except (ValueError, OverflowError):
+        return None
 
 
 def present(**data: JsonValue) -> dict[str, JsonValue]:

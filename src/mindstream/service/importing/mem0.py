@@ -20,7 +20,10 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield the memories of a file, then the relations of its graph."""
     place = source.place(*LISTS)
     for raw in objects(source.values(place), tally, "memory"):
-        yield _memory(raw, tally)
+        if raw.get("event") == "DELETE" or raw.get("is_deleted") or raw.get("deleted_at"):
+            tally.lose("items", raw.get("memory"), "it was deleted in mem0")
+        else:
+            yield _memory(raw, tally)
     if place not in ("", "item"):
         for raw in objects(source.values("relations.item", MAX_FILE), tally, "relations"):
             yield from _relation(raw, tally)

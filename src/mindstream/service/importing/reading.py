@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, Any, Literal, TypeAlias, cast, get_args
 
 from mindstream.encodings import BOMS, decode_utf
@@ -27,9 +27,11 @@ MAX_MEMBERS = 100_000
 """Maximum number of files in an archive."""
 HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
 """Options of ijson. The chunks are large, because ijson copies a long string again with each chunk."""
+_INEXACT = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 BOM, ZIP, GZIP = b"\xef\xbb\xbf", b"PK\x03\x04", b"\x1f\x8b"
 PADDING = b"\x00\x1e \t\r\n"
-"""Bytes that are stripped from both ends of a line: zeros after a crash, record separators (RFC 7464), white space."""
+"""Bytes that are stripped from both ends of a line: zeros after a crash, record separators (RFC 7464), white space. A
+comma at the end is stripped, too."""
 RATIO, SMALL = 200, 16 << 20
 """A file in an archive is refused if it unpacks to more than SMALL bytes, and more than RATIO times its size there."""
 
@@ -130,11 +132,17 @@ class Source:
         """
         import ijson
 
-        counted = self._start(longest)
+        counted, count = self._start(longest), 0
         with self._explained(counted):
-            for value in ijson.items(counted, prefix, **HOW):
-                yield value
-                counted.since = 0
+            try:
+                for value in ijson.items(counted, prefix, **HOW):
+                    yield value
+                    count += 1
+                    counted.since = 0
+            except (ijson.JSONError, OverflowError):
+                if (whole := self._read_inexact()) is None:
+                    raise
+                yield from islice(_within(whole, [*filter(None, prefix.split("."))]), count, None)
 
     def place(self, *lists: str) -> str:
         """Return the place of the objects in the file (see `values`).
@@ -147,21 +155,56 @@ class Source:
         """
         import ijson
 
-        counted, empty, last = self._start(MAX_OBJECT), "", ""
+        counted = self._start(MAX_OBJECT)
         with self._explained(counted):
-            for prefix, event, value in ijson.parse(counted, **HOW):
-                if last and event != "end_array":
-                    return last
-                empty, last = empty or last, ""
-                if event == "start_array" and prefix in ("", *lists):
-                    last = f"{prefix}.item".lstrip(".")
-                if event == "end_map" and not prefix:
-                    return empty
-                if not prefix and event in ("string", "number", "boolean", "null"):
-                    raise InputError(f"expected JSON objects, found {shown(value)}")
+            try:
+                return self._place(counted, lists)
+            except (ijson.JSONError, OverflowError):
+                if (whole := self._read_inexact()) is None:
+                    raise
+        first = next(iter(whole), None)
+        if isinstance(first, list):
+            return "item"
+        full = (each for each in lists if next(_within(whole[:1], [*each.split("."), "item"]), None) is not None)
+        return next((f"{each}.item" for each in full), "")
+
+    def _place(self, counted: _Counted, lists: tuple[str, ...]) -> str:
+        import ijson
+
+        empty = last = ""
+        for prefix, event, value in ijson.parse(counted, **HOW):
+            if last and event != "end_array":
+                return last
+            empty, last = empty or last, ""
+            if event == "start_array" and prefix in ("", *lists):
+                last = f"{prefix}.item".lstrip(".")
+            if event == "end_map" and not prefix:
+                return empty
+            if not prefix and event in ("string", "number", "boolean", "null"):
+                raise InputError(f"expected JSON objects, found {shown(value)}")
         if empty:
             return empty
         raise InputError(f"{self.name} is empty")
+
+    def _read_inexact(self) -> list[Any] | None:
+        """Return the JSON values of a file that is not strict JSON, or None if it is larger than an object may be.
+
+        Python writes NaN and Infinity (read as null) and integers of any length, other programs write line breaks in
+        strings. Return None for everything else that is not JSON, so that the first error is reported.
+        """
+        file = self._start(MAX_OBJECT).file
+        data = file.read(MAX_OBJECT + 1)
+        found: list[Any] = []
+        try:
+            text = decode_utf(data).strip() if len(data) <= MAX_OBJECT else ""
+            at = 0
+            while at < len(text):
+                value, at = _INEXACT.raw_decode(text, at)
+                found.append(value)
+                at = next((at for at in range(at, len(text)) if not text[at].isspace()), len(text))
+        except (ValueError, RecursionError, InputError):
+            return None
+        return found or None
 
     def is_lines(self) -> bool:
         """Return whether the first line is a complete object, not the beginning of a list or of a longer object."""
@@ -179,14 +222,17 @@ class Source:
                 counted.read_so_far += len(line)
                 if len(line) > MAX_OBJECT or counted.read_so_far > MAX_FILE:
                     raise InputError(f"line {number} is too long ({counted.read_so_far:,} bytes read)")
-                if bare := line.strip(PADDING):
-                    try:
-                        value = json.loads(decode_utf(bare))
-                    except InputError as error:
-                        raise InputError(f"line {number} {error}") from None
-                    except (ValueError, RecursionError) as error:
-                        raise InputError(f"line {number} is not JSON ({error})") from None
-                    yield number, value
+                for each in line.split(b"\r"):  # inside of JSON a line break is escaped
+                    if bare := each.strip(PADDING).removesuffix(b","):
+                        yield number, self._line(bare, number)
+
+    def _line(self, line: bytes, number: int) -> Any:
+        try:
+            return _INEXACT.decode(decode_utf(line))
+        except InputError as error:
+            raise InputError(f"line {number} {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"line {number} is not JSON ({error})") from None
 
     def _start(self, longest: int) -> _Counted:
         self.file.seek(0)
@@ -228,6 +274,17 @@ class Source:
                     raise InputError(f"{self.name} {error}") from None
             near = f" in the first {counted.read_so_far:,} bytes" if counted else ""
             raise InputError(f"{self.name}: not JSON{near} ({message})") from None
+
+
+def _within(values: list[Any], path: list[str]) -> Iterator[Any]:
+    """Yield the values at a place in these values, as `Source.values` does."""
+    for value in values:
+        if not path:
+            yield value
+        elif path[0] == "item" and isinstance(value, list):
+            yield from _within(value, path[1:])
+        elif isinstance(value, dict) and path[0] in value:
+            yield from _within([value[path[0]]], path[1:])
 
 
 def _last(name: str) -> str:

@@ -13,7 +13,7 @@ from mindstream.chance import token
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.minds.calls import CallLog
-from mindstream.planning.executor import Unwatched
+from mindstream.planning.executor import RunWatcher
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.service.operations.logs import CallShape, CallsRequest, list_calls
 from mindstream.service.operations.long_running import OperationShape, RunningOperation, Wanted
@@ -278,7 +278,7 @@ def _require_sound(plan: Plan, planner: Planner) -> None:
         raise InputError("; ".join([*map(str, faults), *advice]))
 
 
-class _Reporter(Unwatched):
+class _Reporter(RunWatcher):
     """Reports the progress of a run to its operation."""
 
     def __init__(self, one: RunningOperation) -> None:
@@ -342,8 +342,7 @@ class RunRows(Reply):
 @operation("plans.rows", "read", "GET /users/{user}/plans/{run}/rows", cli="log")
 async def rows(runtime: Runtime, principal: Principal, request: RunName) -> RunRows:
     """Return the history of a run: its plans, and the start, result and cost of each step."""
-    from mindstream.planning.events import Solving
-    from mindstream.planning.journal import read_rows
+    from mindstream.planning.journal import Solving, read_rows
 
     memory = await runtime.memory(principal)
     found = await read_rows(memory, request.run)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
-from mindstream.models.providers.limits import all_tokens
-from mindstream.models.providers.prices import has_price
+from mindstream.models.providers.limits import all_tokens, has_price
 from mindstream.models.recording import costs_nothing
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered, WithListener

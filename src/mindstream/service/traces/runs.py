@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mindstream.clock import Moment
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
+from mindstream.planning.journal import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.run import PLANNER
 from mindstream.service.traces.talks import Span, call_span, tool_attributes, trace_of
 from mindstream.tracing import genai

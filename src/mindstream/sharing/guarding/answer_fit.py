@@ -28,7 +28,7 @@ from mindstream.errors import ModelRefused, SettingsError
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.models.providers.address import Address, address
 from mindstream.models.providers.gguf import Engine, engine
-from mindstream.models.providers.text_logprobs import checked_gguf, open_given_text
+from mindstream.models.providers.openai_chat import checked_gguf, open_given_text
 from mindstream.text.words import UNSPACED, plain_words, terms
 
 Floats = NDArray[np.float64]

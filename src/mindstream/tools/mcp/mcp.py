@@ -16,7 +16,7 @@ from typing import Any
 
 from mindstream.errors import SettingsError, ToolError
 from mindstream.models.model import Call, ToolSpec
-from mindstream.models.providers.secrets import mask
+from mindstream.models.providers.address import mask
 from mindstream.tools.mcp.connection import Connection
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import ODD, McpServer

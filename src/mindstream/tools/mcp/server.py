@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mindstream.errors import SettingsError, ToolError
-from mindstream.models.providers.secrets import NO_KEY, remember
+from mindstream.models.providers.address import NO_KEY, remember
 from mindstream.paths import home
 from mindstream.tools.web.addresses import is_allowed
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 from pydantic import Field
 
 from mindstream.errors import ToolError
-from mindstream.models.providers.secrets import mask, remember
+from mindstream.models.providers.address import mask, remember
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, ShortWords, Traits, run_in_thread, tool
 from mindstream.tools.web.web import Web, WebResponse, checked_url

@@ -14,7 +14,7 @@ import httpx2
 
 import mindstream
 from mindstream.errors import ToolError
-from mindstream.models.providers.secrets import mask
+from mindstream.models.providers.address import mask
 from mindstream.models.providers.wire import certificates
 from mindstream.tools.web.transport import PublicTransport
 

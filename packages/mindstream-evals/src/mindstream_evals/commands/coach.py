@@ -10,7 +10,7 @@ from typing import Annotated
 from mindstream.cli.shell.flags import AsJson, OneUser, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.coach.belief.belief import plan_from, plan_slot
-from mindstream.coach.calibration import BINS, calibration_of
+from mindstream.coach.belief.plan import BINS, calibration_of
 from mindstream.coach.packs.load import load
 from mindstream.errors import InputError
 from mindstream.service.calling import open_user_memory, require_known

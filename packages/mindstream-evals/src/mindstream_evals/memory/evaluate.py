@@ -14,7 +14,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import ReplyInvalid
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.ask import ask
-from mindstream.models.judge_answer import JudgeAnswer
+from mindstream.models.decide import JudgeAnswer
 from mindstream.models.model import Model, Request, estimate_tokens
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.recording import fingerprint

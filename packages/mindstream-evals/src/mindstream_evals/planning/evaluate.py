@@ -17,7 +17,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelRefused, ModelUnavailable, ReplyInvalid
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.cached_prompts import CachedPrompts
-from mindstream.models.judge_answer import JudgeAnswer, Judgement
+from mindstream.models.decide import JudgeAnswer, Judgement
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage, estimate_tokens
 from mindstream.models.recording import fingerprint
 from mindstream.models.wrappers.meter import Metered
@@ -25,7 +25,7 @@ from mindstream.planning.exemplars import SHIPPED_FILE, shipped_exemplars
 from mindstream.planning.planner import UNPLANNED, WITHOUT_TOOLS, Planner, Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, KnowInstead, MakePlan, MendPlan
 from mindstream.tools.documents import open_documents
-from mindstream.tools.own_tools import model_tool
+from mindstream.tools.named import model_tool
 from mindstream.tools.tool import Tool
 from mindstream_evals.planning.failing import with_failures
 from mindstream_evals.planning.questions import Question, score

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from mindstream import chance
 from mindstream.errors import InputError, ToolError
 from mindstream.models.model import Call, ToolSpec
-from mindstream.planning.formats.inputs import IN_THE_PAPER
+from mindstream.planning.formats.rewoo import IN_THE_PAPER
 from mindstream.tools.tool import Tool, Traits, traits_of
 
 NOTHING = "No evidence found."

@@ -29,7 +29,7 @@ from mindstream.cli.shell.keys import is_watched, silent_keys, until_key
 from mindstream.cli.shell.output import clean, complain, confirm, print_json, say, short
 from mindstream.clock import STARTED
 from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
-from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
+from mindstream.planning.journal import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.plan import Evidence, Plan, PlannedStep
 from mindstream.service.local_model import Found, find_models
 from mindstream.settings import Settings

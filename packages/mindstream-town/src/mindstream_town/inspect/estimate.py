@@ -12,7 +12,7 @@ from mindstream import chance
 from mindstream.memory.lifecycle.importance import Importance, RateImportance
 from mindstream.models.model import Distribution, Part, Piece, Request, estimate_tokens
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.prices import price
+from mindstream.models.providers.limits import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import Found, Insight, Insights, Questions, SalientQuestions

@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
-from mindstream.memory.recall.filters import Filters
-from mindstream.memory.recall.policies import Generative, Policy
+from mindstream.memory.recall.question import Filters
+from mindstream.memory.recall.ranking import Generative, Policy
 from mindstream.memory.recall.recall import Recalled, Recaller, recaller_of
 from mindstream.memory.store.record import Kind, Record
 from mindstream.models.ask import ask

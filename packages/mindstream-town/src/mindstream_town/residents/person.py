@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.policies import Generative, Policy
+from mindstream.memory.recall.ranking import Generative, Policy
 from mindstream.memory.recall.recall import Recollection
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.record import Ids

@@ -25,7 +25,7 @@ from mindstream.memory.store.postgres.pool import Connection, Cursor, Rows
 from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.validation import is_finite
-from mindstream.memory.store.word_index.places import Numbers, Place
+from mindstream.memory.store.word_index.candidates import Numbers, Place
 from mindstream.memory.store.word_index.segments import (
     LARGEST,
     SMALLEST,
