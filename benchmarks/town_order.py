@@ -44,8 +44,7 @@ from mindstream_town.town import Order, Town
 from mindstream_town.world.tree import Spot
 
 from mindstream import chance
-from mindstream.models.attribution import current_cause
-from mindstream.models.model import Distribution, Part, Piece, Request
+from mindstream.models.model import Distribution, Part, Piece, Request, current_cause
 from mindstream.models.providers.provider import provider
 from mindstream.models.roles import Models
 
