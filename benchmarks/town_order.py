@@ -11,7 +11,8 @@ the makespan of the same rule without a limit of slots. During the replay random
 are checked against the rule dist > radius + (steps apart - 1).
 
 `--day`: a town in lock-step and out of order, in real time. Rules that behave like a model write the replies, and a
-local HTTP server delivers them with latencies from 0.4 to 4 s (lognormal, median 1.2 s), equal for equal requests.
+local HTTP server delivers them with latencies from 0.4 to 4 s (lognormal, median 1.2 s), equal for equal requests. With
+`--simulated` there is no server: the clock of the event loop jumps over the latencies, and other work takes no time.
 `critical_path`: the longest sum of latencies of one resident's calls and conversations.
 """
 
@@ -56,6 +57,8 @@ PUBLISHED = {
     "critical path": {"25": 383, "50": 287, "100": 273},
 }
 PAIRS_AT_ONCE = 1_000
+PAUSE_S = 0.01
+"""Time in which threads of the store are awaited before the simulated clock jumps."""
 
 
 def apart(spot: Spot, across: Numbers, down: Numbers) -> Numbers:
@@ -232,9 +235,12 @@ class OverHttp:
         ask = request.prompt
         names = {current_cause().resident} | ({side.who for side in ask.sides} if isinstance(ask, TalkScene) else set())
         self.chains.update(dict.fromkeys(names, latency_s(text)))
-        async with aclosing(self._client.reply(request)) as parts:
+        async with aclosing(self._ask(request, text)) as parts:
             async for part in parts:
                 yield part
+
+    def _ask(self, request: Request, text: str) -> AsyncGenerator[Part]:  # noqa: ARG002
+        return self._client.reply(request)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -256,19 +262,57 @@ class OverHttp:
         return response
 
 
+class Waits(OverHttp):
+    """A model that waits for the latency instead of asking a server."""
+
+    async def _ask(self, request: Request, text: str) -> AsyncGenerator[Part]:  # noqa: ARG002
+        async with self._slots:
+            self.calls += 1
+            await asyncio.sleep(latency_s(text))
+        yield Piece(self._answers[text])
+
+
+class JumpingLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock jumps to the next timer when neither tasks nor threads have work."""
+
+    _now, _jobs = 0.0, 0
+
+    def time(self) -> float:
+        return self._now
+
+    def run_in_executor(self, *given: Any) -> Any:
+        job = super().run_in_executor(*given)
+        self._jobs += 1
+        job.add_done_callback(self._ended)
+        return job
+
+    def _ended(self, _: object) -> None:
+        self._jobs -= 1
+
+    def _run_once(self) -> None:
+        inner: Any = self
+        if not inner._ready and inner._scheduled:
+            if events := inner._selector.select(None if self._jobs else PAUSE_S):
+                inner._process_events(events)
+            else:
+                self._now = max(self._now, inner._scheduled[0]._when)
+        super()._run_once()  # type: ignore[misc]
+
+
 async def live(given: argparse.Namespace, order: Order) -> dict[str, Any]:
     """Run a town in an order; return the measurements."""
     setting = open_setting(given.town, seed=given.seed)
     setting = replace(setting, profile=setting.profile.model_copy(update={"lives": given.lives}))
     with tempfile.TemporaryDirectory() as folder:
         async with (
-            OverHttp(given.slots) as model,
+            (Waits if given.simulated else OverHttp)(given.slots) as model,
             Town.open(folder, setting, models=Models(model), order=order, slots=given.slots) as town,
         ):
-            began, cpu = time.perf_counter(), time.process_time()
+            clock = asyncio.get_running_loop().time
+            began, cpu = clock(), time.process_time()
             await town.run(until=given.steps - 1)
             return {
-                "seconds": round(time.perf_counter() - began, 1), "cpu_seconds": round(time.process_time() - cpu, 1),
+                "seconds": round(clock() - began, 1), "cpu_seconds": round(time.process_time() - cpu, 1),
                 "calls": model.calls, "most_at_once": model.most,
                 "critical_path": round(max(model.chains.values()), 1), "digest": await town.digest(),
             }  # fmt: skip
@@ -278,7 +322,8 @@ def measure_day(given: argparse.Namespace) -> dict[str, Any]:
     """Run the same day in lock-step and out of order."""
     report: dict[str, Any] = {"slots": given.slots, "steps": given.steps, "load": os.getloadavg()[0]}
     for order in ("free", "lockstep"):
-        report[order] = asyncio.run(live(given, order))
+        with asyncio.Runner(loop_factory=JumpingLoop if given.simulated else None) as runner:
+            report[order] = runner.run(live(given, order))
     report["same_journal"] = report["free"]["digest"] == report["lockstep"]["digest"]
     report["faster"] = round(report["lockstep"]["seconds"] / report["free"]["seconds"], 2)
     report["share_of_critical_path"] = round(report["free"]["critical_path"] / report["free"]["seconds"], 2)
@@ -318,6 +363,7 @@ def main(typed: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=8_640, help="steps of the day [%(default)s]")
     parser.add_argument("--slots", type=int, default=32, help="simultaneous calls [%(default)s]")
     parser.add_argument("--lives", choices=("scenes", "paper"), default="scenes", help="mode [%(default)s]")
+    parser.add_argument("--simulated", action="store_true", help="run the day in simulated time, without a server")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(typed)
     if not given.trace and not given.day:
