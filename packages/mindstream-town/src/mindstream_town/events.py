@@ -404,6 +404,8 @@ class TownForked(TownEvent):
     """The seed of later random draws."""
     lost: NoWords[tuple[str, ...]] = ()
     """Ids of the memories that the fork does not have."""
+    withheld: Quotes[dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    """Texts that a resident does not keep if others tell them, by its name."""
 
 
 class TownReached(TownEvent):

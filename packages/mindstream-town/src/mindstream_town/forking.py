@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
@@ -32,12 +33,20 @@ from mindstream_town.journal import OF_PROCESS, read_setting, read_town, rows_af
 from mindstream_town.setting import Setting
 
 
-async def fork(source: AnyData, target: Path, step: int, lost: Sequence[str] = (), seed: int | None = None) -> Setting:
+async def fork(
+    source: AnyData,
+    target: Path,
+    step: int,
+    lost: Sequence[str] = (),
+    seed: int | None = None,
+    withheld: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> Setting:
     """Copy a town as of a step into a folder, and return its setting.
 
     Args:
         lost: ids of memories that the copy does not have.
         seed: seed of the copy's later random draws; None: the town's own.
+        withheld: texts that a resident of the copy does not keep if others tell them, by its name.
 
     From a database, only the rows of the town's tenant are copied.
 
@@ -47,15 +56,23 @@ async def fork(source: AnyData, target: Path, step: int, lost: Sequence[str] = (
     """
     place = Location.of(source)
     if place.folder is not None:
-        return await _fork(place.folder, place.tenant, target, step, lost, seed)
+        return await _fork(place.folder, place.tenant, target, step, lost, seed, withheld)
     from mindstream.memory.store.postgres.copying import copy_part
 
     with tempfile.TemporaryDirectory() as beside:
         await asyncio.to_thread(copy_part, place, folder := Path(beside) / "town")
-        return await _fork(folder, place.tenant, target, step, lost, seed)
+        return await _fork(folder, place.tenant, target, step, lost, seed, withheld)
 
 
-async def _fork(folder: Path, tenant: str, target: Path, step: int, lost: Sequence[str], seed: int | None) -> Setting:
+async def _fork(
+    folder: Path,
+    tenant: str,
+    target: Path,
+    step: int,
+    lost: Sequence[str],
+    seed: int | None,
+    withheld: Mapping[str, tuple[str, ...]],
+) -> Setting:
     async with open_store(Location(folder, tenant=tenant)) as store:
         setting = await read_setting(store)
         now = (await read_town(store, setting.profile)).step
@@ -70,7 +87,7 @@ async def _fork(folder: Path, tenant: str, target: Path, step: int, lost: Sequen
         entries = [Entry(TownRested(step=step), TOWN)]
         if lost or seed is not None:
             seed = setting.seed if seed is None else seed
-            entries.append(Entry(TownForked(step=step, seed=seed, lost=tuple(lost)), TOWN))
+            entries.append(Entry(TownForked(step=step, seed=seed, lost=tuple(lost), withheld=dict(withheld)), TOWN))
         await store.commit(Commit(mind=store.key(JOURNAL), at=at, entries=tuple(entries)))
         return await read_setting(store)
 

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -188,8 +188,9 @@ async def read_setting(store: Store) -> Setting:
     event = began.event
     profile = Profile.model_validate_json(event.profile)
     forked = await store.last(store.key(JOURNAL), TownForked.kind)
-    seed = forked.event.seed if forked is not None and isinstance(forked.event, TownForked) else event.seed
-    setting = load_source(event.source, seed=seed, profile=profile, start=event.start)
+    setting = load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+    if forked is not None and isinstance(forked.event, TownForked):
+        setting = replace(setting, seed=forked.event.seed, withheld=forked.event.withheld)
     came = await store.last(store.key(JOURNAL), VisitorCame.kind)
     if came is None or not isinstance(came.event, VisitorCame):
         return setting

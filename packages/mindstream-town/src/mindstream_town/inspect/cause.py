@@ -193,6 +193,8 @@ class Job(NamedTuple):
     step: int
     lost: tuple[str, ...]
     seed: int
+    withheld: tuple[str, str] | None = None
+    """A resident, and the text that it does not keep if others tell it."""
 
     @property
     def key(self) -> str:
@@ -201,15 +203,17 @@ class Job(NamedTuple):
 
 def jobs_of(settings: Settings, outcome: Outcome, causes: Sequence[Cause], seeds: Sequence[int]) -> list[Job]:
     """Return the forks that show the effects of memories: with each of them, and without."""
-    arms = dict.fromkeys((each.step, lost) for each in causes for lost in ((), each.records))
-    return [Job(settings, outcome, step, lost, seed) for seed in seeds for step, lost in arms]
+    arms = {(each.step, (), None): None for each in causes}
+    arms |= {(each.step, each.records, (each.whose, each.text)): None for each in causes}
+    return [Job(settings, outcome, step, lost, seed, withheld) for seed in seeds for step, lost, withheld in arms]
 
 
 async def live_fork(job: Job) -> bool:
     """Fork a town, run the fork to the end of the outcome, and return whether the outcome happens."""
     with tempfile.TemporaryDirectory(prefix="mindstream-fork-") as folder:
         place = Path(folder) / "town"
-        await fork(job.settings.data, place, job.step, job.lost, job.seed)
+        withheld = {job.withheld[0]: (job.withheld[1],)} if job.withheld else {}
+        await fork(job.settings.data, place, job.step, job.lost, job.seed, withheld)
         async with open_town(job.settings.model_copy(update={"data": Location(place)})) as town:
             await town.run(max(town.step, job.outcome.end))
         return job.outcome.happens(await read_history(place))
