@@ -64,7 +64,8 @@ PAUSE_S = 0.01
 def apart(spot: Spot, across: Numbers, down: Numbers) -> Numbers:
     """Return the distance in steps without knowledge of walls, as in AI Metropolis."""
     straight = np.maximum(np.abs(across - spot[0]), np.abs(down - spot[1]))
-    return np.maximum(straight - RADIUS - 1, 0)
+    steps: Numbers = np.maximum(straight - RADIUS - 1, 0)
+    return steps
 
 
 @dataclass

@@ -19,7 +19,7 @@ from mindstream_town.journal import read_town, rows_after
 from mindstream_town.packs import open_setting
 from mindstream_town.residents.plan import ASIDE
 from mindstream_town.slots import RANK, Slots
-from mindstream_town.town import Town
+from mindstream_town.town import Order, Town
 from mindstream_town.world.reach import reach_of
 from town_order import Replay, true_path
 
@@ -55,8 +55,8 @@ async def lines(folder: Path, upto: int) -> list[list[object]]:
 @pytest.mark.parametrize("lives", ["rules", "scenes", "paper"])
 async def test_out_of_order_the_journal_is_the_same(lives: str, tmp_path: Path) -> None:
     setting = hamlet() if lives == "rules" else hamlet(lives=lives)
-    digests = []
-    for order in ("lockstep", "free"):
+    digests, orders = list[str](), tuple[Order, ...](("lockstep", "free"))
+    for order in orders:
         models = "rules" if lives == "rules" else Models(Slow())
         async with Town.open(tmp_path / order, setting, models=models, order=order, slots=2) as town:
             await town.run(until=NOON)
@@ -67,8 +67,8 @@ async def test_out_of_order_the_journal_is_the_same(lives: str, tmp_path: Path) 
 
 
 async def test_a_scheduler_that_is_deaf_gives_another_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = []
-    for name, order in (("a", "lockstep"), ("b", "free"), ("c", "free")):
+    found, runs = list[str](), tuple[tuple[str, Order], ...]((("a", "lockstep"), ("b", "free"), ("c", "free")))
+    for name, order in runs:
         if name == "c":
             monkeypatch.setattr(clockwork, "reach_of", lambda world, *_: reach_of(world, 0, 0))
         async with Town.open(tmp_path / name, open_setting("smallville", seed=1), order=order) as town:

@@ -9,7 +9,7 @@ complete steps after a crash, and the order in which models answer does not chan
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -160,7 +160,7 @@ class Clockwork:
         reach = reach_of(self.setting.world, self.setting.profile.vision, ASIDE)
         return Scheduler(reach, steps, self._next_spots(steps))
 
-    async def run(self, order: Scheduler | LockStep, until: int) -> AsyncIterator[list[Commit]]:
+    async def run(self, order: Scheduler | LockStep, until: int) -> AsyncGenerator[list[Commit]]:
         """Run all residents up to a step; yield the commits of each step of a group when it is over.
 
         Raises:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mindstream import chance
 from mindstream.errors import InputError
@@ -258,17 +258,16 @@ async def first_difference(one: AnyData, other: AnyData) -> Difference | None:
     return None
 
 
-async def _lines(data: AnyData) -> AsyncIterator[list[object]]:
+async def _lines(data: AnyData) -> AsyncIterator[list[Any]]:
     async with open_store(data) as store:
         async for line in journal(store, await read_setting(store)):
             yield json.loads(line)[:-1]
 
 
-def _told(row: Sequence[object], first: Sequence[object]) -> str:
+def _told(row: Sequence[Any], first: Sequence[Any]) -> str:
     """Return a row in words; "" if it belongs to a later moment than the first difference."""
     if row[:2] != first:
         return ""
     _, _, kind, by, payload, records = row
-    assert isinstance(payload, dict) and isinstance(records, list)
     said = [str(each["text"]) for each in records] or [str(value) for value in payload.values() if value]
     return f"{kind} ({by}): {'; '.join(said)[:300]}"
