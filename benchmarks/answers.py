@@ -55,7 +55,7 @@ async def ask(dialogue: dict[str, Any], questions: Sequence[dict[str, Any]], mod
     with tempfile.TemporaryDirectory() as folder:
         for number, utterances in enumerate(dialogue["sessions"]):
             async with Mind.open(
-                Path(folder), user="u", session=f"s{number}", clock=clock, models=model, responder=Coach.using()
+                Path(folder), user="u", session=f"s{number}", clock=clock, model=model, responder=Coach.using()
             ) as mind:
                 for text in utterances:
                     clock.advance(60)
@@ -63,7 +63,7 @@ async def ask(dialogue: dict[str, Any], questions: Sequence[dict[str, Any]], mod
                     await mind.settled()
             clock.advance(DAY_S)
         async with Mind.open(
-            Path(folder), user="u", session="asked", clock=clock, models=model, responder=Coach.using()
+            Path(folder), user="u", session="asked", clock=clock, model=model, responder=Coach.using()
         ) as mind:
             for question in questions:
                 clock.advance(60)

@@ -263,7 +263,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
     settled = lives = False
     async with Mind.open(
         FaultyStore(store, faults),
-        user="ann", models=models, responder=Coach.using(gate=FaultyGate(faults)), embed=FaultyEmbedder(faults),
+        user="ann", model=models, responder=Coach.using(gate=FaultyGate(faults)), embed=FaultyEmbedder(faults),
         reasoners=reasoners,
         timeouts=timeouts,
     ) as mind:  # fmt: skip
@@ -275,6 +275,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
         mind.reasoners.wake()  # otherwise work that waits for an available model would be reported as unfinished
         try:
             async with asyncio.timeout(60):
+                mind.reasoners.resume()
                 await mind.settled()
             settled = True
         except TimeoutError:

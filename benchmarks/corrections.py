@@ -27,7 +27,7 @@ async def believed_after(models: Models, lines: list[str]) -> list[str]:
     """Send the lines to a new mind; return its notes and belief after all reasoning has ended."""
     with tempfile.TemporaryDirectory() as folder:
         timeouts = Timeouts(deadline_s=SILENCE_S, thinking_s=SILENCE_S)
-        async with Mind.open(folder, user="u", models=models, timeouts=timeouts, responder=Coach.using()) as mind:
+        async with Mind.open(folder, user="u", model=models, timeouts=timeouts, responder=Coach.using()) as mind:
             for line in lines:
                 async for _ in mind.hear(line):
                     pass

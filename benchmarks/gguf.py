@@ -170,7 +170,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         async with (
             Models.named({"default": model}, on_call=calls.append, record=kept) as models,
             Mind.open(
-                Path(folder) / "data", user="ann", models=models, timeouts=TIMEOUTS, responder=Coach.using()
+                Path(folder) / "data", user="ann", model=models, timeouts=TIMEOUTS, responder=Coach.using()
             ) as mind,
         ):
             for line in lines:

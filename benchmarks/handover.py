@@ -69,7 +69,7 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
     words, handover = "", Handover()
     with tempfile.TemporaryDirectory(prefix="handover-") as folder:
         async with Mind.open(
-            folder, user="ann", session="now", models=models, responder=Coach.using(gate="talker")
+            folder, user="ann", session="now", model=models, responder=Coach.using(gate="talker")
         ) as mind:
             coach = Coach.of(mind)
             await prime(mind, coach, case)

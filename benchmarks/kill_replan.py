@@ -107,7 +107,7 @@ class Process:
     async def run(self) -> None:
         async with Memory.open(self.folder, "ada") as stream:
             planner = Planner(
-                models=self.model(), tools=self.tools(), how=self.how, approve=allow({"append", "append_once"}),
+                model=self.model(), tools=self.tools(), how=self.how, approve=allow({"append", "append_once"}),
                 replans=REPLANS, limits=Limits(lease_s=0.5), memory=stream,
             )  # fmt: skip
             solution = await planner.solve(TASK, run=RUN)

@@ -80,7 +80,7 @@ async def run(folder: Path, how: Strategy, said: Callable[[str], None]) -> None:
     async with Memory.open(folder, "ada") as stream:
         said("began")
         planner = Planner(
-            models=model(), tools=books(folder, 0.01), how=how, approve=allow({"append", "append_once"}), replans=0,
+            model=model(), tools=books(folder, 0.01), how=how, approve=allow({"append", "append_once"}), replans=0,
             limits=Limits(lease_s=LEASE_S), memory=stream,
         )  # fmt: skip
         solution = await planner.solve(TASK, run=RUN)

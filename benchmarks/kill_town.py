@@ -89,7 +89,7 @@ async def live(folder: Path, setting: Setting, model: str, steps: int, order: Or
             tables = file.execute("SELECT count(*) FROM sqlite_master WHERE name = 'log'").fetchone()[0]
             new = None if tables and file.execute("SELECT count(*) FROM log").fetchone()[0] else setting
     began = time.perf_counter()
-    async with Town.open(folder, new, models=models, lease_s=0.5, order=order) as town:
+    async with Town.open(folder, new, model=models, lease_s=0.5, order=order) as town:
         (folder / "begun").touch()
         if isinstance(setting, Chancy):
             town.setting = setting

@@ -188,9 +188,8 @@ def variants(embedder: str) -> tuple[dict[str, Weights], dict[str, Policy]]:
         "without who": replace(full, who=0),
         "without dates": replace(full, dates=0),
         "without vectors": replace(full, vector=0),
-        "with the prior against questions (corpus-specific, off)": replace(full, question=-1.5),
+        "earlier questions count in full": replace(full, asks=0),
         "with the prior for openings (corpus-specific, off)": replace(full, opening=3),
-        "with both priors": replace(full, question=-1.5, opening=3),
     }
     policies: dict[str, Policy] = {
         "relevance alone": Bounded(0, 0, 0),

@@ -153,7 +153,7 @@ async def measure(questions: list[str]) -> dict[str, Any]:
         async with Memory.open(folder, "plans") as stream:
             plans = RememberedPlans(stream)
             for question in questions:
-                await Planner(models=model, tools=TOOLS, remembered=plans).solve(question)
+                await Planner(model=model, tools=TOOLS, remembered=plans).solve(question)
             kept = len(await stream.latest("exemplar", 1_000))
             found = {question: await plans.find(question, SPECS) for question in (*alike, *unlike)}
             right = {question for question, plan in found.items() if plan and is_right(plan, question)}
@@ -162,7 +162,7 @@ async def measure(questions: list[str]) -> dict[str, Any]:
             model.planner_tokens = 0
             for question, hit in zip(alike, hits, strict=True):
                 if hit:
-                    await Planner(models=model, tools=TOOLS, remembered=plans).solve(question)
+                    await Planner(model=model, tools=TOOLS, remembered=plans).solve(question)
     control = await by_embeddings(questions, alike, unlike, sum(hits))
     return {
         "questions": len(questions), "kept": kept, "asked_alike": len(alike), "hits": sum(hits),

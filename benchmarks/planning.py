@@ -52,7 +52,7 @@ async def run_graph(
     loop = asyncio.get_running_loop()
     writer, tools = Writer(graph, scale, streams, at_once), tools_of(graph, scale)
     began = loop.time()
-    planner = Planner(models=writer, tools=tools, how=how, limits=limits)
+    planner = Planner(model=writer, tools=tools, how=how, limits=limits)
     solution = await planner.solve(f"What is the sum of {graph.name}?")
     seconds = loop.time() - began
     assert solution.answer == "42" and not solution.missing and solution.spent.tool_calls == graph.steps, solution
@@ -106,7 +106,7 @@ def ours(graph: Graph, how: Strategy) -> Runner:
     tools = tools_of(graph, 0.0)
 
     async def run() -> str:
-        return (await Planner(models=Writer(graph, 0.0), tools=tools, how=how).solve("What?")).answer
+        return (await Planner(model=Writer(graph, 0.0), tools=tools, how=how).solve("What?")).answer
 
     return run
 

@@ -146,7 +146,7 @@ class Outcome:
 async def run(how: Strategy, world: World, replans: int = 1) -> Solution:
     """Solve a world's question."""
     reader, limits = Reader(world), Limits(timeout_s=TIMEOUT_S)
-    planner = Planner(models=reader, tools=world.tools(), how=how, replans=replans, limits=limits)
+    planner = Planner(model=reader, tools=world.tools(), how=how, replans=replans, limits=limits)
     return await planner.solve("What is the sum?")
 
 
@@ -236,15 +236,15 @@ async def measure_budgets(seed: str, most: int = 8) -> dict[str, Any]:
         for allowed in range(1, most):
             world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
             budget = Budget(calls=allowed)
-            found = await Planner(models=Reader(world), tools=world.tools(), how=how, budget=budget).solve("What?")
+            found = await Planner(model=Reader(world), tools=world.tools(), how=how, budget=budget).solve("What?")
             over["model_calls"] = max(over["model_calls"], len(world.prompts) - allowed)
             unsaid += not (found.answer or found.stopped)
             world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
-            await Planner(models=Reader(world), tools=world.tools(), how=how, tool_calls=allowed).solve("What?")
+            await Planner(model=Reader(world), tools=world.tools(), how=how, tool_calls=allowed).solve("What?")
             over["tool_calls"] = max(over["tool_calls"], world.calls - allowed)
             world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
             budget = Budget(tokens=100 * allowed)
-            await Planner(models=Reader(world), tools=world.tools(), how=how, budget=budget).solve("What?")
+            await Planner(model=Reader(world), tools=world.tools(), how=how, budget=budget).solve("What?")
             spent = [len(prompt) // 4 + 20 for prompt in world.prompts]
             beyond = sum(sum(spent[:n]) >= 100 * allowed for n in range(1, len(spent)))
             over["tokens_in_calls"] = max(over["tokens_in_calls"], beyond)

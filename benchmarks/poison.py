@@ -184,9 +184,7 @@ async def play(how: Strategy, poison: Mapping[str, str] | None = None) -> Played
     """Solve the task, with poison in place of some facts."""
     model = Obedient(misses=4 if how == "plan-execute" else 1)  # so that the whole plan is run and revised
     world = World(poison or {})
-    solution = await Planner(models=model, tools=world.tools(model), how=how, approve=world.leave, replans=2).solve(
-        TASK
-    )
+    solution = await Planner(model=model, tools=world.tools(model), how=how, approve=world.leave, replans=2).solve(TASK)
     return Played(solution, world, model.obeyed)
 
 

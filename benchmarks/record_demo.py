@@ -56,7 +56,7 @@ async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logge
     named = Models.named(models, patience_s=PATIENT_S)
     with tempfile.TemporaryDirectory() as folder:
         opened = Mind.open(
-            folder, user="you", session="demo", models=named, responder=Coach.using(gate=gate), timeouts=slow
+            folder, user="you", session="demo", model=named, responder=Coach.using(gate=gate), timeouts=slow
         )
         async with named, opened as mind:
             for line in said:

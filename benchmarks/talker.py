@@ -110,7 +110,7 @@ async def minds(
                     store,
                     responder=Coach.using(pack=pack, gate=Same(gate) if gate in ("always", "never") else gate),
                     user=f"user{n}",
-                    models=models,
+                    model=models,
                     embed=embed,
                     timeouts=timeouts,
                 )

@@ -67,7 +67,7 @@ async def _answer(how: Strategy, question: Question, questions: Sequence[Questio
     tools: list[Tool] = [Library(SEARCH, texts), Library(LOOKUP, texts)]
     if how == "rewoo":
         tools = [Library(WIKIPEDIA, texts), model_tool(models.of("worker"))]
-    found = await Planner(models=models, tools=tools, how=how, exemplars=exemplars).solve(question.task)
+    found = await Planner(model=models, tools=tools, how=how, exemplars=exemplars).solve(question.task)
     return {
         "task": question.task, "how": how, "answer": found.answer, "wanted": question.answer, "stopped": found.stopped,
         "exact": float(_words(found.answer) == _words(question.answer)), "f1": _f1(found.answer, question.answer),

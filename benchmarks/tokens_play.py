@@ -144,7 +144,7 @@ async def play(how: Strategy, case: Case, player: Player) -> float:
     """Answer a question through a planner; return the seconds."""
     exemplars = [each.plan if how == "rewoo" else each.react for each in case.others]
     began = time.perf_counter()
-    planner = Planner(models=player, tools=tools_of(how, case, player), how=how, exemplars=exemplars)
+    planner = Planner(model=player, tools=tools_of(how, case, player), how=how, exemplars=exemplars)
     solution = await planner.solve(case.question.task)
     seconds = time.perf_counter() - began
     assert solution.answer == case.question.answer and not solution.missing, solution

@@ -307,7 +307,7 @@ async def live(given: argparse.Namespace, order: Order) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         async with (
             (Waits if given.simulated else OverHttp)(given.slots) as model,
-            Town.open(folder, setting, models=Models(model), order=order, slots=given.slots) as town,
+            Town.open(folder, setting, model=Models(model), order=order, slots=given.slots) as town,
         ):
             clock = asyncio.get_running_loop().time
             began, cpu = clock(), time.process_time()

@@ -22,7 +22,7 @@ HERE = Path(__file__).with_name("a_month")
 BEGINS = datetime(2026, 5, 4, 7, tzinfo=UTC)
 GOAL = (
     "Write a brief with sources on the ferry Marta: who built her, why she stopped running, who decided it, what she"
-    " cost the parish, what came in her place, what her repair would take, and what became of her bell"
+    " cost the parish, her successor, the cost of her repair, and the fate of her bell"
 )
 ORDERS = ("every day at 19: ask me what I did on the boat", "every Sunday at 20:30: sum up my week")
 

@@ -44,7 +44,7 @@ async def look(query: str) -> str:
 async def run_plan(mind: str, plan: str) -> str:
     """Run a plan as a step: the run has a name, so a repeated step resumes it."""
     async with Memory.open(URL, mind) as memory:
-        planner = Planner(models="rules", tools=[look], memory=memory)
+        planner = Planner(model="rules", tools=[look], memory=memory)
         solution = await planner.run(Plan.model_validate_json(plan), run="tides")
         return f"{mind}: {', '.join(each.text for each in solution.evidence.values())}"
 

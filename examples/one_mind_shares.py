@@ -66,11 +66,11 @@ async def main() -> None:
 async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> None:
     """Talk, plan and live as ann with the pool; then ben withdraws his pairs."""
     models = Models(Rules(), {"talker": Shown()})
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(exemplars=ann), clock=clock) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using(exemplars=ann), clock=clock) as mind:
         print(f"> {ASKED}\n  {await mind.send(ASKED)}")
         await mind.settled()
         plans = Member(pool, "ann", render=plan_shot)
-        planner = Planner(models=Shown(), tools=[tool(calculator)], exemplars=plans, memory=mind.memory)
+        planner = Planner(model=Shown(), tools=[tool(calculator)], exemplars=plans, memory=mind.memory)
         solution = await planner.solve(SUM)
         print(f"? {SUM}\n  {solution.answer} ({solution.plan.steps[0].why})")
         config = LifeConfig(hears=False, offers=True)

@@ -18,7 +18,7 @@ async def main() -> None:
     )
     plan = Plan(task="How long are these races?", steps=steps)
     print(plan.mermaid())
-    solution = await Planner(models="rules", tools=[convert]).run(plan)
+    solution = await Planner(model="rules", tools=[convert]).run(plan)
     for name, evidence in solution.evidence.items():
         print(name, evidence.text)
 

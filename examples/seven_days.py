@@ -66,7 +66,7 @@ async def main() -> None:
                 if task := TASKS.get(day):
                     names = ("calculator", f"documents:{DOCUMENTS}")
                     async with named_tools(names, Means(memory=mind.memory, data=Path(folder))) as tools:
-                        planner = Planner(models=Rules(), tools=tools, memory=mind.memory)
+                        planner = Planner(model=Rules(), tools=tools, memory=mind.memory)
                         solution = await planner.solve(task, run=f"task {day + 1}")
                     print(f"? {task}\n  {solution.answer or solution.stopped} ({len(solution.plan.steps)} steps)")
                 for said in await live(mind, day):

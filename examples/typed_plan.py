@@ -28,7 +28,7 @@ def population(city: str) -> str:
 
 
 async def main() -> None:
-    planner = Planner(models=MODEL, tools=[population])
+    planner = Planner(model=MODEL, tools=[population])
     solution = await planner.solve("Which is larger, Ghent or Bruges?", output=City)
     print(solution.plan.mermaid())
     print(solution.output)

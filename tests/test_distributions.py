@@ -99,7 +99,7 @@ def test_earlier_names_of_classes_and_arguments_work_with_a_warning() -> None:
             assert getattr(found, old) is getattr(found, new)
         assert not hasattr(found, "NeverThere")
     with pytest.warns(DeprecationWarning, match=r"Planner\(leave=\) is called approve= now"):
-        planner = Planner(models={}, leave=refuse)  # type: ignore[call-arg]
+        planner = Planner(model={}, leave=refuse)  # type: ignore[call-arg]
     assert planner.approve is refuse is planner.leave  # type: ignore[attr-defined]
 
 

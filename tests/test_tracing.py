@@ -106,7 +106,7 @@ async def test_a_solved_task_has_spans_for_planning_tools_and_answer(spans: InMe
         "planner": FakeModel({"make_plan": ["Plan: double it.\n#E1 = double[21]\n"]}),
         "solver": FakeModel({"answer_from_evidence": ["42"]}),
     }
-    await Planner(models=models, tools=[tool(double)]).solve("What is twice 21?")
+    await Planner(model=models, tools=[tool(double)]).solve("What is twice 21?")
     told = {span.name: span for span in spans.get_finished_spans()}
     run = told["invoke_agent planner"]
     assert run.parent is None and run.context

@@ -247,7 +247,7 @@ async def solve(folder: Path, scratch: Path) -> None:
             calls.writing(memory),
             named_tools(names, means) as tools,
         ):
-            solution = await Planner(models=models, tools=tools, how=how, memory=memory, budget=budget).solve(task)
+            solution = await Planner(model=models, tools=tools, how=how, memory=memory, budget=budget).solve(task)
             print(f"{how}: {solution.answer}")
 
 

@@ -197,7 +197,10 @@ def __getattr__(name: str) -> object:
     if name == "sync":
         return importlib.import_module("mindstream.sync")
     if name not in _HOMES:
-        raise AttributeError(f"module 'mindstream' has no attribute {name!r}")
+        near = {known.casefold(): known for known in __all__}.get(name.casefold())
+        raise AttributeError(
+            f"module 'mindstream' has no attribute {name!r}{f'; did you mean {near}?' if near else ''}"
+        )
     return getattr(importlib.import_module(f"mindstream.{_HOMES[name]}"), name)
 
 

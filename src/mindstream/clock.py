@@ -92,7 +92,12 @@ class SharedClock:
 
 
 class ManualClock:
-    """A clock that moves only by `advance`; for tests, simulations and replays."""
+    """A clock that moves only by `advance`; for tests, simulations and replays.
+
+    clock = ManualClock()
+    async with Memory("data", "ann", clock=clock) as memory:
+        clock.advance(7 * 86_400)  # a week
+    """
 
     def __init__(self, now: Moment = 1_700_000_000.0) -> None:
         self._now = now

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from operator import attrgetter
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
@@ -160,12 +161,34 @@ def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
             for old in names.keys() & given.keys():
                 warnings.warn(f"{cls.__name__}({old}=) is called {names[old]}= now", DeprecationWarning, stacklevel=2)
                 given[names[old]] = given.pop(old)
-            made(self, *values, **given)
+            try:
+                made(self, *values, **given)
+            except TypeError as error:
+                from mindstream.guidance import explain_arguments
+
+                explain_arguments(cls.__name__, made, given, error)
 
         setattr(cls, "__init__", init)  # noqa: B010 (a type checker does not accept a plain assignment)
         for old, new in names.items():
             setattr(cls, old, property(attrgetter(new)))
         return cls
+
+    return decorate
+
+
+def renamed_keywords(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator of a function that accepts earlier names (old=new) of keyword arguments, with a warning."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def calling(*args: P.args, **given: P.kwargs) -> T:
+            for old in names.keys() & given.keys():
+                text = f"{function.__qualname__}({old}=) is called {names[old]}= now"
+                warnings.warn(text, DeprecationWarning, stacklevel=2)
+                given[names[old]] = given.pop(old)
+            return function(*args, **given)
+
+        return calling
 
     return decorate
 

@@ -10,7 +10,7 @@
         for piece in bot.stream("What could I cook tonight?"):
             print(piece, end="", flush=True)
 
-    solution = wait(Planner(models="openai:gpt-5-mini", tools=[…]).solve("…"))  # any other coroutine
+    solution = wait(Planner(model="openai:gpt-5-mini", tools=[…]).solve("…"))  # any other coroutine
 
 Each method takes and returns the same as the asynchronous one. All work runs on one event loop in a background thread.
 Calls may come from any thread; a call blocks only its caller. Two places cannot call these classes: a thread that runs
@@ -30,6 +30,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from mindstream.adapters import loop
 from mindstream.clock import Clock
 from mindstream.errors import InputError
+from mindstream.guidance import explained
 from mindstream.memory import memory as memories
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.policy import AnyPolicy
@@ -97,6 +98,11 @@ class Blocking(Generic[T]):
     def __init__(self, opening: AbstractAsyncContextManager[T]) -> None:
         self._opening, self._inner = opening, None  # type: tuple[AbstractAsyncContextManager[T], T | None]
 
+    @classmethod
+    def open(cls, *args: Any, **more: Any) -> Self:
+        """Return the object that the constructor returns, for `with`."""
+        return cls(*args, **more)
+
     @property
     def inner(self) -> T:
         """The asynchronous object that does the work.
@@ -105,7 +111,7 @@ class Blocking(Generic[T]):
             InputError: it is not open.
         """
         if self._inner is None:
-            raise InputError(f"open it first: with {type(self).__name__}(…) as …")
+            raise InputError(f"open it first: `with {type(self).__name__}(…) as {type(self).__name__.lower()}:`")
         return self._inner
 
     def __enter__(self) -> Self:
@@ -144,8 +150,11 @@ class Memory(Blocking[memories.Memory]):
         data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
         name: the user whose memory it is.
         embed, clock, seed, policy, model: as in `mindstream.Memory.open`.
+
+    `Memory.open(…)` takes the same arguments.
     """
 
+    @explained
     def __init__(
         self,
         data: AnyStore,
@@ -161,6 +170,7 @@ class Memory(Blocking[memories.Memory]):
 
     retain, retain_all, retain_messages = waits(M.retain), waits(M.retain_all), waits(M.retain_messages)
     recall, find, latest, get = waits(M.recall), waits(M.find), waits(M.latest), waits(M.get)
+    messages = waits(M.messages)
     list, history, sessions, evidence_of = waits(M.list), waits(M.history), waits(M.sessions), waits(M.evidence_of)
     correct, supersede, replace = waits(M.correct), waits(M.supersede), waits(M.replace)
     forget, find_removal, remove = waits(M.forget), waits(M.find_removal), waits(M.remove)
@@ -186,8 +196,11 @@ class ChatBot(Blocking[chat_bot.ChatBot]):
         data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
         user, model, instructions, tools, approve, session, embed, clock, policy, settle_s: as in
             `mindstream.ChatBot.open`.
+
+    `ChatBot.open(…)` takes the same arguments.
     """
 
+    @explained
     def __init__(
         self,
         data: AnyStore = "data",

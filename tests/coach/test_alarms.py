@@ -12,7 +12,7 @@ from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Memory, Mind, Models
-from mindstream.coach.alarms import SuggestsDanger
+from mindstream.coach.alarms import SAID, SuggestsDanger, _end_of
 from mindstream.coach.coach import safety_model
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs import safety
@@ -115,7 +115,7 @@ async def test_an_ambiguous_yes_repeats_the_open_question(folder: Path) -> None:
     lines = ["I see.", "Do you drink coffee?", "Which tea?"]
     talker = FakeModel({"talk": [*lines, *["Mm."] * 9]})
     async with Mind.open(
-        folder, user="ann", models=Models(Rules(), {"talker": talker}), responder=Coach.using(gate="belief")
+        folder, user="ann", model=Models(Rules(), {"talker": talker}), responder=Coach.using(gate="belief")
     ) as mind:
         for text in (HINT["en"], "it is late"):
             await answer(mind, text)
@@ -198,7 +198,7 @@ def models_with_safety(model: Model) -> Models:
 
 async def test_a_late_result_of_the_safety_classifier_follows_the_answer(folder: Path) -> None:
     model = SafetyModel()
-    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models_with_safety(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules", "the answer does not wait for it"
         model.let.set()
         assert await wait_for_follow_up(mind) == words("hint_ask", "en") and (await alarm_events(mind))[-1] == (
@@ -210,7 +210,7 @@ async def test_a_late_result_of_the_safety_classifier_follows_the_answer(folder:
 
 async def test_a_hint_confirmed_by_the_safety_classifier_is_a_sure_alarm(folder: Path) -> None:
     model = SafetyModel()
-    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models_with_safety(model), responder=Coach.using()) as mind:
         await answer(mind, f"{HINT['en']}. {VEILED}")
         model.let.set()
         assert await wait_for_follow_up(mind) == words("say", "en").strip() and (await alarm_events(mind))[-1] == (
@@ -227,7 +227,7 @@ async def test_a_recogniser_alone_leads_to_a_question_only_without_a_model(
     monkeypatch.setattr(safety, "recognises_danger", lambda text: "kestrel" in text)
     listener = SafetyModel(fails=fails)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models_with_safety(listener), responder=Coach.using()) as mind:
         told = await answer(mind, f"There is a kestrel on the roof, {'again' if fails else 'at last'}.")
         assert (words("hint_ask", "en") in told.text) == asks
         assert bool(await alarm_events(mind)) == asks
@@ -243,7 +243,7 @@ async def test_a_model_classifies_the_answer_to_the_open_question_in_any_languag
 ) -> None:
     listener = SafetyModel(reads=reads)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         assert (await answer(mind, "Jo mei, manchmal scho")).model == model
         assert (await alarm_events(mind))[-1][:2] == told
@@ -252,7 +252,7 @@ async def test_a_model_classifies_the_answer_to_the_open_question_in_any_languag
 async def test_a_plain_yes_counts_without_the_safety_classifier(folder: Path) -> None:
     listener = SafetyModel(fails=True)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         assert (await answer(mind, "yes")).model == "safety"
 
@@ -271,7 +271,7 @@ async def test_patterns_do_not_overrule_the_safety_classifier(
 ) -> None:
     listener = SafetyModel(fails)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=models_with_safety(listener), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models_with_safety(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         for between in ("It is raining.", "It rains a lot.")[: 1 if fails else 2]:
             await answer(mind, between)
@@ -283,7 +283,7 @@ async def test_patterns_do_not_overrule_the_safety_classifier(
 
 async def test_send_includes_a_late_safety_result_in_its_answer(folder: Path) -> None:
     model = SafetyModel()
-    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models_with_safety(model), responder=Coach.using()) as mind:
         asyncio.get_running_loop().call_later(0.3, model.let.set)
         assert (await mind.send(VEILED)).endswith(words("hint_ask", "en"))
         await asyncio.sleep(0.05)
@@ -302,7 +302,7 @@ async def test_a_safety_result_during_waiting_ends_the_answer(folder: Path) -> N
     model.let.set()
     models = Models(Rules(), {"safety": model, "reasoner": Silent()})
     async with (
-        Mind.open(folder, user="ann", models=models, responder=Coach.using(gate=Waits())) as mind,
+        Mind.open(folder, user="ann", model=models, responder=Coach.using(gate=Waits())) as mind,
         asyncio.timeout(100),
     ):
         heard = await answer(mind, VEILED)
@@ -314,7 +314,7 @@ async def test_a_safety_result_during_waiting_ends_the_answer(folder: Path) -> N
 async def test_a_failing_safety_classifier_is_only_logged(folder: Path) -> None:
     model = SafetyModel(fails=True)
     model.let.set()
-    async with Mind.open(folder, user="ann", models=models_with_safety(model), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models_with_safety(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules"
         async with asyncio.timeout(100):
             while not (failed := await mind.memory.store.events(key_of("ann"), kinds=["error"])):  # noqa: ASYNC110
@@ -365,3 +365,13 @@ async def test_an_open_question_is_repeated_after_many_alarms(folder: Path) -> N
         (newest,) = await mind.memory.store.events(key_of("ann"), 1_002, ["alarmed"])
         assert isinstance(newest.event, Alarmed) and newest.event.alarm == "suicide" and newest.event.spoken
         assert again.text.count("?") == 1
+
+
+def test_the_end_of_an_answer_begins_with_a_whole_word() -> None:
+    text = " ".join(f"word{number}" for number in range(100))
+    end = _end_of(text)
+    assert end.startswith("… word") and text.endswith(end.removeprefix("… ")) and len(end) <= SAID + 2
+    assert set(end.removeprefix("… ").split()) <= set(text.split())
+    assert _end_of("short") == "short"
+    chinese = "你一般几点上床几点起床" * 40
+    assert _end_of(chinese) == f"… {chinese[-SAID:]}"

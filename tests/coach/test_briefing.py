@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncGenerator
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.clock import ManualClock
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep, StepEdit
 from mindstream.errors import InputError
+from mindstream.log.events import Thought
+from mindstream.memory.store.store import read_log
+from mindstream.models.model import Call, Part, Request
 from mindstream.models.rules import Rules
 
 
@@ -31,7 +36,7 @@ async def said(mind: Mind, text: str) -> str:
 async def test_the_briefing_is_in_the_next_talker_and_reasoner_prompts(folder: Path) -> None:
     first = {"ask": "When do you get up?", "offer": "Keep one rising time.", "care": "No naps: they refused them."}
     named, talker, reasoner = models(["Mm.", "Right.", "Fine.", "Yes."], first, {"thought": "nothing new"})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "I lie awake.")
         await said(mind, "Still awake.")
         shown, lines = talker.asked[1].messages[-1].text, [f"{name}: {text}" for name, text in first.items()]
@@ -50,7 +55,7 @@ async def test_a_phase_change_runs_the_new_mini_reasoner_once(folder: Path) -> N
         "rests_on": "plan",
     }
     named, _, reasoner = models(["Mm."], first, {"plan": [{"title": "Up at seven", "state": "now"}]})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "Make me a plan.")
         again = reasoner.asked[1]
         assert len(reasoner.asked) == 2 and "It is planning now" in again.messages[0].text
@@ -63,7 +68,7 @@ async def test_a_phase_change_runs_the_new_mini_reasoner_once(folder: Path) -> N
 async def test_plans_and_reports_before_a_phase_change_are_kept(folder: Path) -> None:
     steps = [{"title": "Up at seven", "state": "now", "report": "did it twice", "did": True}]
     named, _, _ = models(["Mm."], {"phase": "planning", "plan": steps, "changed": "begun"}, {"offer": "Well done."})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "I got up at seven twice. What next?")
         now = Coach.of(mind).plan.now
         assert now and now.title == "Up at seven" and now.reports == ["did it twice"]
@@ -81,7 +86,7 @@ async def test_a_belief_item_is_a_note_until_it_is_removed(folder: Path) -> None
         {},
     ]
     named, _, _ = models(["Mm."] * 3, *thinks)
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using(gate="belief")) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using(gate="belief")) as mind:
         for text in heard:
             await said(mind, text)
         notes = await mind.memory.latest("note", 9)
@@ -98,7 +103,7 @@ async def test_an_outcome_is_a_record_and_shown_with_its_step_in_later_prompts(f
     step = {"title": "Mask", "state": "now", "do": "Wear it.", "caution": "Not with sore eyes.", "told": True}
     told = [{"title": "Mask", "report": "it slipped off", "did": True, "caution": ""}]
     named, talker, reasoner = models(["Mm."] * 3, {"plan": [step]}, {"plan": told}, {})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using(gate="belief")) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using(gate="belief")) as mind:
         for text in ("It is bright.", "I wore it, it slipped off.", "Hm."):
             await said(mind, text)
         (report,) = await mind.memory.latest("feedback", 3)
@@ -112,20 +117,87 @@ async def test_without_waiting_utterances_are_processed_in_pairs(
     folder: Path,
 ) -> None:
     named, _, reasoner = models(["Mm.", "Right.", "[ALONE] Hi.", "Fine.", "[WAIT]", "So.", "Yes."], *[{}] * 4)
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         for text in ("I lie awake.", "Since May.", "My cat is old.", "I get up at six.", "A plan, please.", "Good."):
             await said(mind, text)
-    newest = [prompt.messages[-1].text.partition("<newest_utterances>\n")[2] for prompt in reasoner.asked]
-    begun = [text.partition("\n")[0] for text in newest]
-    assert begun == ["I lie awake.", "I get up at six.", "A plan, please."]
-    assert "Since May." in reasoner.asked[1].messages[-1].text, "the next run includes the skipped utterance"
+        assert newest_in(reasoner) == ["I lie awake.", "Since May.\nI get up at six.", "A plan, please."]
+        mind.reasoners.resume()
+        await mind.settled()
+    assert newest_in(reasoner)[3:] == ["Good."], "what is left is processed when the conversation pauses or ends"
+
+
+def newest_in(reasoner: FakeModel) -> list[str]:
+    """Return the newest utterances of each of the reasoner's prompts."""
+    shown = [prompt.messages[-1].text.partition("<newest_utterances>\n")[2] for prompt in reasoner.asked]
+    return [text.partition("\n</newest_utterances>")[0] for text in shown]
+
+
+async def test_the_last_utterance_of_a_conversation_is_processed_in_the_next_one(folder: Path) -> None:
+    named, _, reasoner = models(["Mm.", "Right."], *[{}] * 3)
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        for text in ("There is a noise.", "It is the neighbour's dog."):
+            await said(mind, text)
+    assert newest_in(reasoner) == ["There is a noise."]
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        await mind.settled()
+    assert newest_in(reasoner)[1:] == ["It is the neighbour's dog."]
+
+
+async def test_an_utterance_during_a_run_reaches_that_run(folder: Path) -> None:
+    named, _, reasoner = models(["Mm.", "Right."], {}, {})
+    going, newer = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        """Call a tool; its result comes after the second utterance."""
+
+        name = "slow"
+
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            if not going.is_set():
+                going.set()
+                await newer.wait()
+                yield Call("recall", '{"query": "noise"}', "1")
+                return
+            async for part in reasoner.reply(request):
+                yield part
+
+    named = Models(Rules(), {"talker": named.of("talker"), "reasoner": Slow(), "safety": Rules()})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        await mind.send("There is a noise.")
+        await going.wait()
+        await mind.send("It is the neighbour's dog.")
+        newer.set()
+        await mind.settled()
+        rows = [row.event async for row in read_log(mind.memory.store, mind.memory.key, kinds=["thought"])]
+    thoughts = [event for event in rows if isinstance(event, Thought)]
+    assert len(thoughts) == 1 and len(thoughts[0].about) == 2
+    assert "neighbour's dog" in str(reasoner.asked[0].messages)
+
+
+async def test_a_question_is_in_briefings_twice_at_most(folder: Path) -> None:
+    asks = {"ask": "When do you get up?", "ask_about": "rising time"}
+    again = {"ask": "And in the morning, when does your day begin?", "ask_about": "Rising time"}
+    named, talker, reasoner = models(["[WAIT]", "So."] * 6, asks, {}, again, {}, again, {})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        for number in range(6):
+            await said(mind, f"line {number}")
+    answered = [prompt.messages[-1].text for prompt in talker.asked[1::2]]
+    assert [("ask: " in text) for text in answered] == [True, False, True, False, False, False]
+    shown = [prompt.messages[-1].text.partition("Asked before: ")[2].partition("\n")[0] for prompt in reasoner.asked]
+    assert "rising time" in shown[1] and "twice" not in shown[1] and "rising time (twice: not again)" in shown[5]
+
+
+async def test_a_talker_that_waits_again_answers_from_the_briefing(folder: Path) -> None:
+    named, _, _ = models(["[WAIT]", "[WAIT]"], {"offer": "Get up at seven every day."})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        assert await said(mind, "Where do I start?") == "Get up at seven every day."
 
 
 async def test_a_stated_home_gives_the_local_time(folder: Path) -> None:
     clock = ManualClock(1_700_000_000.0)
     lives = {"patch": {"time_zone": "Asia/Tokyo"}, "rests_on": "I live in Osaka"}
     named, talker, _ = models(["Mm.", "Right."], {"patch": {"time_zone": "Mars"}, "rests_on": "Osaka"}, lives)
-    async with Mind.open(folder, user="ann", models=named, clock=clock, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, clock=clock, responder=Coach.using()) as mind:
         await said(mind, "I live in Osaka and lie awake.")
         await said(mind, "Hm.")
         assert "Wednesday 15 November 2023, 07:13" in talker.asked[1].messages[-1].text
@@ -140,9 +212,7 @@ async def test_the_local_time_is_shown_only_with_a_known_time_zone(folder: Path)
     clock = ManualClock(1_700_000_000.0)  # Tuesday, 22:13 UTC
     for user, zone, shown in (("ann", None, ""), ("bob", UTC, "Tuesday"), ("cho", "Asia/Shanghai", "Wednesday")):
         named, talker, reasoner = models(["Mm."], {})
-        async with Mind.open(
-            folder, user=user, models=named, clock=clock, responder=Coach.using(timezone=zone)
-        ) as mind:
+        async with Mind.open(folder, user=user, model=named, clock=clock, responder=Coach.using(timezone=zone)) as mind:
             await said(mind, "I lie awake.")
         told = talker.asked[0].messages[-1].text + reasoner.asked[0].messages[-1].text
         assert ("Now:" in told) == bool(shown) and shown in told
@@ -154,7 +224,7 @@ async def test_misplaced_patch_fields_are_moved_and_only_the_last_current_step_s
     nested = {"patch": {"goals": ["sleep"], "rests_on": "I want to sleep", "phase": "goal_setting"}}
     steps = [{"title": "Mask", "state": "now"}, {"title": "Walk", "state": "now"}]
     named, _, reasoner = models(["Mm."], nested | {"plan": steps})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "I want to sleep.")
         coach = Coach.of(mind)
         assert coach.belief.value.goals == ["sleep"] and coach.belief.value.phase == "goal_setting"

@@ -63,7 +63,7 @@ def models(talks: list[str], thinks: list[str]) -> Models:
 async def test_the_report_counts_early_answers_and_needless_waits(folder: Path) -> None:
     talks = ["I see.", "[WAIT]", "Dim them.", "[WAIT]", "A fine cat.", "[ALONE] Bye."]
     thinks = [LATER, PLAN.replace("nine", "ten"), NOTHING]
-    async with Mind.open(folder, user="ann", models=models(talks, thinks), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models(talks, thinks), responder=Coach.using()) as mind:
         for text in ("make me a plan", "so where do I start?", "I have a cat", "bye"):
             await settled_turn(mind, text)
         assert [(each.waits, each.thinks, each.gate) for each in await decided(mind)] == [
@@ -83,12 +83,12 @@ async def test_alternative_gates_are_scored_on_the_same_log(folder: Path) -> Non
     async def slowly(*_: object) -> None:
         clock.advance(4.0)
 
-    talks = ["[WAIT]", "Dim them.", "I see.", "[WAIT]", "A fine cat."]
+    talks = ["[WAIT]", "Dim them.", "[ALONE] I see.", "[WAIT]", "A fine cat."]
     thinks = [PLAN.replace('"thought"', '"phase": "planning", "thought"'), NOTHING, NOTHING]
     named = models(talks, thinks)
     thinker = Slow(named.of("reasoner"), slowly)
     named = Models(Rules(), {"talker": named.of("talker"), "reasoner": thinker, "safety": Rules()})
-    async with Mind.open(folder, user="ann", models=named, clock=clock, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, clock=clock, responder=Coach.using()) as mind:
         for text in ("make me a plan", "thanks for that", "and my cat?"):
             await settled_turn(mind, text)
         found = await thought_turns(mind.memory.store, key_of("ann"))
@@ -127,7 +127,7 @@ class Hasty:
 
 async def test_a_custom_gate_can_skip_the_reasoner(folder: Path) -> None:
     async with Mind.open(
-        folder, user="ann", models=models(["One.", "Two."], [NOTHING]), responder=Coach.using(gate=Hasty())
+        folder, user="ann", model=models(["One.", "Two."], [NOTHING]), responder=Coach.using(gate=Hasty())
     ) as mind:
         await settled_turn(mind, "hello")
         await settled_turn(mind, "the noise")

@@ -23,7 +23,7 @@ def thought(**more: Any) -> str:
 async def talked(folder: Path, said: str, role: str, prompt: str, *replies: Any, **more: Any) -> tuple[Mind, FakeModel]:
     scripted = FakeModel({prompt: replies})
     models = Models(Rules(), {"reasoner": Rules(), "facts": Rules(), role: Repair(scripted)})
-    async with Mind.open(folder, user="ann", session="s", models=models, responder=Coach.using(), **more) as mind:
+    async with Mind.open(folder, user="ann", session="s", model=models, responder=Coach.using(), **more) as mind:
         await mind.send(said)
         await mind.settled()
     return mind, scripted

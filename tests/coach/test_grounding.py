@@ -152,7 +152,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
     reasoner = FakeModel({"think": list(lines)})
     talker = FakeModel({"talk": [talk] * 3})
     models = Models(Rules(), {"reasoner": Repair(reasoner), "talker": talker, "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using(gate="belief")) as mind:
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()

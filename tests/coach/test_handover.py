@@ -89,7 +89,7 @@ async def rows(mind: Mind, kind: str) -> list[Logged]:
 @pytest.mark.parametrize("mark", ["[WAIT]", "**[wait]**\n", "[Wait] I'll think."])
 async def test_with_wait_a_filler_is_sent_and_the_answer_contains_the_plan(folder: Path, mark: str) -> None:
     models = thinking([mark, "Dim the lights at nine."], [PLAN])
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind:
         events = await turn(mind, WISH)
         kinds = [type(row.event) for row in events]
         assert kinds == [kinds[0], Waiting, Piece, Said] and said(events).waited
@@ -105,7 +105,7 @@ async def test_with_wait_a_filler_is_sent_and_the_answer_contains_the_plan(folde
 
 async def test_the_talker_is_asked_again_with_the_plan_and_the_briefing(folder: Path) -> None:
     talker = FakeModel({"talk": ["[WAIT]", "[WAIT] Dim the lights, at nine."]})
-    async with Mind.open(folder, user="ann", models=thinking([], [PLAN], talker), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=thinking([], [PLAN], talker), responder=Coach.using()) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.text == "Dim the lights, at nine." and answer.waited, "it does not wait twice"
         _, again = talker.asked
@@ -119,7 +119,7 @@ async def test_text_before_the_mark_is_kept_and_the_plan_follows_in_the_same_ans
     async with Mind.open(
         folder,
         user="ann",
-        models=thinking(["Happy to. [WAIT]", "Dim the lights at nine."], [PLAN]),
+        model=thinking(["Happy to. [WAIT]", "Dim the lights at nine."], [PLAN]),
         responder=Coach.using(),
     ) as mind:
         answer = said(await turn(mind, WISH))
@@ -129,7 +129,7 @@ async def test_text_before_the_mark_is_kept_and_the_plan_follows_in_the_same_ans
 
 async def test_small_talk_is_answered_alone_and_cancels_the_reasoner(folder: Path) -> None:
     models = thinking(["[ALONE] You're welcome.", "I see."], ['{"thought": "noise"}'])
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind:
         events = await turn(mind, "thanks!")
         assert said(events).text == "You're welcome."
         open_ = [work.slot for work in await mind.memory.store.open_work(key_of("ann"))]
@@ -146,14 +146,14 @@ async def test_small_talk_is_answered_alone_and_cancels_the_reasoner(folder: Pat
 
 async def test_a_hint_of_danger_always_wakes_the_reasoner(folder: Path) -> None:
     models = thinking(["[ALONE] Bye."], ['{"thought": "a hint"}'])
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind:
         await turn(mind, "thanks, bye, everyone would be better off without me")
         await mind.settled()
         assert any(isinstance(row.event, Thought) and row.event.slot == "sleep" for row in await rows(mind, "thought"))
 
 
 async def test_without_waiting_the_reasoner_runs_after_the_answer(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", models=thinking(["I see."], [LATER]), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=thinking(["I see."], [LATER]), responder=Coach.using()) as mind:
         assert not said(await turn(mind, "I have a cat")).waited
         await mind.settled()
         (row,) = await rows(mind, "follow_up")
@@ -172,7 +172,7 @@ async def test_a_late_reasoner_gives_a_follow_up_and_the_talker_waits_once(folde
     late, talker = Late(), FakeModel({"talk": ["[WAIT]", "I'll come back to it."]})
     models = Models(Rules(), {"talker": talker, "reasoner": late, "facts": Rules(), "safety": Rules()})
     async with Mind.open(
-        folder, user="ann", models=models, timeouts=Timeouts(deadline_s=0.05), responder=Coach.using()
+        folder, user="ann", model=models, timeouts=Timeouts(deadline_s=0.05), responder=Coach.using()
     ) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.late and answer.waited and answer.text == "I'll come back to it."
@@ -187,12 +187,12 @@ async def test_an_answer_interrupted_while_waiting_is_kept_and_processed_once(fo
     models = Models(
         Rules(), {"talker": FakeModel({"talk": ["Happy to. [WAIT]"]}), "reasoner": never, "safety": Rules()}
     )
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind:
         talking = asyncio.ensure_future(turn(mind, WISH))
         await never.asked.wait()
         talking.cancel()
         await asyncio.wait({talking})
-    async with Mind.open(folder, user="ann", models=thinking([], [PLAN]), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=thinking([], [PLAN]), responder=Coach.using()) as mind:
         await mind.settled()
         (kept,) = await rows(mind, "said")
         assert isinstance(kept.event, Said) and kept.event.text == "Happy to."
@@ -206,7 +206,7 @@ async def test_an_answer_interrupted_while_waiting_is_kept_and_processed_once(fo
 async def test_send_gets_no_follow_up(folder: Path) -> None:
     talker = FakeModel({"talk": ["I see.", "Thanks."]})
     async with Mind.open(
-        folder, user="ann", models=thinking([], [LATER, SILENT], talker), responder=Coach.using()
+        folder, user="ann", model=thinking([], [LATER, SILENT], talker), responder=Coach.using()
     ) as mind:
         assert await mind.send("I have a cat") == "I see."
         assert "Nothing can be added to this answer later" in talker.asked[0].messages[-1].text
@@ -218,7 +218,7 @@ async def test_send_gets_no_follow_up(folder: Path) -> None:
 
 async def test_the_log_gives_the_reason_why_send_waited(folder: Path) -> None:
     models = thinking([], [SILENT], FakeModel({"talk": ["I see."]}))
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using(gate="belief")) as mind:
         await mind.send("I have a cat")
         (row,) = await rows(mind, "decided")
         assert isinstance(row.event, Decided) and row.event.waits
@@ -252,7 +252,7 @@ async def test_an_endpoint_waits_by_a_mark_in_one_request(folder: Path, door: Fa
     reasoner = FakeModel({"think": [PLAN]}, name="thinker")
     async with Models.named({"default": "rules", "talker": f"{door.url}#m"}) as named:
         models = Models(Rules(), {"talker": named.of("talker"), "reasoner": reasoner, "safety": Rules()})
-        async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
+        async with Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind:
             answer = said(await turn(mind, WISH))
             assert answer.waited and answer.text.endswith("Dim the lights at nine.")
             assert "wait" not in answer.text.lower()
@@ -269,14 +269,14 @@ async def test_an_invalid_reply_is_shown_as_text_or_reported(
     door.otherwise = garbage
     async with (
         Models.named({"default": "rules", "talker": f"{door.url}#m"}, retry=1) as models,
-        Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind,
+        Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind,
     ):
         answer = said(await turn(mind, "hello"))
         assert answer.text and not answer.waited
 
 
 async def test_a_gate_without_marks_omits_them_from_the_prompt(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", models=thinking([], []), responder=Coach.using(gate="belief")) as mind:
+    async with Mind.open(folder, user="ann", model=thinking([], []), responder=Coach.using(gate="belief")) as mind:
         talker = Coach.of(mind).talker
         question = await talker.question(await talker.situation("hello"), 1)
         assert "[WAIT]" not in question.messages()[0].text

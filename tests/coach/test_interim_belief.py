@@ -42,9 +42,7 @@ def looked_up(request: Request) -> list[Call]:
 async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], FakeModel]:
     scripted = FakeModel({"think": thinking})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
-    async with Mind.open(
-        folder, user="ann", models=models, tools=[bedroom_log, shops], responder=Coach.using()
-    ) as mind:
+    async with Mind.open(folder, user="ann", model=models, tools=[bedroom_log, shops], responder=Coach.using()) as mind:
         await mind.send("Something wakes me. Make me a plan.")
         await mind.settled()
         return mind, [row.event for row in await mind.memory.store.events(key_of("ann"))], scripted
@@ -110,7 +108,7 @@ async def test_a_resumed_run_repeats_no_call(folder: Path) -> None:
     scripted = FakeModel({"think": [*think, broken, *think, final]})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
     async with Mind.open(
-        folder, user="ann", models=models, tools=[order], timeouts=Timeouts(retry_s=0.01), responder=Coach.using()
+        folder, user="ann", model=models, tools=[order], timeouts=Timeouts(retry_s=0.01), responder=Coach.using()
     ) as mind:
         await mind.send("Something wakes me. Make me a plan.")
         await mind.settled()

@@ -50,7 +50,7 @@ async def test_a_models_reply_sets_the_outcome_of_a_step(folder: Path, said: str
     ]  # fmt: skip
     reasoner = FakeModel({"think": list(map(json.dumps, thoughts))})
     models = Models(Rules(), {"reasoner": reasoner, "talker": FakeModel({"talk": ["Hm."] * 2}), "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using(gate="belief")) as mind:
         for text in ("The noise keeps me awake.", said):
             await mind.send(text)
             await mind.settled()

@@ -28,7 +28,7 @@ def talker(model: Model) -> Models:
 
 async def test_an_alarm_does_not_wait_for_reasoners(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate=Waits())) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using(gate=Waits())) as mind:
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
         queued = asyncio.ensure_future(turn(mind, "hello?"))
         async with asyncio.timeout(100):
@@ -43,7 +43,7 @@ async def test_an_alarm_does_not_wait_for_reasoners(folder: Path) -> None:
 
 async def test_an_alarm_interrupts_a_running_answer(folder: Path) -> None:
     model = Silent("Well, ")
-    async with Mind.open(folder, user="ann", models=talker(model), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=talker(model), responder=Coach.using()) as mind:
         with mind.memory.feed.listening() as events:
             speaking = asyncio.ensure_future(turn(mind, "hello there"))
             async for row in events:
@@ -77,7 +77,7 @@ async def test_an_unread_generator_blocks_no_one(folder: Path) -> None:
 
 async def test_an_interrupted_answer_is_stored_as_far_as_shown(folder: Path) -> None:
     async with Mind.open(
-        folder, user="ann", models=talker(Silent("one ", "two ", "three ")), responder=Coach.using()
+        folder, user="ann", model=talker(Silent("one ", "two ", "three ")), responder=Coach.using()
     ) as mind:
         events, pieces = mind.hear("hello there"), 0
         async for logged in events:
@@ -92,7 +92,7 @@ async def test_a_silence_is_filled_with_a_neutral_filler(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
     timeouts = Timeouts(deadline_s=0.5, filler_s=0.1)
     async with Mind.open(
-        folder, user="ann", models=models, responder=Coach.using(gate=Waits()), timeouts=timeouts
+        folder, user="ann", model=models, responder=Coach.using(gate=Waits()), timeouts=timeouts
     ) as mind:
         events = await turn(mind, "Noise keeps me awake. Can you make me a plan?")
         fillers = [row.event.text for row in events if isinstance(row.event, Waiting)]
@@ -100,7 +100,7 @@ async def test_a_silence_is_filled_with_a_neutral_filler(folder: Path) -> None:
         assert said(events).late
     model = Silent()
     async with Mind.open(
-        folder, user="bob", models=talker(model), timeouts=Timeouts(filler_s=0.1), responder=Coach.using()
+        folder, user="bob", model=talker(model), timeouts=Timeouts(filler_s=0.1), responder=Coach.using()
     ) as mind:
         events = []
         async for logged in mind.hear("hello there"):
@@ -119,9 +119,7 @@ FAILED = "I can't think just now: I don't reach the language model that I think 
 async def test_an_unavailable_model_is_explained_once_and_not_stored(folder: Path) -> None:
     down = ModelUnavailable("it is down")
     lines: list[Line] = [down, down, "I am back.", down, ModelRefused("not this")]
-    async with Mind.open(
-        folder, user="ann", models=talker(FakeModel({"talk": lines})), responder=Coach.using()
-    ) as mind:
+    async with Mind.open(folder, user="ann", model=talker(FakeModel({"talk": lines})), responder=Coach.using()) as mind:
         answers = [
             said(await turn(mind, f"I drink tea at {hour}")) for hour in ("six", "seven", "eight", "nine", "ten")
         ]
@@ -142,7 +140,7 @@ async def test_messages_of_an_outage_are_processed_afterwards(folder: Path) -> N
         Rules(), {"talker": FakeModel({"talk": [down]}), "reasoner": reasoner, "facts": Rules(), "safety": Rules()}
     )
     async with Mind.open(
-        folder, user="ann", models=models, timeouts=Timeouts(retry_s=0.01), responder=Coach.using()
+        folder, user="ann", model=models, timeouts=Timeouts(retry_s=0.01), responder=Coach.using()
     ) as mind:
         assert said(await turn(mind, "Make me a plan")).model == UNAVAILABLE
         async with asyncio.timeout(100):
@@ -159,7 +157,7 @@ async def test_an_internal_error_is_answered_with_an_apology(folder: Path) -> No
             raise KeyError("talk")
             yield Words("")
 
-    async with Mind.open(folder, user="ann", models=talker(Faulty()), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=talker(Faulty()), responder=Coach.using()) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.model == UNAVAILABLE and answer.text.startswith("Something went wrong on my side")
         failed = [row.event for row in await mind.memory.store.events(key_of("ann")) if isinstance(row.event, Failed)]
@@ -187,7 +185,7 @@ async def test_an_utterance_after_close_is_refused(folder: Path) -> None:
 async def test_a_silent_talker_times_out_and_releases_the_lock(folder: Path) -> None:
     timeouts = Timeouts(silence_s=0.2)
     async with Mind.open(
-        folder, user="ann", models=talker(Silent("Well, ")), timeouts=timeouts, responder=Coach.using()
+        folder, user="ann", model=talker(Silent("Well, ")), timeouts=timeouts, responder=Coach.using()
     ) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.text == f"Well,\n{FAILED}, and I come back to it as soon as I can."

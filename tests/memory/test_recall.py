@@ -11,6 +11,7 @@ from world import Words
 
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.question import Filters, understood
 from mindstream.memory.recall.ranking import Cosine, Generative
 from mindstream.memory.recall.recall import Recaller
@@ -215,3 +216,35 @@ async def test_records_are_found_by_keyword(world: World) -> None:
 async def test_an_invalid_query_is_refused(world: World, query: str, k: int) -> None:
     with pytest.raises(InputError):
         await world.ask(query, k)
+
+
+def talk(**said: str) -> list[dict[str, str]]:
+    """Return messages from speakers' words."""
+    return [{"role": role, "content": content} for role, content in said.items()]
+
+
+@pytest.mark.parametrize("query", ["What am I allergic to?", "what is Ann allergic to", "what I am allergic to"])
+async def test_a_fact_comes_before_an_earlier_question_about_it(tmp_path: Path, query: str) -> None:
+    async with Memory.open(tmp_path, "ann") as memory:
+        await memory.retain_messages(talk(user="What am I allergic to?", assistant="I do not know that yet."), "first")
+        fact = await memory.retain("Ann is allergic to peanuts.")
+        found = await memory.recall(query, k=3)
+        asked = next(hit for hit in found if hit.text == "What am I allergic to?")
+        assert found[0].id == fact.id and found[0].confidence > 0.5
+        assert asked.confidence < found[0].confidence
+
+
+async def test_a_question_with_a_fact_of_its_own_is_found(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path, "ann") as memory:
+        await memory.retain_messages(talk(user="My brother Leo moved to Lima in May, can I visit him?"), "s")
+        await memory.retain("Ann likes trains.")
+        found = await memory.recall("Where does my brother live?", k=1)
+        assert found[0].text.startswith("My brother Leo")
+
+
+async def test_the_words_of_the_current_message_are_no_answer_to_it(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path, "ann") as memory:
+        said = talk(user="wheres my bike", assistant="In the cellar.") + talk(user="Wheres my bike")
+        *_, current = await memory.retain_messages(said, "s")
+        found = await memory.recall("Wheres my bike", k=3, asked_in=current.id)
+        assert [hit.text for hit in found] == ["In the cellar."]

@@ -13,7 +13,7 @@ from chat_talks import talker
 from fake_endpoint import Asked, Behaviour, Calls, Fails, FakeEndpoint, Says, Stalls
 
 from mindstream import ChatBot, Mind, ToolRequest, tool
-from mindstream.errors import InputError, ModelUnavailable, SettingsError
+from mindstream.errors import InputError, ModelUnavailable, ReplyInvalid, SettingsError
 
 
 @pytest.fixture
@@ -167,3 +167,11 @@ def test_an_approval_that_names_no_tool_is_refused_at_once(approve: Any, message
 
     with pytest.raises(InputError, match=message):
         ChatBot.using(tools=[send_mail], approve=approve)
+
+
+@pytest.mark.parametrize("reply", ["\x07\x08", "\x1b", "\u200b\u2060", " \t\n", "\u3000\x00"])
+async def test_a_reply_without_a_visible_character_is_invalid(folder: Path, door: FakeEndpoint, reply: str) -> None:
+    door.otherwise = lambda _: Says(reply)
+    async with ChatBot.open(folder, user="ann", model=f"{door.url}#any", instructions="Be kind.") as bot:
+        with pytest.raises(ReplyInvalid):
+            await bot.send("Hello")

@@ -82,7 +82,7 @@ async def test_a_conversation_survives_endpoint_faults_without_rule_based_reason
     door.otherwise = FAULTS[fault]
     name, patience_s = f"{door.url}#m", 0.3 if isinstance(FAULTS[fault], Stalls) else 60.0
     models = Models.named({"default": name}, retry=2, repair=1, patience_s=patience_s)
-    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
+    async with models, Mind.open(folder, user="ann", model=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
         (heard, *_, said) = [row async for row in mind.hear(HEARD)]
         async with asyncio.timeout(100):
             await mind.settled()
@@ -104,7 +104,7 @@ async def test_an_endpoint_outage_of_five_minutes_loses_nothing(
     monkeypatch.setattr(background, "MAX_REST_S", 0.05)
     clock, door.otherwise = Passing(), THINKS
     models = Models.named({"default": f"{door.url}#m"}, clock=clock, retry=2, repair=0)
-    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
+    async with models, Mind.open(folder, user="ann", model=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
         heard = [await say(mind, HEARD)]
         door.otherwise = Fails(503, "out of order")
         for text in ("It is loud at three.", AGAIN, "What do you think?"):
@@ -132,14 +132,14 @@ async def test_postponed_work_is_done_by_the_next_process(folder: Path, door: Fa
     door.otherwise, table = WRONG_KEY, {"default": f"{door.url}#m"}
     for _ in range(25):  # more often than work may be resumed after crashes
         models = Models.named(table, retry=1)
-        async with models, Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
+        async with models, Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind:
             if not await events_of(mind, "heard"):
                 await say(mind, HEARD)
             await mind.settled()
     door.otherwise = THINKS
     async with (
         Models.named(table) as models,
-        Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind,
+        Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind,
     ):
         await mind.settled()
         assert {event.slot for event in await events_of(mind, "thought") if isinstance(event, Thought)} == SLOTS
@@ -150,5 +150,5 @@ async def test_postponed_work_is_done_by_the_next_process(folder: Path, door: Fa
 async def test_a_mind_without_a_model_for_a_role_does_not_open(folder: Path, named: str) -> None:
     missing = {"talker": "reasoner", "reasoner": "talker"}[named]
     with pytest.raises(SettingsError, match=f"no model is configured for the role '{missing}'"):
-        async with Mind.open(folder, user="ann", models={named: "http://127.0.0.1:9/v1#m"}, responder=Coach.using()):
+        async with Mind.open(folder, user="ann", model={named: "http://127.0.0.1:9/v1#m"}, responder=Coach.using()):
             pytest.fail("it must not open")

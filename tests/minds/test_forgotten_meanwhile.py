@@ -67,7 +67,7 @@ async def test_text_forgotten_during_an_answer_is_redacted_in_it(folder: Path) -
         note = await memory.retain(TEXT, "note")
     model = Halfway(lambda: forget(folder, note.id))
     models = Models(Rules(), {"talker": model})
-    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind:
         rows = [row.event async for row in mind.hear("What stands in the cellar?")]
         assert SECRET in "".join(row.text for row in rows if isinstance(row, Shown)), "it was shown before"
         (said,) = [row for row in rows if isinstance(row, Said)]
@@ -112,9 +112,9 @@ async def test_a_plan_run_does_not_store_forgotten_text_and_can_be_resumed(folde
         note = await memory.retain(TEXT, "note")
         step = PlannedStep(id="E1", tool="recall", arguments={"query": "what stands in the cellar?"})
         plan, tools = Plan(task="what stands in the cellar?", steps=[step]), [recall_tool(memory)]
-        planner = Planner(models=Models(Halfway(lambda: forget(folder, note.id))), tools=tools, memory=memory)
+        planner = Planner(model=Models(Halfway(lambda: forget(folder, note.id))), tools=tools, memory=memory)
         with pytest.raises(ErasedMeanwhile, match="read it again"):
             await planner.solve(plan.task, plan, run="one")
         assert SECRET not in await held(memory)
-        planner = Planner(models=Models(Rules()), tools=tools, memory=memory)
+        planner = Planner(model=Models(Rules()), tools=tools, memory=memory)
         assert SECRET not in str(await planner.solve(plan.task, plan, run="one"))

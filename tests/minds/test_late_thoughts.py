@@ -26,7 +26,7 @@ async def test_reasoning_text_shown_by_mistake_is_not_stored(
         else Says(THOUGHT, pause_s=0.03)
     )  # fmt: skip
     models = {"talker": f"{door.url}#m", "default": "rules"}
-    async with Mind.open(folder, user="ann", models=models, responder=responder) as mind:
+    async with Mind.open(folder, user="ann", model=models, responder=responder) as mind:
         for text in ("I sleep badly.", "And now?"):
             rows = [row.event async for row in mind.hear(text)]
             said = rows[-1]

@@ -79,7 +79,7 @@ def says(*lines: Line) -> FakeModel:
 
 def opened(folder: Path, talker: Model, reasoner: Model, gate: str | Gate = "belief", **more: Any):  # type: ignore[no-untyped-def]
     models = Models(Rules(), {"talker": talker, "reasoner": reasoner})
-    return Mind.open(folder, responder=Coach.using(PACK, gate), user="ann", models=models, **more)
+    return Mind.open(folder, responder=Coach.using(PACK, gate), user="ann", model=models, **more)
 
 
 async def turn(mind: Mind, text: str) -> list[Logged]:

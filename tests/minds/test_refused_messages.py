@@ -59,7 +59,7 @@ def filtering(refuses: Behaviour, *texts: str, with_tools: str = THINKS) -> Call
 
 def opened(folder: Path, door: FakeEndpoint, responder: ResponderFactory) -> Any:
     return Mind.open(
-        folder, user="ann", models=f"{door.url}#m", responder=responder, session="s", timeouts=Timeouts(retry_s=0.01)
+        folder, user="ann", model=f"{door.url}#m", responder=responder, session="s", timeouts=Timeouts(retry_s=0.01)
     )
 
 

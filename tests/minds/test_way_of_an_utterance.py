@@ -81,7 +81,7 @@ class Looks:
 
 async def test_streamed_words_pass_one_generator_of_the_coach(tmp_path: Path) -> None:
     model = Looks()
-    async with Mind.open(tmp_path, user="ann", models=model, responder=Coach.using()) as mind:
+    async with Mind.open(tmp_path, user="ann", model=model, responder=Coach.using()) as mind:
         assert await mind.send("Hello!") == "Hello."
     assert model.awaited_by == ["refused_messages.reply", "talker.speak"]
 
@@ -94,7 +94,7 @@ async def test_belief_and_plan_are_read_once_per_turn(tmp_path: Path) -> None:
         code = frame.f_code  # a coroutine is called once more each time that it resumes
         read += event == "call" and code.co_qualname == "Stream.version" and frame.f_lasti < 10
 
-    async with Mind.open(tmp_path, user="ann", models=Looks(), responder=Coach.using()) as mind:
+    async with Mind.open(tmp_path, user="ann", model=Looks(), responder=Coach.using()) as mind:
         await mind.send("Hello!")
         await mind.settled()
         before = sys.getprofile()

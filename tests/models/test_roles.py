@@ -138,9 +138,9 @@ async def test_models_are_accepted_in_every_form(tmp_path: Path) -> None:
         async with open_models(given) as models:
             assert models.names == names
     for wrong in (7, [mine], {"default": None}):
-        with pytest.raises(SettingsError, match="models= takes the name of a model"):
+        with pytest.raises(SettingsError, match="model= takes the name of a model"):
             async with open_models(wrong):  # type: ignore[arg-type]
                 raise AssertionError
-    with pytest.raises(SettingsError, match="models= takes"):
-        async with Mind.open(tmp_path, models=7):  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="model= takes"):
+        async with Mind.open(tmp_path, model=7):  # type: ignore[arg-type]
             raise AssertionError

@@ -28,7 +28,7 @@ async def run_and_erase(folder: Path, note: str) -> RunCheckpoint:
     async with Memory.open(folder, "ada") as stream:
         (record,) = await stream.retain_all([RecordDraft(text=note, kind="note", by="ada")])
         tools = [recall_tool(stream), tool(say)]
-        planner = Planner(models=FakeModel(lines), tools=tools, memory=stream)
+        planner = Planner(model=FakeModel(lines), tools=tools, memory=stream)
         solution = await planner.solve(f"Is it so? {note}", run="r")
         assert solution.answer and not solution.missing
         await stream.store.erase(key_of("ada"), [record.id])

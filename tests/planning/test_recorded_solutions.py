@@ -43,7 +43,7 @@ async def test_a_recorded_model_solves_the_task(
     async with Models.named({"default": f"playback:{recording}"}) as models:
         names = ("calculator", f"documents:{ROOT / 'examples' / 'documents'}", "llm")
         async with named_tools(names, Means(model=models.of("worker"), data=tmp_path / "data")) as tools:
-            solution = await Planner(models=models, tools=tools, how=how).solve(task)
+            solution = await Planner(model=models, tools=tools, how=how).solve(task)
     missing = next((words for start, words in IN_PART.items() if task.startswith(start)), "")
     assert answer in solution.answer and not solution.stopped, solution
     assert missing in solution.unanswered and bool(missing) == bool(solution.unanswered), solution

@@ -46,14 +46,14 @@ def model(**lines: Any) -> FakeModel:
 
 async def learn(plans: RememberedPlans, task: str = TASK, plan: str = PLAN, **options: Any) -> Solution:
     mind = model(make_plan=plan, answer_from_evidence=["so much"] * 3)
-    return await Planner(models=mind, tools=TOOLS, remembered=plans, **options).solve(task)
+    return await Planner(model=mind, tools=TOOLS, remembered=plans, **options).solve(task)
 
 
 async def test_a_task_of_the_same_form_is_solved_without_a_planner(plans: RememberedPlans) -> None:
     await learn(plans)
     told, mind = RecordingWatcher(), model(answer_from_evidence="Denali")
     task = "Which is taller, Denali or Mont Blanc, after 35% of its height is taken from Mont Blanc?"
-    solution = await Planner(models=mind, tools=TOOLS, remembered=plans, watchers=[told]).solve(task)
+    solution = await Planner(model=mind, tools=TOOLS, remembered=plans, watchers=[told]).solve(task)
     assert solution.answer == "Denali" and [each.prompt.label() for each in mind.asked] == ["answer_from_evidence"]
     assert solution.evidence["E3"].text == "max((height of Denali), (height of Mont Blanc) * (1 - 35/100))"
     assert told.plans[0] == solution.plan and solution.plan.task == task
@@ -105,7 +105,7 @@ async def test_only_successful_planned_runs_are_remembered(plans: RememberedPlan
     given = (await learn(plans)).plan if how == "given" else None
     before = len(await plans.memory.latest("exemplar", 9))
     task = TASK if how != "given" else "Where is Everest?"
-    solution = await Planner(models=mind, tools=TOOLS, how=way, remembered=plans).solve(task, given)
+    solution = await Planner(model=mind, tools=TOOLS, how=way, remembered=plans).solve(task, given)
     assert solution.answer == "Everest" and len(await plans.memory.latest("exemplar", 9)) == before
 
 

@@ -83,7 +83,7 @@ async def test_a_budget_is_never_exceeded_by_more_than_one_call(seeds: range) ->
             model_tool(Budgeted(model, budget)),
         ]
         try:
-            planner = Planner(models=model, tools=tools, how=how, budget=budget, tool_calls=most, replans=2)
+            planner = Planner(model=model, tools=tools, how=how, budget=budget, tool_calls=most, replans=2)
             solution = await planner.solve("a task")
             stopped += bool(solution.stopped)
             assert most is None or solution.spent.tool_calls <= most

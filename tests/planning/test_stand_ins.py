@@ -23,7 +23,7 @@ from mindstream.tools.named import named_tools
 )
 async def test_a_formula_is_calculated(task: str, value: str) -> None:
     async with named_tools(["calculator"]) as tools:
-        solution = await Planner(models={}, tools=tools).solve(task)
+        solution = await Planner(model={}, tools=tools).solve(task)
     assert solution.answer == value and not solution.unanswered and not solution.is_quotation
 
 
@@ -37,7 +37,7 @@ async def test_a_formula_is_calculated(task: str, value: str) -> None:
 async def test_other_tasks_are_answered_by_quotes_with_their_file(task: str, tmp_path: Path) -> None:
     (tmp_path / "museum.txt").write_text("The museum of Tornby opened in 1931.\nMISSING: nothing, and no model either")
     async with named_tools(["calculator", f"documents:{tmp_path}"]) as tools:
-        solution = await Planner(models=Rules(), tools=tools).solve(task)
+        solution = await Planner(model=Rules(), tools=tools).solve(task)
     assert [step.tool for step in solution.plan.steps] == ["search_documents"]
     assert solution.is_quotation and solution.unanswered == "an answer: no model was there"
     assert solution.answer.startswith(
@@ -46,18 +46,18 @@ async def test_other_tasks_are_answered_by_quotes_with_their_file(task: str, tmp
 
 
 async def test_a_task_without_a_suitable_tool_is_reported() -> None:
-    solution = await Planner(models=Rules(), tools=()).solve("Who wrote it?")
+    solution = await Planner(model=Rules(), tools=()).solve("Who wrote it?")
     assert not solution.answer and "if there is a search tool" in solution.stopped
-    assert "`calculator` is not available" in (await Planner(models=Rules(), tools=()).solve("3 * 4")).stopped
+    assert "`calculator` is not available" in (await Planner(model=Rules(), tools=()).solve("3 * 4")).stopped
 
 
 async def test_react_needs_a_model() -> None:
     with pytest.raises(ModelRefused, match="configure a model"):
-        await Planner(models={}, how="react").solve("3 * 4")
+        await Planner(model={}, how="react").solve("3 * 4")
 
 
 @pytest.mark.parametrize(("how", "lacks"), [("rewoo", "solver"), ("plan-execute", "solver"), ("react", "worker")])
 async def test_a_missing_role_is_named(how: Strategy, lacks: str) -> None:
     table: dict[str, Model] = {"planner": FakeModel({})}
     with pytest.raises(SettingsError, match=f"no model is configured for the role '{lacks}'"):
-        await Planner(models=table, how=how).solve("Who?")
+        await Planner(model=table, how=how).solve("Who?")

@@ -66,7 +66,7 @@ async def stream(tmp_path: Path) -> AsyncIterator[Memory]:
 async def go(
     stream: Memory, library: Library, mind: FakeModel, how: Strategy = "rewoo", plan: Plan | None = None, **more: Any
 ) -> Solution:
-    planner = Planner(models=mind, tools=[library.tool], how=how, memory=stream, **more)
+    planner = Planner(model=mind, tools=[library.tool], how=how, memory=stream, **more)
     return await planner.solve("t", plan, run="r")
 
 

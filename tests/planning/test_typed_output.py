@@ -27,7 +27,7 @@ async def test_the_solver_is_asked_once_more_for_the_form() -> None:
             "in_words": ['{"city": "Tornby", "people": 9000}'],
         }
     )
-    solution = await Planner(models=model, tools=[look]).solve("How many people has Tornby?", output=Population)
+    solution = await Planner(model=model, tools=[look]).solve("How many people has Tornby?", output=Population)
     assert solution.output == Population(city="Tornby", people=9000)
     assert solution.answer == "Tornby has nine thousand people."
     assert "nine thousand" in model.asked[-1].messages[-1].text
@@ -36,17 +36,17 @@ async def test_the_solver_is_asked_once_more_for_the_form() -> None:
 async def test_an_answer_that_has_the_form_is_read_as_it_is() -> None:
     answer = 'It is {"city": "Tornby", "people": 9000}.'
     model = FakeModel({"make_plan": ["#E1 = look[Tornby]"], "answer_from_evidence": [answer]})
-    solution = await Planner(models=model, tools=[look]).solve("How many people has Tornby?", output=Population)
+    solution = await Planner(model=model, tools=[look]).solve("How many people has Tornby?", output=Population)
     assert solution.output == Population(city="Tornby", people=9000)
 
 
 async def test_without_an_answer_there_is_no_output() -> None:
-    assert (await Planner(models={}, tools=[look]).solve("look[Tornby]", output=Population)).output is None
+    assert (await Planner(model={}, tools=[look]).solve("look[Tornby]", output=Population)).output is None
 
 
 async def test_the_old_word_for_approval_still_works() -> None:
     with pytest.warns(DeprecationWarning, match="approve="):
-        planner = Planner(models={}, leave=["send"])  # type: ignore[call-arg]
+        planner = Planner(model={}, leave=["send"])  # type: ignore[call-arg]
     assert planner.approve == ["send"]
 
 

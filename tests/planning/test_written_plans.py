@@ -117,14 +117,14 @@ async def test_a_given_plan_is_logged_and_a_changed_plan_reuses_valid_evidence(f
     stream = Memory(store, "ann", embedder("wordllama"), ManualClock(0.0))
     first = read_any("#E1 = look[a]\n#E2 = look[b]", [look.spec]).plan
     with pytest.raises(ModelRefused):  # the solver has no reply
-        await Planner(models=FakeModel({}), tools=[look], memory=stream).solve("t", first, run="r")
+        await Planner(model=FakeModel({}), tools=[look], memory=stream).solve("t", first, run="r")
     assert (begun := await read_run(stream, "r")) and begun.plan == first and sorted(calls) == ["a", "b"]
     second = first.edited("E2", arguments={"query": "c"})
     mind = FakeModel({"answer_from_evidence": ["done"]})
-    solution = await Planner(models=mind, tools=[look], memory=stream).solve("t", second, run="r")
+    solution = await Planner(model=mind, tools=[look], memory=stream).solve("t", second, run="r")
     assert calls[2:] == ["c"] and solution.evidence["E2"].text == "found c"
     mind = FakeModel({"answer_from_evidence": ["x"]})
-    await Planner(models=mind, tools=[look], memory=stream).solve("u", second, run="s")
+    await Planner(model=mind, tools=[look], memory=stream).solve("u", second, run="s")
     assert [(run.task, run.answer) for run in (await read_runs(stream)).values()] == [("t", "done"), ("u", "x")]
     await store.close()
 
@@ -171,7 +171,7 @@ ADD_AND_TRIPLE = [
 async def test_plans_in_the_forms_of_many_planners_are_run(text: str) -> None:
     async with named_tools(["calculator"]) as tools:
         model = FakeModel({"make_plan": [text], "answer_from_evidence": ["12"]})
-        solution = await Planner(models=model, tools=tools).solve("Add and triple.")
+        solution = await Planner(model=model, tools=tools).solve("Add and triple.")
     assert [each.text for each in solution.evidence.values()] == ["4", "12"]
 
 

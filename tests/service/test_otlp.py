@@ -114,7 +114,7 @@ async def test_a_run_is_a_trace_with_its_plan_and_tool_spans(folder: Path, colle
         "solver": FakeModel({"answer_from_evidence": ["42"]}),
     }
     async with Memory.open(folder, "ann") as memory:
-        await Planner(models=models, tools=[tool(double)], memory=memory).solve("What is twice 21?", run="twice")
+        await Planner(model=models, tools=[tool(double)], memory=memory).solve("What is twice 21?", run="twice")
     await send_log(folder, collector)
     (run,) = collector.named("invoke_agent planner")
     (planned,), (called,) = collector.named("plan planner"), collector.named("execute_tool double")

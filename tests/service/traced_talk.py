@@ -13,7 +13,7 @@ async def a_talk(folder: Path) -> None:
     reasoner = FakeModel({"think": [look, '{"thought": "nothing"}']}, name="thinker")
     named = Models.named({})
     models = Models(named.of("talker"), {"reasoner": reasoner, "facts": named.of("facts")})
-    async with Mind.open(folder, user="ann", session="monday", models=models, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", session="monday", model=models, responder=Coach.using()) as mind:
         async for _ in mind.hear("My secret is the noise at night."):
             pass
         await mind.settled()

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from mindstream import FakeModel, InputError, Planner, Pool, tool
 from mindstream.errors import ReplyInvalid
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Erasure
-from mindstream.models.model import Request
+from mindstream.models.embedders.embedder import embedder
+from mindstream.models.model import Part, Request
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.service.lessons import judge_run
 from mindstream.sharing.admission import Pair, admit_work
+from mindstream.sharing.events import LessonWritten
 from mindstream.sharing.lessons import (
     LESSON_TOKENS,
     KeepLessons,
@@ -133,6 +137,21 @@ async def test_what_contradicts_a_confirmed_lesson_stands_beside_it_and_false_on
         assert [each.retired for each in gone] == ["contradicted by the verdicts on 2 tasks"]
 
 
+@pytest.mark.parametrize("confirmed", [1, 2, 3])
+async def test_a_false_lesson_is_retired_by_at_most_three_contradicting_verdicts_and_never_by_one(
+    tmp_path: Path, confirmed: int
+) -> None:
+    async with shop(tmp_path) as pool:
+        await judge(pool, add(GROSS), task="task 1")
+        for n in range(2, confirmed + 1):
+            await judge(pool, edit("confirm", 1), task=f"task {n}")
+        await judge(pool, edit("contradict", 1), task="against 1")
+        assert await texts(pool, "ben") == [GROSS]
+        for n in (2, 3):
+            await judge(pool, edit("contradict", 1), task=f"against {n}")
+        assert await texts(pool, "ben") == []
+
+
 async def test_one_task_contradicts_a_lesson_only_once(tmp_path: Path) -> None:
     async with shop(tmp_path) as pool:
         await judge(pool, add(NET))
@@ -192,12 +211,109 @@ async def test_lessons_learned_from_third_party_text_make_a_plan_untrusted_until
     tmp_path: Path,
 ) -> None:
     async with shop(tmp_path) as pool:
-        id_ = (await judge(pool, add(NET, basis="document"), untrusted=True)).written[0]
+        words = "No, revenue is without VAT."
+        id_ = (await judge(pool, add(NET, basis="document"), words=words, untrusted=True)).written[0]
         member = Member(pool, "ben")
         assert (await member.examples("revenue?"))[0].foreign
         await share_lessons(pool, [id_], "olga")
         assert not (await member.examples("revenue?"))[0].foreign
         assert [each.state for each in await lessons_of(pool, "ben")] == ["confirmed"]
+
+
+async def test_a_lesson_that_only_third_party_text_supports_stays_with_its_writer(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        kept = await write_lesson(pool, NET, "olga")
+        edits = (add(PLANT), edit("amend", 1, text=PLANT), edit("retire", 1))
+        learned = await judge(pool, *edits, words="No, count only paid orders.", untrusted=True)
+        assert await texts(pool, "ben") == [NET] and await texts(pool, "ann") == [NET, PLANT, PLANT]
+        assert kept not in learned.written and not learned.retired
+        await share_lessons(pool, [learned.written[0]], "ann")
+        assert PLANT in await texts(pool, "ben")
+
+
+async def test_of_two_amendments_of_the_same_version_both_are_kept_until_a_member_decides(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        id_ = await write_lesson(pool, "Revenue has conventions.", "ann")
+        read = (await lessons_of(pool, "ann"))[0].version
+        await write_lesson(pool, NET, "ann", id_=id_, version=read)
+        await write_lesson(pool, GROSS, "olga", id_=id_, version=read)
+        first, second = await lessons_of(pool, "ben")
+        assert [first.text, second.text] == [NET, GROSS] and first.id == id_
+        assert (first.disputes, second.disputes) == ({second.id}, {first.id})
+        assert "L2 says otherwise" in show_lessons([first, second])[0].text
+        await retire_lessons(pool, [second.id], "olga")
+        assert await texts(pool, "ben") == [NET]
+        await write_lesson(pool, GROSS, "ann", id_=id_)
+        assert await texts(pool, "ben") == [GROSS], "an amendment of the current version replaces it"
+
+
+async def test_a_model_that_answers_late_does_not_overwrite_an_amendment_nor_merge_it_away(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool, Pool.open(tmp_path, "shop") as other:
+        id_ = await write_lesson(pool, "Revenue has conventions.", "ann")
+        cents = await write_lesson(pool, "Amounts are in cents.", "ann")
+
+        async def amended_meanwhile(id_: str, text: str, *edits: LessonEdit) -> None:
+            class Late(FakeModel):
+                async def reply(self, request: Request) -> AsyncGenerator[Part]:
+                    await write_lesson(other, text, "olga", id_=id_)
+                    async for part in super().reply(request):
+                        yield part
+
+            model = Late({"keep_lessons": [LessonEdits(edits=edits)]})
+            await learn(pool, model, f"task about {text}", WORK, Verdict(False, "No!", "ann"), writer="ann")
+
+        await amended_meanwhile(id_, GROSS, edit("amend", 1, text=NET))
+        assert set(await texts(pool, "ben")) == {"Amounts are in cents.", NET, GROSS}
+        known = [each.id for each in await lessons_of(pool, "ann")]
+        numbers = known.index(id_) + 1, known.index(cents) + 1
+        await amended_meanwhile(cents, "Amounts are in euros.", edit("merge", *numbers, text="Gross, in cents."))
+        assert set(await texts(pool, "ben")) == {"Amounts are in euros.", "Gross, in cents.", NET}
+
+
+async def test_lessons_that_were_retired_after_the_work_still_count_as_shown(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        words = "Revenue is without VAT."
+        id_ = (await judge(pool, add(NET), words=words, untrusted=True)).written[0]
+        await retire_lessons(pool, [id_], "olga")
+        silent = FakeModel({})
+        await learn(pool, silent, "Revenue in May?", WORK, Verdict(True), writer="ben", shown=(id_,))
+        assert not silent.asked
+        assert [each.right for each in await lessons_of(pool, "ben", retired=True)] == [1]
+        await judge(pool, add(GROSS), words="No, revenue is with VAT.", shown=(id_,), task="Revenue in June?")
+        assert [each.untrusted for each in await lessons_of(pool, "ben")] == [True]
+
+
+async def test_texts_of_lessons_are_embedded_once(tmp_path: Path) -> None:
+    class Counting:
+        name, width = "wordllama", 256
+        texts = 0
+
+        async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            Counting.texts += len(texts)
+            return await embedder().embed(texts)
+
+    async with Pool.open(tmp_path, "shop", embed=Counting()) as pool:
+        await pool.create("a shop's database", "olga", members=["ben"])
+        for n in range(60):
+            await write_lesson(pool, f"Machine {n} in hall {n} needs oil number {n} every week.", "olga")
+        await choose_lessons(pool, "Which oil for machine 3?", "ben")
+        before = Counting.texts
+        assert before > 60
+        await choose_lessons(pool, "Which oil for machine 7?", "ben")
+        assert Counting.texts == before + 1, "only the new task"
+
+
+async def test_lessons_learned_from_similar_tasks_and_useful_ones_come_first(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        for n in range(60):
+            await write_lesson(pool, f"Machine {n} in hall {n} needs oil number {n} every week.", "ann", applies="oil")
+        await judge(pool, add("Season means August to July.", applies="years"), task="How many rides in 2023?")
+        chosen = await choose_lessons(pool, "How many rides in 2024?", "ben")
+        assert chosen[0].text == "Season means August to July."
+        oil = [each.id for each in chosen if each.text.startswith("Machine")]
+        for n in range(6):
+            await judge(pool, task=f"task {n}", right=True, shown=(oil[-1],))
+        assert oil.index(oil[-1]) > [each.id for each in await choose_lessons(pool, "oil", "ben")].index(oil[-1])
 
 
 async def test_many_lessons_are_chosen_by_the_task_with_what_always_applies_first(tmp_path: Path) -> None:
@@ -272,14 +388,14 @@ def answering(query: str) -> Callable[[Request], str]:
 async def test_a_verdict_on_a_run_teaches_the_next_run_of_another_agent(tmp_path: Path) -> None:
     async with shop(tmp_path) as pool, Memory.open(tmp_path, "ann") as anns, Memory.open(tmp_path, "ben") as bens:
         first = FakeModel({"make_plan": [answering("sum")], "answer_from_evidence": ["123"]})
-        solved = await Planner(models=first, tools=[sql], memory=anns, exemplars=Member(pool, "ann")).solve("Revenue?")
+        solved = await Planner(model=first, tools=[sql], memory=anns, exemplars=Member(pool, "ann")).solve("Revenue?")
         assert solved.answer == "123" and solved.lessons == ()
         wrong = Verdict(False, "No. Revenue is without VAT.", "ann")
         judged = await judge_run(pool, notes(add(NET)), anns, solved.run, wrong, "ann")
         assert judged.exemplar == "" and len(judged.learned.written) == 1
 
         second = FakeModel({"make_plan": [answering("net sum")], "answer_from_evidence": ["100"]})
-        solved = await Planner(models=second, tools=[sql], memory=bens, exemplars=Member(pool, "ben")).solve(
+        solved = await Planner(model=second, tools=[sql], memory=bens, exemplars=Member(pool, "ben")).solve(
             "And in 2025?"
         )
         assert all(NET in "".join(message.text for message in asked.messages) for asked in second.asked)
@@ -307,7 +423,7 @@ async def test_a_remembered_plan_is_not_used_where_lessons_apply(tmp_path: Path)
             {"make_plan": [answering("sum"), answering("net sum")], "answer_from_evidence": ["123", "100"]}
         )
         planner = Planner(
-            models=script,
+            model=script,
             tools=[sql],
             memory=memory,
             exemplars=Member(pool, "ann"),
@@ -351,7 +467,7 @@ async def test_one_verdict_neither_removes_nor_falsifies_what_several_confirm(tm
 async def test_a_merge_keeps_the_mark_of_third_party_text(tmp_path: Path) -> None:
     async with shop(tmp_path) as pool:
         await judge(pool, add(NET))
-        await judge(pool, add(GROSS), task="May?", untrusted=True)
+        await judge(pool, add(GROSS), task="May?", words="No, revenue is with VAT.", untrusted=True)
         await judge(pool, edit("merge", 1, 2, text="Both."), task="June?")
         assert [each.untrusted for each in await lessons_of(pool, "ben")] == [True]
 
@@ -389,3 +505,23 @@ async def test_erasing_a_person_removes_that_persons_words_and_keeps_the_earlier
         await pool.memory.store.erase(pool.memory.key, Erasure(ids=(), rows=frozenset(row.seq for row in rows)))
         state = await PoolState.read(pool.memory.store, pool.memory.key)
         assert [each.text for each in state.lessons.lessons.values()] == [NET] and id_ in state.lessons.lessons
+
+
+async def test_an_amendment_of_a_version_that_was_erased_since_is_no_conflict(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        id_ = await write_lesson(pool, "Revenue has conventions.", "ann")
+        await write_lesson(pool, NET, "olga", id_=id_)
+        await write_lesson(pool, "Revenue is net of VAT.", "ann", id_=id_)
+        rows = [
+            row.seq for row in await pool.memory.store.events(pool.memory.key) if row.event.__dict__.get("text") == NET
+        ]
+        await pool.memory.store.erase(pool.memory.key, Erasure(ids=(), rows=frozenset(rows)))
+        state = await PoolState.read(pool.memory.store, pool.memory.key)
+        assert [each.text for each in state.lessons.lessons.values()] == ["Revenue is net of VAT."]
+
+
+async def test_rows_without_the_version_that_they_amend_replace_the_text_as_before(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        for text in (NET, GROSS):
+            await pool.write(LessonWritten(id="one", text=text, writer="ann"), "ann")
+        assert await texts(pool, "ben") == [GROSS]

@@ -77,7 +77,7 @@ async def test_exemplars_are_data_in_the_talkers_prompt(folder: Path) -> None:
 async def test_a_link_from_an_exemplar_is_not_shown_to_the_user(folder: Path) -> None:
     model = FakeModel({"talk": ["The Tiber, see https://evil.example/x for more."]})
     async with Mind.open(
-        folder, user="ann", models=Models(Rules(), {"talker": model}), responder=Coach.using(exemplars=Texts(HOSTILE))
+        folder, user="ann", model=Models(Rules(), {"talker": model}), responder=Coach.using(exemplars=Texts(HOSTILE))
     ) as mind:
         said = await mind.send(ASKED)
     assert "evil.example" in model.asked[0].messages[-1].text
@@ -103,7 +103,7 @@ async def test_revocation_takes_effect_in_the_next_turn_of_a_running_mind(folder
 async def test_a_failing_pool_is_reported_once_and_the_conversation_continues(folder: Path) -> None:
     model = FakeModel({"talk": ["First.", "Second."]})
     async with Mind.open(
-        folder, user="ann", models=Models(Rules(), {"talker": model}), responder=Coach.using(exemplars=Broken())
+        folder, user="ann", model=Models(Rules(), {"talker": model}), responder=Coach.using(exemplars=Broken())
     ) as mind:
         assert [await mind.send(ASKED), await mind.send("And through Paris?")] == ["First.", "Second."]
         failed = await mind.memory.store.events(key_of("ann"), kinds=["error"])

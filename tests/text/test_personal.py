@@ -58,7 +58,7 @@ def switched_on() -> Iterator[None]:
 async def test_redacted_parts_of_an_utterance_reach_neither_disk_nor_model(folder: Path, door: FakeEndpoint) -> None:
     model = provider(f"{door.url}#any", api_key=KEY, patience_s=5)
     async with Mind.open(
-        folder, user="ann", models={"talker": model, "default": "rules"}, responder=Coach.using()
+        folder, user="ann", model={"talker": model, "default": "rules"}, responder=Coach.using()
     ) as mind:
         rows = [row async for row in mind.hear("Call 4711, or again 4711, at night.")]
         await mind.settled()

@@ -101,7 +101,7 @@ async def test_react_and_reasoners_fetch_only_given_addresses(
 ) -> None:
     web = Web()
     model = FakeModel({"act_on_task": [*([each] for each in calls), "done"]})
-    solution = await Planner(models=model, tools=web.tools(), how="react").solve("Look at https://task.test/t.")
+    solution = await Planner(model=model, tools=web.tools(), how="react").solve("Look at https://task.test/t.")
     assert solution.answer == "done" and web.fetched == fetched
 
 
@@ -116,7 +116,7 @@ async def test_react_and_reasoners_fetch_only_given_addresses(
 async def test_a_plan_fetches_only_addresses_in_its_text(plan: str, fetched: list[str]) -> None:
     web = Web()
     model = FakeModel({"make_plan": [plan], "answer_from_evidence": ["done"], "mend_plan": [plan] * 3})
-    solution = await Planner(models=model, tools=web.tools()).solve("What does the letter say?")
+    solution = await Planner(model=model, tools=web.tools()).solve("What does the letter say?")
     assert web.fetched == fetched
     assert fetched or "not approved" in solution.evidence["E2"].text
 
@@ -129,7 +129,7 @@ async def test_approval_lets_a_plan_fetch_another_address() -> None:
         return True
 
     model = FakeModel({"act_on_task": [[LETTER], [read(STOLEN)], "done"]})
-    await Planner(models=model, tools=web.tools(), how="react", approve=approve).solve("What does the letter say?")
+    await Planner(model=model, tools=web.tools(), how="react", approve=approve).solve("What does the letter say?")
     assert web.fetched == [STOLEN] and asked == ["spy.test/?d=8812"]
 
 

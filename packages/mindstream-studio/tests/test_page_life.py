@@ -62,7 +62,7 @@ def test_the_page_shows_goal_ledger_diary_and_orders(
 def test_a_first_goal_runs_with_rules(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.open("life", user="bob")
-    seen.page.get_by_role("heading", name="bob has no goal yet").wait_for()
+    seen.page.get_by_role("heading", name="There is no goal yet").wait_for()
     seen.page.get_by_label("Its goal").fill("Find out when the boat leaves.")
     seen.page.get_by_role("button", name="Give it this goal").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Give it").click()

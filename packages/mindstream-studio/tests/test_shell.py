@@ -99,3 +99,18 @@ def test_unused_modules_are_not_fetched(studio: OpenStudio, served: Served) -> N
     assert not [
         url for url in fetched if "uplot.js" in url or "dagre.js" in url or ("pages/life" in url and ".js" in url)
     ]
+
+
+@pytest.mark.slow
+def test_an_empty_studio_begins_with_a_recording_and_a_recorded_town_is_awake(
+    studio: OpenStudio, tmp_path: Path
+) -> None:
+    with ServerProcess(tmp_path / "data", "--studio") as server:
+        seen = studio(url=server.url)
+        seen.page.goto(f"{server.url}/studio/")
+        seen.page.get_by_text("This talk is recorded.").wait_for()
+        seen.page.get_by_role("link", name="Begin one of your own").click()
+        seen.page.get_by_text("Nothing has been said yet").wait_for()
+        seen.open("town", **{"from": "recorded"})
+        seen.page.get_by_text("06:01").first.wait_for()  # its first happening; it plays unless motion is reduced
+        seen.leave()

@@ -135,6 +135,6 @@ def hamlet(seed: int = 1, **profile: object) -> Setting:
 
 async def live(folder: Path, setting: Setting | None, until: int, models: Models | str = "rules") -> str:
     """Begin or continue a town and run it up to a step; return the journal's checksum."""
-    async with Town.open(folder, setting, models=models) as town:
+    async with Town.open(folder, setting, model=models) as town:
         await town.run(until=until)
         return await town.digest()

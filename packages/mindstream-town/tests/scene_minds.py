@@ -9,7 +9,7 @@ from typing import Any
 
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.profile import Profile
-from mindstream_town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene
+from mindstream_town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
 from villages import CHINESE
@@ -65,10 +65,15 @@ class SceneMind:
                 return day()
             case TalkScene():
                 return talk(ask)
+            case WhatCame():
+                return {"text": f"{ask.who}: {ask.question}"}
             case LetOn():
                 return {"lets_on": [], "bearing": "friendly"}
             case ReflectScenes():
-                return {"insights": [{"text": f"{ask.who} had a day.", "because": [1]}], "currently": "A day is over."}
+                return {
+                    "insights": [{"text": f"{ask.who} had a day.", "because": [1, 2]}],
+                    "currently": "A day is over.",
+                }
             case _:
                 return "no"
 

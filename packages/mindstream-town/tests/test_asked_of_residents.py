@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from fake_endpoint import NO_SUCH_MODEL, FakeEndpoint
 from hamlet import hamlet, live
+from mindstream_town.events import StoodIn
+from mindstream_town.journal import rows_after
 from mindstream_town.prompts.conduct import AnswerInterview, ShouldAct, ShouldTalk, TakeFromTalk, Utter
 from mindstream_town.prompts.plans import BreakDown, Place, PlanDay
 from mindstream_town.residents.turn import StepFailed
@@ -91,13 +93,10 @@ class Garbles:
             yield part
 
 
-@pytest.mark.parametrize("says", [None, '{"tasks": [{"minutes": "many"}'])
-async def test_an_unusable_reply_stops_the_town_and_resuming_gives_the_same_journal(
-    folder: Path, says: str | None
-) -> None:
+async def test_an_unavailable_model_stops_the_town_and_resuming_gives_the_same_journal(folder: Path) -> None:
     straight = await live(folder / "straight", hamlet(), MORNING)
-    models = Models(Garbles((6, 9, 20, 33), says))
-    async with Town.open(folder / "opened once", hamlet(), models=models) as town:
+    models = Models(Garbles((6, 9, 20, 33)))
+    async with Town.open(folder / "opened once", hamlet(), model=models) as town:
         stops = 0
         while town.step < MORNING:
             try:
@@ -108,6 +107,14 @@ async def test_an_unusable_reply_stops_the_town_and_resuming_gives_the_same_jour
                 )
                 stops += 1
         assert stops == 4 and await town.digest() == straight
+
+
+async def test_an_unreadable_reply_is_logged_and_the_town_goes_on(folder: Path) -> None:
+    models = Models(Garbles((6, 9, 20), '{"tasks": [{"minutes": "many"}'))
+    async with Town.open(folder, hamlet(), model=models) as town:
+        await town.run(until=MORNING)
+        rows = [row.event async for row in rows_after(town.store)]
+    assert sum(isinstance(each, StoodIn) for each in rows) == 3
 
 
 async def test_only_a_named_fallback_replaces_an_unusable_model(folder: Path) -> None:

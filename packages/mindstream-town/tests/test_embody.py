@@ -162,7 +162,7 @@ async def test_after_release_the_model_replans_the_rest_of_the_day(
     with FakeEndpoint() as door:
         door.otherwise = by_prompt
         models = {"default": "rules", "planner": f"{door.url}#any"}
-        async with Town.open(tmp_path, models=models) as town:
+        async with Town.open(tmp_path, model=models) as town:
             me = await town.embody("Ada Brook", by="Maya")
             await me.do("dancing on the table", 30)
             assert not asked_of_ada(door), "a controlled resident calls no model"
@@ -188,7 +188,7 @@ async def test_a_resident_can_ignore_a_visitor_and_both_remember_it(tmp_path: Pa
         await town.run(EIGHT + 60)
     with FakeEndpoint() as door:
         door.otherwise = Says("no")
-        async with Town.open(tmp_path, models={"default": "rules", "decider": f"{door.url}#any"}) as town:
+        async with Town.open(tmp_path, model={"default": "rules", "decider": f"{door.url}#any"}) as town:
             me = await town.embody("Maya", as_visitor=True, at=CAFE)
             await me.say("Have you a moment?", "ada")
             seen = await me.look(since=0)
@@ -215,7 +215,7 @@ async def greeted(folder: Path) -> AsyncIterator[tuple[Town, Person]]:
     with FakeEndpoint() as door:
         door.otherwise = greets
         models = {"default": "rules", "decider": f"{door.url}#decides", "talker": f"{door.url}#talks"}
-        async with Town.open(folder, models=models) as town:
+        async with Town.open(folder, model=models) as town:
             yield town, await town.embody("Maya", as_visitor=True, at=CAFE)
 
 
@@ -317,7 +317,7 @@ async def test_a_failed_step_has_no_effect_and_can_be_repeated(tmp_path: Path) -
         await town.run(EIGHT + 60)
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
-        async with Town.open(tmp_path, models={"default": "rules", "talker": f"{door.url}#any"}) as town:
+        async with Town.open(tmp_path, model={"default": "rules", "talker": f"{door.url}#any"}) as town:
             me = await town.embody("Maya", as_visitor=True, at=CAFE)
             before = town.step
             with pytest.raises(ModelError, match="wrong key"):

@@ -25,10 +25,10 @@ def whole_folder(folder: Path) -> str:
 
 async def test_a_forgotten_conversation_leaves_no_byte_in_the_town(tmp_path: Path) -> None:
     words, lunch = "Kommst du um zwölf zum Essen", TAL.lunch
-    async with Town.open(tmp_path, TAL.setting(), models=Models(Mind(TAL))) as town:
+    async with Town.open(tmp_path, TAL.setting(), model=Models(Mind(TAL))) as town:
         await town.run(until=12 * HOUR + 60)
     assert words in whole_folder(tmp_path) and lunch in whole_folder(tmp_path)
-    async with Town.open(tmp_path, models=Models(Mind(TAL))) as town:
+    async with Town.open(tmp_path, model=Models(Mind(TAL))) as town:
         for resident in town.residents.values():
             for about in (words, lunch):
                 await remove(resident.memory, await find_removal(resident.memory, ForgetRequest(about=about)))
@@ -36,13 +36,13 @@ async def test_a_forgotten_conversation_leaves_no_byte_in_the_town(tmp_path: Pat
         assert talks and all(talk.lines and talk.lines[-1].text == TAL.says["end"] for talk in talks)
     assert words not in whole_folder(tmp_path)
     assert lunch not in whole_folder(tmp_path)
-    async with Town.open(tmp_path, models=Models(Mind(TAL))) as town:
+    async with Town.open(tmp_path, model=Models(Mind(TAL))) as town:
         await town.run(until=12 * HOUR + 120)
 
 
 async def test_an_erased_residents_words_are_removed_from_conversations_of_others(tmp_path: Path) -> None:
     words, end = "Kommst du um zwölf zum Essen", TAL.says["end"]
-    async with Town.open(tmp_path, TAL.setting(), models=Models(Mind(TAL))) as town:
+    async with Town.open(tmp_path, TAL.setting(), model=Models(Mind(TAL))) as town:
         await town.run(until=10 * HOUR)
         talks = [row.event async for row in rows_after(town.store) if isinstance(row.event, Talked)]
     who = talks[0].lines[0].by

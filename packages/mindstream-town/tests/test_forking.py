@@ -99,11 +99,11 @@ async def test_later_importance_ratings_are_not_in_a_fork(tmp_path: Path) -> Non
     half_past = 8 * 360 + 180
     with FakeEndpoint() as door:
         async with over_http(PaperMind(), door) as models:
-            async with Town.open(tmp_path / "lived", village_of(), models=models) as town:
+            async with Town.open(tmp_path / "lived", village_of(), model=models) as town:
                 await town.run(until=10 * 360)
                 rated = await importance(town)
             await fork(tmp_path / "lived", tmp_path / "fork", half_past)
-            async with Town.open(tmp_path / "fork", models=models) as town:
+            async with Town.open(tmp_path / "fork", model=models) as town:
                 waiting = {id_ for one in town.residents.values() for id_ in one.state.unrated}
                 now = await importance(town)
                 assert waiting and all(now[each] is None and rated[each] is not None for each in waiting)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import AsyncGenerator
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from fake_endpoint import FakeEndpoint
 from hamlet import hamlet, live
 from mindstream_town.events import Acted
 from mindstream_town.inspect.history import History, read_history
 from mindstream_town.metrics.attendance import Event, trace_attendance
 from mindstream_town.metrics.conduct import examine_conduct
+from mindstream_town.metrics.meaning import StatesFact, trace_meaning
 from mindstream_town.metrics.measures import (
     count_events,
     curves_csv,
@@ -24,8 +28,10 @@ from mindstream_town.metrics.measures import (
     write_csv,
 )
 from mindstream_town.world.routes import read_walk
+from over_http import over_http
 
 from mindstream.errors import InputError
+from mindstream.models.model import Part, Piece, Request
 
 EVENING = "there is a reading evening at Oak Cafe"
 TWO_DAYS = 2 * 8_640 - 1
@@ -114,3 +120,31 @@ def test_counts_and_curves_match_the_history(history: History) -> None:
     curves = {"know": trace_acquaintance(history).curve(steps)}
     assert curves_csv(history, steps, curves).count("\n") == len(steps) + 1
     assert ElementTree.fromstring(draw_curves(history, steps, curves, "who < knows")).tag.endswith("svg")
+
+
+class Reader:
+    """Say that all memories with certain words state the fact, and name a memory that does not exist."""
+
+    name = "a reader"
+
+    def __init__(self, *words: str) -> None:
+        self.words, self.asked = words, list[StatesFact]()
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        ask = request.prompt
+        assert isinstance(ask, StatesFact)
+        self.asked.append(ask)
+        numbers = [n for n, each in enumerate(ask.memories, 1) if all(word in each for word in self.words)]
+        yield Piece(json.dumps({"numbers": [*numbers, 999]}))
+
+
+async def test_a_model_finds_who_knows_a_fact_by_meaning(history: History, door: FakeEndpoint) -> None:
+    traced, reader = trace_fact(history, find_fact(EVENING, history)), Reader("reading evening")
+    async with over_http(reader, door) as models:
+        read = await trace_meaning(history, "people meet in the evening to read aloud", models.of("reasoner"))
+    assert {each.name for each in read.knowers} == {each.name for each in traced.knowers}
+    first, *others = read.knowers
+    assert (first.name, first.how, first.step) == ("Ada Brook", "beginning", 0)
+    assert others and all(each.how == "told" and each.by and each.chain == (each.by, each.name) for each in others)
+    assert {each.fact for each in reader.asked} == {"people meet in the evening to read aloud"}
+    assert len(reader.asked) <= 2 * len(history.names), "a resident is read until the first statement"

@@ -58,7 +58,7 @@ async def test_out_of_order_the_journal_is_the_same(lives: str, tmp_path: Path) 
     digests, orders = list[str](), tuple[Order, ...](("lockstep", "free"))
     for order in orders:
         models = "rules" if lives == "rules" else Models(Slow())
-        async with Town.open(tmp_path / order, setting, models=models, order=order, slots=2) as town:
+        async with Town.open(tmp_path / order, setting, model=models, order=order, slots=2) as town:
             await town.run(until=NOON)
             digests.append(await town.digest())
             ran_ahead = [row async for row in rows_after(town.store) if isinstance(row.event, TownReached)]
@@ -80,38 +80,38 @@ async def test_a_scheduler_that_is_deaf_gives_another_journal(monkeypatch: pytes
 @pytest.mark.parametrize("calls", [5, 17, 30])
 async def test_a_town_that_stopped_unevenly_continues_to_the_same_journal(calls: int, tmp_path: Path) -> None:
     setting = hamlet(lives="paper")
-    async with Town.open(tmp_path / "calm", setting, models=Models(Slow()), order="lockstep") as town:
+    async with Town.open(tmp_path / "calm", setting, model=Models(Slow()), order="lockstep") as town:
         await town.run(until=NOON)
         calm = await town.digest()
-    async with Town.open(tmp_path / "wild", setting, models=Models(Slow(calls)), order="free") as town:
+    async with Town.open(tmp_path / "wild", setting, model=Models(Slow(calls)), order="free") as town:
         with pytest.raises(ModelError):
             await town.run(until=NOON)
         stopped = town.step
-    async with Town.open(tmp_path / "wild", models=Models(Slow()), order="lockstep" if calls == 17 else "free") as town:
+    async with Town.open(tmp_path / "wild", model=Models(Slow()), order="lockstep" if calls == 17 else "free") as town:
         assert town.step == stopped == (await read_town(town.store, town.setting.profile)).step < NOON
         await town.run(until=NOON)
         assert await town.digest() == calm
 
 
 async def test_an_edit_takes_effect_when_no_resident_has_passed(tmp_path: Path) -> None:
-    async with Town.open(tmp_path, hamlet(lives="paper"), models=Models(Slow(30)), order="free") as town:
+    async with Town.open(tmp_path, hamlet(lives="paper"), model=Models(Slow(30)), order="free") as town:
         with pytest.raises(ModelError):
             await town.run(until=NOON)
         await town.set_object("Hamlet:Oak Cafe:cafe:piano", "out of tune", danger=False)
         state = await read_town(town.store, town.setting.profile)
         changed = town.conditions["Hamlet:Oak Cafe:cafe:piano"].since
         assert changed == max(state.reached.values(), default=state.step) >= town.step
-    async with Town.open(tmp_path, models=Models(Slow())) as town:
+    async with Town.open(tmp_path, model=Models(Slow())) as town:
         await town.run(until=NOON)
         assert town.step == NOON
 
 
 async def test_a_fork_of_a_town_that_ran_out_of_order_has_the_same_past(tmp_path: Path) -> None:
-    async with Town.open(tmp_path / "town", hamlet(lives="paper"), models=Models(Slow()), order="free") as town:
+    async with Town.open(tmp_path / "town", hamlet(lives="paper"), model=Models(Slow()), order="free") as town:
         await town.run(until=NOON)
     await fork(tmp_path / "town", tmp_path / "fork", NINE)
     assert await lines(tmp_path / "fork", NOON) == await lines(tmp_path / "town", NINE)
-    async with Town.open(tmp_path / "fork", models=Models(Slow())) as town:
+    async with Town.open(tmp_path / "fork", model=Models(Slow())) as town:
         assert town.step == NINE
         await town.run(until=NOON)
     assert await lines(tmp_path / "fork", NOON) == await lines(tmp_path / "town", NOON)

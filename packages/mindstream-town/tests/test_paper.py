@@ -4,15 +4,26 @@ overheard.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_endpoint import FakeEndpoint
-from mindstream_town.events import Acted, ActFinished, Decided, IdentityRenewed, Overheard, Talked, TasksPlanned
+from mindstream_town.events import (
+    Acted,
+    ActFinished,
+    Decided,
+    IdentityRenewed,
+    Overheard,
+    StoodIn,
+    Talked,
+    TasksPlanned,
+)
 from mindstream_town.inspect.estimate import count_calls
 from mindstream_town.inspect.history import History, read_history
+from mindstream_town.journal import rows_after
 from mindstream_town.metrics.measures import find_fact, trace_fact
 from mindstream_town.paper.people import descend
 from mindstream_town.paper.prompts import Line, PlanHours, PlanStrokes, PlanTasks, RewriteDay, SayNext
@@ -23,9 +34,10 @@ from over_http import over_http
 from paper_mind import RENEWED, PaperMind, village_of
 from villages import LIUCUN
 
-from mindstream.errors import BudgetSpent, ModelError
+from mindstream.errors import BudgetSpent
 from mindstream.log.events import Reflected
 from mindstream.memory.lifecycle.importance import RateImportance
+from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget, Budgeted
@@ -37,7 +49,7 @@ HOST, GUEST, HERMIT = LIUCUN.host, LIUCUN.guest, LIUCUN.hermit
 async def live(folder: Path, mind: PaperMind, until: int, setting: Setting | None = None) -> History:
     """Run the village up to a step, with its model behind an endpoint; return the history."""
     with FakeEndpoint() as door:
-        async with over_http(mind, door) as models, Town.open(folder, setting or village_of(), models=models) as town:
+        async with over_http(mind, door) as models, Town.open(folder, setting or village_of(), model=models) as town:
             await town.run(until=until)
             return await read_history(town.store)
 
@@ -147,14 +159,14 @@ async def test_the_estimate_matches_the_calls_and_days_stay_below_the_maximum(tm
 
 async def test_a_town_resumes_after_a_spent_budget_with_the_same_journal(tmp_path: Path) -> None:
     straight, mind = tmp_path / "straight", PaperMind()
-    async with Town.open(straight, village_of(), models=Models(mind)) as town:
+    async with Town.open(straight, village_of(), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
         expected = await town.digest()
-    async with Town.open(tmp_path / "capped", village_of(), models=Models(PaperMind())):
+    async with Town.open(tmp_path / "capped", village_of(), model=Models(PaperMind())):
         pass
     for stops in range(100):
         budgeted = Budgeted(PaperMind(), Budget(calls=25))
-        async with Town.open(tmp_path / "capped", models=Models(budgeted)) as town:
+        async with Town.open(tmp_path / "capped", model=Models(budgeted)) as town:
             try:
                 await town.run(until=11 * HOUR)
             except BudgetSpent:
@@ -164,20 +176,44 @@ async def test_a_town_resumes_after_a_spent_budget_with_the_same_journal(tmp_pat
     raise AssertionError("it never came to its end")
 
 
-async def test_unusable_replies_fail_the_step_and_resuming_gives_the_same_journal(tmp_path: Path) -> None:
-    async def attempt(folder: Path, garbled: tuple[int, ...]) -> tuple[str, int]:
-        failed, mind = 0, PaperMind(garbled=garbled)
-        async with Town.open(folder, village_of(), models=Models(mind)) as town:
-            while True:
-                try:
-                    await town.run(until=10 * HOUR)
-                    return await town.digest(), failed
-                except ModelError:
-                    failed += 1
+async def test_unusable_replies_cost_decisions_and_not_the_town(tmp_path: Path) -> None:
+    mind = PaperMind(garbled=(6, 11, 17, 30, 41, 52))
+    async with Town.open(tmp_path, village_of(), model=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+        rows = [row.event async for row in rows_after(town.store)]
+    assert sum(isinstance(each, StoodIn) for each in rows) >= 4
 
-    straight, none = await attempt(tmp_path / "straight", ())
-    again, failed = await attempt(tmp_path / "garbled", (6, 11, 17, 30, 41, 52))
-    assert none == 0 and failed >= 4 and again == straight
+
+async def test_a_plan_of_one_hour_and_one_task_still_leads_to_short_tasks(tmp_path: Path) -> None:
+    mind = PaperMind()
+    async with Town.open(tmp_path, village_of(), model=Models(LazyPlanner(mind))) as town:
+        await town.run(until=12 * HOUR)
+        fine = [row.event.blocks async for row in rows_after(town.store) if isinstance(row.event, TasksPlanned)]
+    asked = [each.minutes for each in mind.asked if isinstance(each, PlanTasks)]
+    assert asked and max(asked) <= 90
+    tasks = [each.minutes for blocks in fine for each in blocks if each.fine]
+    assert tasks and max(tasks) < 20
+
+
+class LazyPlanner:
+    """Give one hour for each stroke and one task for each hour; everything else is answered by another model."""
+
+    name = "lazy"
+
+    def __init__(self, mind: PaperMind) -> None:
+        self.mind = mind
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        match request.prompt:
+            case PlanHours() as ask:
+                self.mind.asked.append(ask)
+                yield Piece(json.dumps({"hours": [{"start": ask.start, "what": "reading"}]}))
+            case PlanTasks() as ask:
+                self.mind.asked.append(ask)
+                yield Piece('{"tasks": [{"minutes": 15, "what": "reading a page"}]}')
+            case _:
+                async for part in self.mind.reply(request):
+                    yield part
 
 
 PLACES = ("V:Mill House:room", "V:Mill House:kitchen", "V:Oak Cafe:cafe", "V:Elm House:room")

@@ -27,7 +27,7 @@ STORY: dict[str, Any] = json.loads((RECORDINGS / "town.json").read_text("utf-8")
 
 async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> list[str]:
     """Run the morning; return the answers of the interview."""
-    async with Town.open(folder, hamlet(**story["profile"]), models=models) as town:
+    async with Town.open(folder, hamlet(**story["profile"]), model=models) as town:
         await town.run(until=town.setting.step_at(0, story["leaks_at"]))
         await town.set_object(story["leaks"], "leaking", danger=False)
         await town.run(until=town.setting.step_at(0, story["until"]))

@@ -31,7 +31,7 @@ async def test_the_recorded_day_contains_plans_acts_and_conversations(tmp_path: 
 
 async def test_the_recorded_world_can_be_continued(tmp_path: Path) -> None:
     unpack_world("recorded", tmp_path)
-    async with Town.open(tmp_path, models=Rules.name) as town:
+    async with Town.open(tmp_path, model=Rules.name) as town:
         before = town.step
         await town.run(until=before + 60)
         assert town.step == before + 60
@@ -52,12 +52,12 @@ def stored_vectors(folder: Path) -> dict[str, bytes]:
 
 async def test_a_packed_world_is_restored_exactly(tmp_path: Path) -> None:
     unpack_world("recorded", tmp_path / "one")
-    async with Town.open(tmp_path / "one", models=Rules.name) as town:
+    async with Town.open(tmp_path / "one", model=Rules.name) as town:
         digest = await town.digest()
     vectors = stored_vectors(tmp_path / "one")
     size = pack(tmp_path / "one", tmp_path / "world.db.xz")
     assert size < 256 * len(vectors), "vectors are not packed: they alone would take 512 bytes each"
     unpack(tmp_path / "world.db.xz", tmp_path / "two")
     assert stored_vectors(tmp_path / "two") == vectors
-    async with Town.open(tmp_path / "two", models=Rules.name) as town:
+    async with Town.open(tmp_path / "two", model=Rules.name) as town:
         assert await town.digest() == digest

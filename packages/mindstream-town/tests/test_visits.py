@@ -59,7 +59,7 @@ ACTS = ("whisper", "set", "Maya", "Tom", "whisper", "Maya")
 
 async def live(folder: Path, models: Models | str = "rules") -> str:
     """Run half a day in which users come and go, all in one process; return the journal's digest."""
-    async with Town.open(folder, hamlet(), models=models) as town:
+    async with Town.open(folder, hamlet(), model=models) as town:
         await town.run(NOON)
         for name in ACTS:
             await act(town, name)
@@ -98,7 +98,7 @@ class Never:
         yield
 
 async def main(folder, lines):
-    async with Town.open(folder, models=Models(Rules(), {"reasoner": Never()})) as town:
+    async with Town.open(folder, model=Models(Rules(), {"reasoner": Never()})) as town:
         async with visit(town, "Ada Brook", by="Maya") as mind:
             for line in lines:
                 print(await mind.send(line), flush=True)
@@ -144,7 +144,7 @@ async def test_a_model_answers_at_once_and_agreements_are_kept(tmp_path: Path) -
     with FakeEndpoint() as door:
         door.otherwise = answer
         models = {"default": "rules", "talker": f"{door.url}#fast", "reasoner": f"{door.url}#slow"}
-        async with Town.open(tmp_path, models=models) as town:
+        async with Town.open(tmp_path, model=models) as town:
             async with visit(town, "Ada Brook", by="Maya") as mind:
                 seen: list[Event] = []
                 async for row in mind.hear("There is a concert at Oak Cafe today at 3pm. Will you come?"):
@@ -169,7 +169,7 @@ async def test_postponed_reasoning_about_a_visit_runs_before_the_town_continues(
         await town.run(NOON)
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
-        async with Town.open(tmp_path, models={"default": "rules", "reasoner": f"{door.url}#any"}) as town:
+        async with Town.open(tmp_path, model={"default": "rules", "reasoner": f"{door.url}#any"}) as town:
             with pytest.raises(ModelError, match="wrong key"):
                 async with visit(town, "Ada Brook", by="Maya") as mind:
                     assert await mind.send(SAID[1])
@@ -191,7 +191,7 @@ async def test_without_an_available_model_a_resident_stays_silent_and_keeps_the_
         await town.run(NOON)
     with FakeEndpoint() as door:
         door.otherwise = says
-        async with Town.open(tmp_path, models={"default": "rules", "talker": f"{door.url}#any"}) as town:
+        async with Town.open(tmp_path, model={"default": "rules", "talker": f"{door.url}#any"}) as town:
             with pytest.raises(ModelError):
                 async with visit(town, "Ada Brook", by="Maya") as mind:
                     await mind.send(SAID[1])
@@ -212,7 +212,7 @@ async def test_a_visitor_needs_a_name_that_no_resident_has(tmp_path: Path) -> No
 
 
 async def test_rules_quote_memories_and_not_earlier_quotes(folder: Path) -> None:
-    async with Town.open(folder, hamlet(), models="rules") as town:
+    async with Town.open(folder, hamlet(), model="rules") as town:
         await town.run(NOON)
         async with visit(town, "Ada Brook", by="Maya") as mind:
             answers = [await mind.send(text) for text in ("Is there a reading evening?", "Is there a reading evening?")]

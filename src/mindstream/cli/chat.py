@@ -73,20 +73,28 @@ def chat(
         bool, switch("--no-wait", "Without a terminal: do not wait for an answer before the next line is read.")
     ] = False,
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False,
-    tools: Annotated[str, flag("A,B,…", "Tools of the reasoner: web, wikipedia, read_page, …")] = "",
+    tools: Annotated[str, flag("A,B,…", "Tools of the reasoner: web, wikipedia, read_page, planner, …")] = "",
+    reasoner: Annotated[
+        str, flag("A,B", "Reasoners besides the belief's: reflect (insights), sleep (tidies an idle memory).")
+    ] = "",
     docs: Docs = None,
     mcp: Mcp = None,
     trust: Trust = False,
     pool: PoolName = "",
     offer: OfferTo = "",
     record: Record = None,
+    as_published: Annotated[
+        bool, switch("--as-published", "As in Christakopoulou 2024: the belief decides when to wait (--gate belief).")
+    ] = False,
 ) -> int:
     """Talk to an agent that answers at once, thinks in the background, and remembers.
 
     The talker answers from memory; reasoners think about the conversation, and write beliefs and a plan.
     """
     called = CalledTools(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), trust)
-    return hold(settings, TalkOptions(session, not no_wait, json, record, pool, offer, called=called))
+    more = split_names([reasoner] if reasoner else None) or ()
+    options = TalkOptions(session, not no_wait, json, record, pool, offer, called=called, reasoners=more)
+    return hold(settings.model_copy(update={"gate": "belief"}) if as_published else settings, options)
 
 
 def hold(settings: Settings, options: TalkOptions) -> int:

@@ -79,6 +79,7 @@ class TalkOptions:
         offer: name of the pool that answers are offered to.
         follow_ups: the mind may send an unsolicited message after an answer.
         called: additional tools of the reasoner.
+        reasoners: names of reasoners in addition to those of the pack.
     """
 
     session: str | None = None
@@ -89,6 +90,7 @@ class TalkOptions:
     offer: str = ""
     follow_ups: bool = True
     called: CalledTools = CalledTools()
+    reasoners: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +239,7 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
                     exemplars=_shown(member, options, offering := Offering(member) if member else None),
                     follow_ups=options.follow_ups,
                     tools=tools,
+                    reasoners=options.reasoners,
                 ) as mind,
             ):
                 conversation = Conversation(mind, screen)
@@ -296,6 +299,7 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
                 group.create_task(pour(line, heard))
                 await heard.wait()  # keeps the order of the lines
                 line = await lines.next()
+    conversation.mind.reasoners.resume()
     await conversation.settled()
     return all(taken)
 

@@ -9,7 +9,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,7 +60,7 @@ from mindstream.memory.policy import open_policy
 from mindstream.memory.store.store import read_log
 from mindstream.service import file_changes
 from mindstream.service.calling import open_user_memory
-from mindstream.service.living import FOREVER_TOKENS, PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
+from mindstream.service.living import FOREVER_TOKENS, OWN, PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
 from mindstream.service.memory import following, policy_given
 from mindstream.settings import Chosen, Settings
 
@@ -131,6 +131,9 @@ class LiveFlags:
     tokens_per_day: Annotated[
         int | None, flag("N", f"Maximum number of tokens a day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
     ] = None
+    as_published: Annotated[
+        bool, switch("--as-published", "It never ends (--forever), and M1 dreams with R, U and M0 (--dream-tools).")
+    ] = False
     dream_tools: Annotated[
         str, flag("A,B", "Tools that M1 may call while it makes a dream: R (recall), M0, or others of M1 [none].")
     ] = ""
@@ -195,6 +198,8 @@ def live(chosen: Chosen, flags: LiveFlags) -> int:
 
     Without --goal, continue the life in the log.
     """
+    if flags.as_published:
+        flags = replace(flags, forever=True, dream_tools=flags.dream_tools or ",".join(OWN))
     if flags.beat and not flags.forever:
         raise InputError("--beat is the minimum time between two searches for work by --forever: add --forever")
     if flags.watch and not flags.watch.is_dir():

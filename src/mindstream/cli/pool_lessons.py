@@ -45,7 +45,7 @@ async def lessons(
         if retire:
             await call("pools.retire_lessons", pool=name, ids=[_full(each, known) for each in retire], because=because)
         if share:
-            await call("pools.share_lessons", pool=name, ids=[_full(each, known) for each in share])
+            await call("pools.share_lessons", pool=name, ids=[_full(each, known, hidden=True) for each in share])
         found = (await call("pools.lessons", pool=name, retired=all_)).lessons
     for each in found:
         tell(json, each.model_dump(mode="json"), *_lines(each))
@@ -66,7 +66,10 @@ async def lesson(
     async with calling(settings, own=True) as call:
         known = (await call("pools.lessons", pool=name)).lessons
         id_ = _full(amend, known) if amend else ""
-        found = (await call("pools.write_lesson", pool=name, text=" ".join(words), applies=when, id=id_)).lessons
+        version = next((each.version for each in known if each.id == id_), 0)
+        found = (
+            await call("pools.write_lesson", pool=name, text=" ".join(words), applies=when, id=id_, version=version)
+        ).lessons
     tell(json, {"pool": name, "lessons": len(found)}, f"{name} has {count_of(len(found), 'lesson')}")
 
 
@@ -103,10 +106,15 @@ async def verdict(
     for id_ in () if json else found.written:
         if id_ in shown:
             say("\n".join(_lines(shown[id_])))
+    for id_ in [] if json else [id_ for id_ in found.written if id_ in shown and shown[id_].private]:
+        say(f"private until a named member shares it: mindstream pool lessons {name} --share {id_}")
 
 
-def _full(id_: str, known: Sequence[LessonShape]) -> str:
-    found = [each.id for each in known if each.id.startswith(id_)]
+def _full(id_: str, known: Sequence[LessonShape], *, hidden: bool = False) -> str:
+    """Return the whole id of a lesson; `hidden`: an id that is not known may be whole, of another user's lesson."""
+    found = [each.id for each in known if each.id == id_] or [each.id for each in known if each.id.startswith(id_)]
+    if hidden and not found:
+        return id_
     if len(found) != 1:
         raise InputError(
             f"expected the id of one lesson: {len(found)} ids begin with {id_!r}; `mindstream pool lessons` lists them"

@@ -41,7 +41,7 @@ from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
 from mindstream.planning.executor import RunWatcher
-from mindstream.planning.exemplars import NONE
+from mindstream.planning.exemplars import NONE, SHIPPED
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import UNPLANNED, Strategy
@@ -87,6 +87,9 @@ class SolveOptions:
     )
     tools: Tools = None
     docs: Docs = None
+    trust_docs: Annotated[
+        bool, switch("--trust-docs", "The documents are your own: a plan is revised with what they say.")
+    ] = False
     mcp: Mcp = None
     trust: Trust = False
     approve: Annotated[bool, switch("--approve", "Show the plan, and ask before any step runs.")] = False
@@ -126,6 +129,7 @@ class SolveOptions:
             fresh=self.fresh,
             own_knowledge=self.own_knowledge,
             offer=offer,
+            trust_docs=self.trust_docs,
         )
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
@@ -133,6 +137,7 @@ class SolveOptions:
         again = {
             "tools": ",".join(task.tools or ()),
             "docs": task.docs,
+            "trust_docs": task.trust_docs,
             "mcp": task.mcp,
             "allow": self.allow,
             "pool": task.pool,
@@ -181,10 +186,14 @@ def solve(
     offer: OfferTo = "",
     resume: Annotated[str, flag("NAME", "Resume this run.")] = "",
     list_: Annotated[bool, switch("--list", "List the runs.")] = False,
+    as_published: Annotated[
+        bool, switch("--as-published", "As in Xu 2023: the planner's prompt has exemplars (--exemplars shipped).")
+    ] = False,
 ) -> int:
     """Solve a task with tools: plan it, run the plan, answer."""
     if list_:
         return asyncio.run(list_runs(chosen.settings, options.json))
+    exemplars = SHIPPED if as_published and exemplars == NONE else exemplars
     task = options.task(" ".join(words or ()), exemplars=exemplars, pool=pool, offer=offer)
     if resume:
         if words:

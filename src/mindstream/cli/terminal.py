@@ -92,6 +92,7 @@ class Terminal:
                     self._session = self._begin()  # reads the input history again, without the forgotten lines
             else:
                 await self._interruptibly(self._conversation.say(text.removeprefix("/")), "stopped")
+        self._conversation.mind.reasoners.resume()
         if await self._conversation.mind.reasoners.work():
             self._screen.note("the reasoners finish their work; Ctrl-C leaves it for the next time")
             await self._interruptibly(self._conversation.settled(), "the rest of the work is left for the next time")

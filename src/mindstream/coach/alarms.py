@@ -210,10 +210,10 @@ class Alarms:
         return Verdict(beside=raised, first=first)
 
     def agree(self, alarm: Alarm, text: str) -> Verdict | None:
-        """Return the verdict if a model suggests danger.
+        """Return the verdict on an alarm that a model suggests.
 
-        It is sure if the words hint at danger as well; otherwise it is a question. None: the alarm was answered or
-        asked about before, or has no question.
+        If the user's words hint at danger as well, the verdict is sure. Otherwise it asks the alarm's question; it is
+        None if the alarm's words were shown before, if its question was asked before, or if it has no question.
         """
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):
@@ -302,8 +302,19 @@ SURER = 2.0
 """Minimum ratio of the best answer's probability to the next one; below it, the model is considered to be guessing."""
 SAID = 240
 """Number of characters at the end of the last answer that the classifier is shown; a question is usually there."""
+LONGEST_WORD = 40
+"""Characters after which a text without blanks is cut anywhere, as in Chinese."""
 DANGEROUS = ("yes", DANGER)
 IN_THIS_PROCESS = ("local", "gguf:")
+
+
+def _end_of(text: str) -> str:
+    """Return the last SAID characters of a text, beginning with a whole word."""
+    if len(text) <= SAID:
+        return text
+    end = text[-SAID:]
+    part, _, rest = end.partition(" ")
+    return f"… {rest if text[-SAID - 1] != ' ' and rest and len(part) <= LONGEST_WORD else end.lstrip()}"
 
 
 class SafetyClassifier:
@@ -341,7 +352,7 @@ class SafetyClassifier:
         hinted = find_hint(self._talker.pack, situation.text) is not None
         at_once = self._alarms.is_open or one_answer or hinted
         head_start_s = 0.0 if at_once else None if self._model.name.startswith(IN_THIS_PROCESS) else HEAD_START_S
-        said, question = situation.said[-SAID:], self._alarms.question
+        said, question = _end_of(situation.said), self._alarms.question
         asked = SuggestsDanger(utterance=situation.text, said=said, open_question=question)
         self._reading[heard] = asyncio.ensure_future(self._read(self._model, asked, turn, head_start_s))
         following = asyncio.ensure_future(self._follow(situation, heard, turn))

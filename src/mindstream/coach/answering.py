@@ -22,6 +22,7 @@ from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Timeouts
 from mindstream.models.model import Cause, Model, calls_for
 from mindstream.models.providers.thoughts import answer_in
+from mindstream.models.reply import is_visible
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import POLL_S, Background
 from mindstream.tracing import genai, span, tell
@@ -50,6 +51,7 @@ class Answer:
         speaking: whether words are being shown, so that no filler is needed.
         reading: whether the talker's model was asked and has not answered yet.
         turn: id of the work item that ends with this answer; None: there is none.
+        defers: whether the belief reasoner processes the utterance together with the next one.
     """
 
     heard: int
@@ -69,6 +71,7 @@ class Answer:
     erasures: int | None = None
     written: bool = False
     turn: int | None = None
+    defers: bool = False
     handover: Handover = field(default_factory=Handover)
 
     @property
@@ -158,14 +161,15 @@ class AnswerLog:
         """Return the end of the belief reasoner's work on an utterance if that work is not needed; None if it is.
 
         It is not needed if the talker decided to answer alone. Of the utterances that only need the reasoner in the
-        background, every second one is skipped as well; the reasoner sees it together with the next one. An utterance
-        with an alarm or a hint of danger is never skipped.
+        background, every second one is left for the next run (`defers`). An utterance with an alarm or a hint of danger
+        is never left.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
-        rests = rests and (way == "alone" or (way == "think" and self._has_thought))
         rests = rests and not answer.verdict.alarm and not self._gate.hints(answer.situation.text)
-        self._has_thought = not rests
+        answer.defers = rests and way == "think" and self._has_thought
+        rests = rests and way == "alone"
+        self._has_thought = not (rests or answer.defers)
         if rests:
             with contextlib.suppress(StorageError):
                 work = [each for each in await self._reasoners.work() if each.cause == answer.heard]
@@ -180,7 +184,8 @@ class AnswerLog:
             return []
         if decision.hands_over:
             way = "wait" if answer.waited else answer.handover.way
-            decision = replace(decision, thinks=decision.thinks and needless is None, why=f"{decision.why}: {way}")
+            thinks = decision.thinks and needless is None and not answer.defers
+            decision = replace(decision, thinks=thinks, why=f"{decision.why}: {way}")
         return [decision_entry(decision, self._gate.name, answer.situation.phase.name, answer.heard)]
 
 
@@ -294,7 +299,10 @@ class Answering:
             if not turn.cancelled():
                 turn.exception()  # marks it as retrieved: the listener gets it, so asyncio must not report it
             exchange.put(None)
-            self._reasoners.release(heard.seq)  # now they process the utterance and its answer
+            if answer.defers:
+                self._reasoners.defer(heard.seq, self._pack.name)
+            else:
+                self._reasoners.release(heard.seq)  # now they process the utterance and its answer
 
         turn.add_done_callback(end)
         return self._events(heard, turn, exchange)
@@ -351,7 +359,7 @@ class Answering:
                             await self._speak(answer, exchange)
             finally:
                 self._answering.discard(heard)
-                if answer.words.strip() and not answer.written:  # it was cancelled while it waited for the reasoner
+                if is_visible(answer.words) and not answer.written:  # it was cancelled while it waited for the reasoner
                     await self._log.keep(answer)
 
     @contextlib.asynccontextmanager
@@ -415,7 +423,7 @@ class Answering:
             else:
                 await self._talk(answer, first, exchange)
         finally:
-            if answer.words.strip() and not answer.hands_over:
+            if is_visible(answer.words) and not answer.hands_over:
                 said = await self._log.keep(answer)
         if said:
             await exchange.show(said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import SAFETY, look_over
 from mindstream.coach.talker import AGENT, Talker
-from mindstream.errors import InputError
+from mindstream.errors import InputError, SettingsError
 from mindstream.log.events import FollowUp, Heard, Logged, Said
 from mindstream.log.work import ANSWER
 from mindstream.memory.belief import Belief, read_belief
@@ -32,7 +32,9 @@ from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.reasoners.facts import FactsReasoner
+from mindstream.reasoners.night import SleepReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
+from mindstream.reasoners.reflect.reflect import ReflectReasoner
 
 
 def safety_model(models: Models) -> Model | None:
@@ -48,15 +50,37 @@ def _reasoners(models: Models, pack: Pack, thinking_s: float, zone: tzinfo | Non
     """
     thinks, facts = models.of("reasoner"), models.of("facts")
     believer = BeliefReasoner(thinks, pack, thinks.name != Rules.name, timeout_s=thinking_s, zone=zone)
+    more = named_reasoners(pack.reasoners, models)
     if believer.notes or facts.name == Rules.name:
-        return [believer]
-    return [believer, FactsReasoner(facts, timeout_s=thinking_s, leaves_out=partial(is_about_danger, pack))]
+        return [believer, *more]
+    return [believer, FactsReasoner(facts, timeout_s=thinking_s, leaves_out=partial(is_about_danger, pack)), *more]
+
+
+def named_reasoners(names: Iterable[str], models: Models) -> list[Reasoner]:
+    """Return the shipped reasoners of these names: `reflect`, `sleep`.
+
+    Raises:
+        SettingsError: there is no such reasoner.
+    """
+    model = models.of("reasoner")
+    known: dict[str, Callable[[], Reasoner]] = {
+        "reflect": lambda: ReflectReasoner(model),
+        "sleep": lambda: SleepReasoner(model),
+    }
+    if unknown := [name for name in names if name not in known]:
+        raise SettingsError(f"there is no reasoner {unknown[0]!r:.80}: the reasoners are {', '.join(known)}")
+    return [known[name]() for name in dict.fromkeys(names)]
 
 
 class Coach:
     """A responder that coaches its user, with a gate, a talker and a belief reasoner (Christakopoulou 2024).
 
-    `Mind.open(…, responder=Coach.using(pack="sleep"))` creates one; `Coach.of(mind)` returns the coach of a mind.
+        async with Mind.open("data", user="ann", responder=Coach.using(pack="sleep")) as mind:
+            print(await mind.send("Noise keeps me awake. Can you make me a plan?"))
+            coach = Coach.of(mind)
+            print(coach.belief.value, coach.plan.steps)
+
+    A pack is a folder of YAML that defines the domain: phases, fields, topics, steps, alarms (`mindstream pack new`).
 
     Attributes:
         pack: the domain of the coach.

@@ -32,6 +32,7 @@ from mindstream.minds.context import gather_context
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.models.model import Message, Model, Piece, Request
 from mindstream.models.prompt import Prompt, rule
+from mindstream.models.reply import is_visible
 from mindstream.reasoners.reasoner import Briefing
 from mindstream.text.context import Part, fit
 from mindstream.text.links import LinkFilter, links
@@ -164,7 +165,8 @@ class Talker:
 
         Raises:
             ModelError: the endpoint failed; pieces that were already yielded stay valid.
-            ReplyInvalid: the reply has no words and is not a decision to wait.
+            ReplyInvalid: the reply has no words and is not a decision to wait. If the reasoner has processed the
+                utterance, its briefing is the answer instead.
         """
         handover = handover or Handover(may_wait=False)
         question = (await self.question(situation, heard)).model_copy(update=more)
@@ -174,14 +176,17 @@ class Talker:
             async for part in parts:
                 words = handover.read(part.text) if isinstance(part, Piece) else ""
                 if words and (words := given.feed(words)):
-                    said = said or any(sign.isprintable() and sign != " " for sign in words)
+                    said = said or is_visible(words)
                     yield words
                 if handover.ended:
                     break
         if rest := given.feed(handover.finish(), last=True):
-            said = said or any(sign.isprintable() and sign != " " for sign in rest)
+            said = said or is_visible(rest)
             yield rest
-        if not said and handover.way != "wait":
+        if not said and question.thought and (words := question.briefing.offer or question.briefing.ask):
+            briefed = LinkFilter(lambda: links(question.texts()), lambda: links(question.own_texts()))
+            yield briefed.feed(words, last=True)
+        elif not said and handover.way != "wait":
             raise ReplyInvalid(f"{self.model.name} answered {question.label()!r} with no words")
 
     async def question(self, situation: Situation, heard: int) -> Talk:

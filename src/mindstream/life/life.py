@@ -13,6 +13,7 @@ from functools import partial
 
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, InputError, ModelError
+from mindstream.guidance import opens
 from mindstream.life import opened as lives
 from mindstream.life import stand_in  # noqa: F401 (registers the stand-ins)
 from mindstream.life.commands import give_goal
@@ -38,6 +39,7 @@ from mindstream.memory.store.store import Fence
 from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
+from mindstream.moved import renamed_keywords
 from mindstream.tools.approval import Approve
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex
@@ -87,6 +89,14 @@ class LifeConfig:
 class Life:
     """A goal that M2, M1 and M0 pursue turn by turn, also after a crash. Open one with `Life.open`, then call `run`.
 
+        async with (
+            Memory("data", "ann") as memory,
+            Life.open(memory, "openai:gpt-5-mini", goal="Find out about the ferry.", tools=[search]) as life,
+        ):
+            print(await life.run(turns=20))  # why it ended: done, waiting for an answer, …
+
+    M2 decides, M1 carries out with tools, M0 thinks. Every step is done once: run the program again to continue.
+
     Attributes:
         state: the current state, computed from the log rows of the life.
         models: the models of M2, M1 and M0.
@@ -117,11 +127,12 @@ class Life:
         self._failed = 0
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @renamed_keywords(models="model")
+    @opens
     async def open(
         cls,
         memory: Memory,
-        models: AnyModels,
+        model: AnyModels,
         *,
         goal: str = "",
         orders: Sequence[str] = (),
@@ -136,7 +147,7 @@ class Life:
         """Begin or continue a mind's life, and hold it until the block ends.
 
         Args:
-            models: the models of M2, M1 and M0 (see `Mind.open`).
+            model: the models of M2, M1 and M0 (see `Mind.open`).
             goal: the goal; "": the current one. A new goal, or new orders, replace the old ones.
             orders: standing orders, each with a time and a task: "every day at 8:00: ask me how I slept".
             tools: tools for M1; the tools that a task needs are searched when M1 does the task.
@@ -157,7 +168,7 @@ class Life:
         if approve is not None:
             config = replace(config, permits=replace(Permits.of(approve), always=config.permits.always))
         async with contextlib.AsyncExitStack() as opened:
-            shared = await opened.enter_async_context(open_models(models, memory.clock))
+            shared = await opened.enter_async_context(open_models(model, memory.clock))
             if not without_model:
                 await require_models(memory, shared)
             if goal or orders:

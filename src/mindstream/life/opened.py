@@ -46,7 +46,7 @@ async def require_models(memory: Memory, models: Models) -> None:
         again = f"; it was started with:\n  {before.command}" if before.command else ""
         raise InputError(
             f"this life was run with {names}, but no model is configured now; name one (--model NAME; in Python"
-            f" models=), or continue with rules instead (--without-model; without_model=True){again}"
+            f" model=), or continue with rules instead (--without-model; without_model=True){again}"
         )
 
 
@@ -116,6 +116,6 @@ async def hold(stream: Memory, lease_s: float) -> AsyncIterator[Fence]:
         InputError: this mind has no goal.
     """
     if not await lease.is_open(stream, SLOT):
-        raise InputError("this mind has no goal yet; give it one with --goal")
+        raise InputError("this mind has no goal yet; give it one with --goal (in Python: goal=)")
     async with lease.hold(stream, SLOT, LIVING, lease_s) as fence:
         yield fence

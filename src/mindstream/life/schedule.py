@@ -92,7 +92,7 @@ class Calendar:
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
         day = datetime.fromtimestamp(moment, zone).date() - timedelta(days=1)
         for _ in range(min(HORIZON_DAYS, (date.max - day).days - 2)):
-            # the next day, too: if the clock skips midnight, this day's last time can come after its first
+            # the next day, too: if the clock skips midnight, this day's last time can come after the next day's first
             near = [at for each in (day, day + timedelta(days=1)) for at in self._moments(each, zone) if at > moment]
             if near:
                 return min(near)

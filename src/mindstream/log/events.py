@@ -143,6 +143,8 @@ class Thought(Event):
     care: Quotes[str] = ""
     """The four fields of the briefing for the Talker: `stands`, the situation; `ask`, what to find out next; `offer`,
     what to say; `care`, what not to say."""
+    asked: Quotes[tuple[str, ...]] = Field((), exclude_if=not_)
+    """What the questions of this and earlier briefings were about, the newest last; "": a briefing without one."""
 
 
 class SetAside(Event):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 from pydantic import JsonValue
 
 from mindstream.clock import Clock, Time, moment_or_none
 from mindstream.errors import InputError, SettingsError
+from mindstream.guidance import SYNC, awaited, checked_id, explain_attribute, explained, opens
 from mindstream.identifiers import normal_name
+from mindstream.location import AnyData
 from mindstream.memory.curation import audit as auditing
 from mindstream.memory.curation import curation, forgetting
 from mindstream.memory.curation.forgetting import ForgetRequest, Forgotten, Removal
 from mindstream.memory.facts import extract_facts
+from mindstream.memory.forgetting_curve import KEEP, Strength
 from mindstream.memory.lifecycle import proposal
 from mindstream.memory.lifecycle import sleep as sleeping
 from mindstream.memory.lifecycle import undo_sleep as undoing
@@ -25,9 +28,11 @@ from mindstream.memory.stream import Stream
 from mindstream.models.roles import AnyModels, Models, open_models
 
 if TYPE_CHECKING:
+    from mindstream.log.feed import Feed
     from mindstream.log.names import StreamName
     from mindstream.memory.opening import AnyStore
     from mindstream.memory.policy import AnyPolicy
+    from mindstream.memory.recall.rerank import SecondStage
     from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.model import Model
 
@@ -38,10 +43,10 @@ Records: TypeAlias = list[Record]
 class Memory(Stream):
     """The memory of one user. It needs neither a language model nor a service.
 
-        async with Memory.open("data", "ann") as memory:  # a folder, and whose memory it is
+        async with Memory("data", "ann") as memory:  # a folder, and whose memory it is
             note = await memory.retain("Anna is allergic to peanuts.")
             for hit in await memory.recall("what must Anna not eat?", limit=3):
-                print(hit.text, hit.created, hit.confidence)
+                print(hit.text, hit.created, hit.confidence, hit.id)
             await memory.correct(note.id, "Anna is allergic to peanuts and cashews.")
             print(await memory.history(note.id))  # both wordings
             await memory.forget(about="cashews")  # permanent; find_removal(…) shows it in advance
@@ -49,8 +54,10 @@ class Memory(Stream):
     - *Write*: `retain`, `retain_all`, `retain_messages` (with `extract=True` a model extracts facts from them).
     - *Read*: `recall` ranks by a question, `list` and `find` filter, `get` reads by id, `history` has all wordings.
     - *Change*: `correct`, `supersede`, `replace`; the old wording stays in the history.
-    - *Remove*: `forget` deletes records permanently, with everything derived from them; `archive` lists archived
-    records. - *Consolidate*: `sleep`, `propose_sleep`, `undo_sleep`, `audit`.
+    - *Remove*: `forget` deletes records permanently, with everything derived from them.
+    - *Consolidate*: `sleep`, `propose_sleep`, `undo_sleep`, `audit`; `archive` lists archived records.
+
+    `Memory.open(…)` takes the same arguments. For programs without asyncio there is `mindstream.sync.Memory`.
 
     Times are datetimes, dates, ISO 8601 texts or seconds since 1970, in UTC unless they name a time zone.
 
@@ -60,8 +67,63 @@ class Memory(Stream):
     models: Models | None = None
     """Models that extract facts from messages; see `open(model=…)`."""
 
+    @explained
+    def __init__(
+        self,
+        data: AnyStore,
+        name: StreamName | str,
+        embedder: Embedder | None = None,
+        clock: Clock | None = None,
+        feed: Feed | None = None,
+        *,
+        embed: Embedder | str | None = None,
+        seed: int | str | None = None,
+        policy: AnyPolicy = MappingProxyType({}),
+        model: AnyModels | None = None,
+        strength: Strength | None = KEEP,
+        second: SecondStage | None = None,
+    ) -> None:
+        """Describe a memory that `async with` opens; the arguments are those of `open`.
+
+        With a store and an `embedder`, the memory is open already; `feed`, `strength` and `second` are for this case
+        (see Stream).
+        """
+        if embedder is None:
+            opening = Memory.open(data, name, embed=embed, clock=clock, seed=seed, policy=policy, model=model)
+            self._opening: contextlib.AbstractAsyncContextManager[Memory] | None = opening
+            return
+        self._opening = None
+        if isinstance(data, AnyData) or clock is None:
+            raise InputError(
+                f"Memory({data!r}, …, embedder=) expects an open store and a clock; embed= names an embedder"
+            )
+        super().__init__(data, name, embedder, clock, feed, strength=strength, second=second, seed=seed)
+
+    async def __aenter__(self) -> Self:
+        if self._opening is not None:
+            opening, opened = self._opening, await self._opening.__aenter__()
+            self.__dict__ = opened.__dict__  # both are one memory from here on
+            self._opening = opening
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        opening, self._opening = self._opening, None
+        await (super().__aexit__(*error) if opening is None else opening.__aexit__(*error))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or "store" in self.__dict__:
+                explain_attribute(self, name)
+            self.__enter__()
+
+        def __enter__(self) -> NoReturn:
+            raise InputError(f"open the memory with `async with Memory(…) as memory:`; {SYNC}")
+
+        def __exit__(self, *_: object) -> None: ...
+
     @classmethod
-    @contextlib.asynccontextmanager
+    @opens
     async def open(
         cls,
         data: AnyStore,
@@ -97,6 +159,7 @@ class Memory(Stream):
             memory.models = models
             yield memory
 
+    @awaited
     async def retain_messages(
         self, messages: Sequence[Mapping[str, str]], session: str = "", *, extract: bool = False
     ) -> Records:
@@ -114,7 +177,9 @@ class Memory(Stream):
             ModelError: the model failed; the messages are stored.
         """
         for message in messages:
-            if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
+            if not isinstance(message, Mapping) or not all(
+                isinstance(message.get(x), str) for x in ("role", "content")
+            ):
                 raise InputError(
                     f'a message needs the form {{"role": "user" or "assistant", "content": text}}, found {message!r}'
                 )
@@ -138,18 +203,21 @@ class Memory(Stream):
             return records
         return [*records, *await extract_facts(self, self.models.of("facts"), records)]
 
+    @awaited
     async def get(self, id_: str) -> Record | None:
         """Return a record by its id, even if it is archived or superseded; None if it was erased or never existed."""
-        return next(iter(await self.store.records(self.key, [id_])), None)
+        return next(iter(await self.store.records(self.key, [checked_id(id_)])), None)
 
+    @awaited
     async def history(self, id_: str) -> Records:
         """Return all wordings of a record, from the first to the current one; `id_` may be any of them.
 
         Raises:
             InputError: there is no such record.
         """
-        return await curation.read_history(self, id_)
+        return await curation.read_history(self, checked_id(id_))
 
+    @awaited
     async def list(
         self,
         limit: int | None = 100,
@@ -171,6 +239,7 @@ class Memory(Stream):
         chosen = dict(where or {}) | ({} if session is None else {"episode": normal_name(session)})
         return await self.find(limit, kinds=kinds, since=since, until=until, where=chosen)
 
+    @awaited
     async def forget(
         self,
         *ids: str,
@@ -189,6 +258,7 @@ class Memory(Stream):
             await self.find_removal(*ids, about=about, session=session, since=since, until=until, kinds=kinds)
         )
 
+    @awaited
     async def find_removal(
         self,
         *ids: str,
@@ -204,12 +274,15 @@ class Memory(Stream):
         to records of these kinds.
         """
         first, last = moment_or_none(since, "since"), moment_or_none(until, "until", whole_day=True)
-        request = ForgetRequest(ids=ids, about=about, session=session, since=first, until=last, kinds=tuple(kinds))
+        request = ForgetRequest(
+            ids=tuple(map(checked_id, ids)), about=about, session=session, since=first, until=last, kinds=tuple(kinds)
+        )
         return await forgetting.find_removal(self, request)
 
+    @awaited
     async def sleep(
         self,
-        model: Model | None = None,
+        model: AnyModels | None = None,
         n: int = sleeping.DRAWN,
         *,
         rater: Model | None = None,
@@ -220,8 +293,8 @@ class Memory(Stream):
         """Consolidate the memory: let n random records decay, and make a dream of those that are archived.
 
         Args:
-            model: makes the dream (M1); None: rules.
-            rater: rates importance; None: `model`.
+            model: makes the dream (role reasoner); None: rules.
+            rater: rates importance; None: `model` (role importance).
             cause: a row of the log; an interrupted sleep that was started for that row is continued.
             compose: makes the dream in place of `model`.
 
@@ -229,11 +302,15 @@ class Memory(Stream):
             The dream, or "" (see lifecycle/sleep).
         """
         await self.settle()
-        return await sleeping.sleep(self, model, n, rater, cause=cause, fence=fence, compose=compose)
+        async with open_models(model or "rules", self.clock) as models:
+            rater = rater or models.of("importance", "reasoner")
+            return await sleeping.sleep(
+                self, models.of("reasoner"), n, rater, cause=cause, fence=fence, compose=compose
+            )
 
     # These methods are functions of other modules with the memory as first argument.
     propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undoing.undo_sleep
-    supersede, replace, correct = curation.supersede, curation.replace, curation.correct
+    supersede, replace, correct = curation.supersede, curation.replace, awaited(curation.correct)
     evidence_of = curation.evidence_of
     archive, purge, reembed = curation.archive, curation.purge, curation.reembed
     remove, audit, sessions = forgetting.remove, auditing.audit, curation.list_sessions

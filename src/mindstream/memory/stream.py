@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from pydantic import BaseModel, JsonValue
 from mindstream import caches, redaction
 from mindstream.clock import EARLIEST, LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none
 from mindstream.errors import Conflict, InputError
+from mindstream.guidance import awaited, opens
 from mindstream.log import erasures
 from mindstream.log.events import Event, Logged, Remembered
 from mindstream.log.feed import Feed
@@ -79,6 +79,7 @@ REAL = SystemClock()
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
+@awaited
 @traced(genai.CREATE_MEMORY, "news", tell_written)
 async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
     """Write records in one transaction. A record that repeats a known one is not written: the known record is returned
@@ -324,7 +325,7 @@ class Stream:
         return self._since is None or self._since < erasure
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @opens
     async def open(
         cls,
         data: AnyStore,
@@ -397,6 +398,7 @@ class Stream:
     async def _columns_of(self, ids: list[str]) -> Columns:
         return await self._recaller.shelf.of(self.key, ids)
 
+    @awaited
     async def retain(
         self,
         text: str,
@@ -451,6 +453,7 @@ class Stream:
         now = self.clock.now()
         return self._lately.same(texts, now) | await self.store.find_same(self.key, kind, texts, now=now)
 
+    @awaited
     @traced(genai.SEARCH_MEMORY, "query", tell_found)
     async def recall(
         self,

@@ -9,11 +9,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from mindstream.clock import Clock, MachineZone, format_spoken
-from mindstream.errors import PromptBlocked, ReplyInvalid, SettingsError
+from mindstream.errors import InputError, PromptBlocked, ReplyInvalid, SettingsError
 from mindstream.foreign_code import describe
+from mindstream.guidance import SYNC, awaited, explain_attribute, explained, opens, streamed
 from mindstream.log.events import Failed
 from mindstream.log.events import Piece as PieceEvent
 from mindstream.memory.conversation import DatedLine, Line, Note
@@ -29,7 +30,7 @@ from mindstream.minds.responder import FunctionResponder, Host
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import FREELY, Message, Model, Part, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.reply import legible_parts
+from mindstream.models.reply import is_visible, legible_parts
 from mindstream.models.roles import AnyModels
 from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, Utterance
@@ -179,7 +180,7 @@ class ChatResponder(FunctionResponder):
         try:
             async with aclosing(answer_pieces(question, words)) as pieces:
                 async for piece in pieces:
-                    said = said or bool(piece.strip())
+                    said = said or is_visible(piece)
                     yield piece
         except PromptBlocked as error:
             if said:
@@ -312,7 +313,7 @@ class BotFactory:
 class ChatBot:
     """A chat bot that remembers its user:
 
-        async with ChatBot.open("data", user="ann", model="openai:gpt-5-mini") as bot:
+        async with ChatBot("data", user="ann", model="openai:gpt-5-mini") as bot:
             print(await bot.send("I am allergic to peanuts."))
             print(await bot.send("What could I cook tonight?"))
 
@@ -338,7 +339,7 @@ class ChatBot:
             \"\"\"Order a dish.\"\"\"
             return f"{dish} is on its way"
 
-        ChatBot.open(…, tools=[weather, order], approve=lambda call: input(f"{call}? [y/N] ") == "y")
+        ChatBot(…, tools=[weather, order], approve=lambda call: input(f"{call}? [y/N] ") == "y")
 
     *It has a character.* `instructions` says who it is, what it does and how it speaks.
 
@@ -347,18 +348,70 @@ class ChatBot:
 
         app("data", bots={"support": ChatBot.using(model="openai:gpt-5-mini", instructions="…")})
 
-    `mindstream.sync` has the same class for code without asyncio. For phases, gates and background reasoners see
-    `Coach` and `Mind`; a `ChatBot` is a mind with a simple responder.
+    `ChatBot.open(…)` takes the same arguments; `mindstream.sync` has the same class for code without asyncio. For
+    phases, gates and background reasoners see `Coach` and `Mind`; a `ChatBot` is a mind with a simple responder.
 
     Attributes:
         mind: the bot's `Mind`, with its log, reasoners and models.
     """
 
-    def __init__(self, mind: Mind) -> None:
-        self.mind = mind
+    @explained
+    def __init__(
+        self,
+        data: AnyStore | Mind = "data",
+        *,
+        user: str = "you",
+        model: AnyModels | None = None,
+        instructions: str = "",
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        approve: Approve = (),
+        session: str | None = None,
+        embed: Embedder | str | None = None,
+        clock: Clock | None = None,
+        policy: AnyPolicy = MappingProxyType({}),
+        settle_s: float = SETTLE_S,
+        exemplars: Exemplars | None = None,
+    ) -> None:
+        """Describe a bot that `async with` opens; arguments as in `open`. With a mind as `data`, it is open already."""
+        if isinstance(data, Mind):
+            self.mind = data
+            return
+        self._opening = ChatBot.open(
+            data,
+            user=user,
+            model=model,
+            instructions=instructions,
+            tools=tools,
+            approve=approve,
+            session=session,
+            embed=embed,
+            clock=clock,
+            policy=policy,
+            settle_s=settle_s,
+            exemplars=exemplars,
+        )
+
+    async def __aenter__(self) -> Self:
+        self.mind = (await self._opening.__aenter__()).mind
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._opening.__aexit__(*error)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or "mind" in self.__dict__:
+                explain_attribute(self, name)
+            self.__enter__()
+
+        def __enter__(self) -> NoReturn:
+            raise InputError(f"open the bot with `async with ChatBot(…) as bot:`; {SYNC}")
+
+        def __exit__(self, *_: object) -> None: ...
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @opens
     async def open(
         cls,
         data: AnyStore = "data",
@@ -438,6 +491,7 @@ class ChatBot:
         """The name of this conversation; `open(session=…)` continues it."""
         return self.mind.session
 
+    @awaited
     async def send(self, text: str) -> str:
         """Send an utterance, and return the whole answer.
 
@@ -449,6 +503,7 @@ class ChatBot:
         """
         return await self.mind.send(text)
 
+    @streamed
     async def stream(self, text: str) -> AsyncGenerator[str]:
         """Send an utterance, and yield the pieces of the answer as they come. Leaving the loop stops the answer.
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from mindstream import redaction
 from mindstream.clock import Clock, format_iso
 from mindstream.errors import Conflict, HeardAlready, InputError, StorageError
+from mindstream.guidance import awaited, opens
 from mindstream.location import AnyData
 from mindstream.log.events import (
     BeliefChanged,
@@ -47,6 +48,7 @@ from mindstream.minds.responder import Handling, Host, NullResponder, ResponderF
 from mindstream.minds.unanswered import answer_unanswered
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.roles import AnyModels, Models, open_models
+from mindstream.moved import renamed_keywords
 from mindstream.reasoners.background import Background, stop_elsewhere
 from mindstream.reasoners.reasoner import Occurrence, Reasoner
 from mindstream.tools.tool import Tool, checked_tools
@@ -59,6 +61,14 @@ Part: TypeAlias = Literal["whole", "talks", "thinks"]
 
 class Mind:
     """A memory with models, tools, reasoners and a responder. Open one with `Mind.open`, then call `send` or `stream`.
+
+        async with Mind.open("data", user="ann", model="ollama:qwen3", responder=Coach.using(pack="sleep")) as mind:
+            print(await mind.send("Noise keeps me awake."))
+            async for event in mind.stream("Can you make me a plan?", to_the_end=True):
+                print(event)  # Heard, Waiting, Piece, Said, BeliefChanged, PlanChanged, FollowUp
+
+    The responder answers: a `Coach`, a `ChatBot.using(…)`, `answer_with(function)`, or a `Responder` of your own.
+    Reasoners think in the background, and both share the memory. For a bot without reasoners, `ChatBot` is simpler.
 
     Attributes:
         memory: the user's memory, across all sessions.
@@ -103,14 +113,15 @@ class Mind:
         """Lock that commits concurrent utterances in the order of their calls."""
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @renamed_keywords(models="model")
+    @opens
     async def open(
         cls,
         data: AnyStore = "data",
         *,
         user: StreamName | str = "you",
         session: str | None = None,
-        models: AnyModels | None = None,
+        model: AnyModels | None = None,
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
         responder: ResponderFactory | None = None,
@@ -129,7 +140,7 @@ class Mind:
             data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
             user: the name of the mind's user.
             session: the conversation to continue; None begins a new one. All sessions share the memory.
-            models: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
+            model: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
                 or `Models`. A required role that is missing is an error, unless the table has a default. None: the
                 models of the responder (`ChatBot.using(model=…)`), or rules if it has none.
             tools: tools for its reasoners, in addition to their own.
@@ -152,10 +163,10 @@ class Mind:
         clock = clock or clock_of(data)
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
-        if models is None:
-            models = getattr(responder, "models", None) or "rules"
+        if model is None:
+            model = getattr(responder, "models", None) or "rules"
         async with contextlib.AsyncExitStack() as opened_here:
-            shared = await opened_here.enter_async_context(open_models(models, clock))
+            shared = await opened_here.enter_async_context(open_models(model, clock))
             store = await opened_here.enter_async_context(opened_store(data))
             vectors, of_another = await choose_embedder(store, store.key(name), embed)
             if of_another:
@@ -309,6 +320,7 @@ class Mind:
                         yield logged.event
 
     @at_home
+    @awaited
     async def send(self, text: str) -> str:
         """Send an utterance and return the whole answer; no follow-up is sent after it.
 

@@ -19,6 +19,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
 from mindstream.models.providers.thoughts import answer_in
+from mindstream.models.reply import is_visible
 from mindstream.models.roles import Models
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
@@ -259,7 +260,7 @@ class FunctionResponder:
                             if isinstance(pieces, AsyncGenerator):
                                 await pieces.aclose()
                         finally:
-                            if said.strip():
+                            if is_visible(said):
                                 logged = await asyncio.shield(self._keep(heard, said, turn))
                 if logged:
                     yield logged

@@ -27,6 +27,9 @@ async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
 async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGenerator[str]:
     """Yield the model's text piece by piece.
 
+        async for piece in speak(model, Greet()):
+            print(piece, end="", flush=True)
+
     Raises:
         ModelError: the endpoint failed; pieces that were yielded before remain valid.
         ReplyInvalid: the reply has no text.
@@ -49,7 +52,7 @@ async def act(
     role: str = "",
     on_text: Callable[[str], None] | None = None,
 ) -> tuple[str, tuple[Call, ...]] | R:
-    """Return (text, calls) if the model calls tools, else its typed answer.
+    """Return (text, calls) if the model calls tools, else its typed answer. `run_tool_loop` also makes the calls.
 
     Args:
         on_text: called with each piece of text as it arrives.

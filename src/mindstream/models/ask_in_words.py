@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, TypeVar, overload
 
 from mindstream.models import ask as typed
-from mindstream.models.model import Model
 from mindstream.models.prompt import Prompt
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, Models, open_models
 
 R = TypeVar("R")
 
 
 @overload
-async def ask(model: Model | str, prompt: Prompt[R], role: str = "") -> R: ...
+async def ask(model: AnyModels, prompt: Prompt[R], role: str = "") -> R: ...
 @overload
-async def ask(model: Model | str, prompt: str, role: str = "", *, output: type[R]) -> R: ...
+async def ask(model: AnyModels, prompt: str, role: str = "", *, output: type[R]) -> R: ...
 @overload
-async def ask(model: Model | str, prompt: str, role: str = "") -> str: ...
-async def ask(model: Model | str, prompt: Prompt[Any] | str, role: str = "", *, output: Any = str) -> Any:
+async def ask(model: AnyModels, prompt: str, role: str = "") -> str: ...
+async def ask(model: AnyModels, prompt: Prompt[Any] | str, role: str = "", *, output: Any = str) -> Any:
     """Return a model's typed answer.
 
         mood = await ask("openai:gpt-5-mini", "In which mood is 'What a day!'?", output=Mood)
 
     Args:
-        model: a model, or its name (then it is opened for this question only; `Models.named` keeps one open).
+        model: a model, its name (then it is opened for this question only; `Models.named` keeps one open), or a table
+            of these by role.
         prompt: a typed prompt, or a question in words.
         output: the type of the answer to a question in words: a Pydantic model, or any type that Pydantic knows.
 
@@ -35,10 +36,10 @@ async def ask(model: Model | str, prompt: Prompt[Any] | str, role: str = "", *, 
     """
     if isinstance(prompt, str):
         prompt = question_for(output)(question=prompt)
-    if not isinstance(model, str):
+    if not isinstance(model, str | Mapping | Models):
         return await typed.ask(model, prompt, role)
-    async with Models.named({"default": model}) as models:
-        return await typed.ask(models.of("default"), prompt, role)
+    async with open_models(model) as models:
+        return await typed.ask(models.of(role or prompt.role), prompt, role)
 
 
 @cache

@@ -43,7 +43,20 @@ P = TypeVar("P", bound="Prompt[Any]")
 
 
 class Prompt(BaseModel, Generic[R_co]):
-    """A question whose answer has the type R_co: a Pydantic model, or `str` for free text."""
+    """A question whose answer has the type R_co: a Pydantic model, or `str` for free text.
+
+        class TellMood(Prompt[Mood]):
+            text: str
+
+            @classmethod
+            def words(cls) -> str:
+                return '# system\\nName the mood. Reply: {{ schema }}\\n\\n# user\\n{{ text | data("said") }}'
+
+        mood = await ask("openai:gpt-5-mini", TellMood(text="What a day!"))
+
+    Fields are the variables of the text, which may also stand in a Markdown file with the class's name next to the
+    module (`tell_mood.md`). `data` delimits text that is not trusted.
+    """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 

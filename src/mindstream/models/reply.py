@@ -26,6 +26,11 @@ HALF = re.compile(r"[\ud800-\udbff]\Z")
 PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 
 
+def is_visible(text: str) -> bool:
+    """Return whether a text contains any visible character: no space, control or invisible format character."""
+    return any(sign.isprintable() and not sign.isspace() for sign in text)
+
+
 def legible(text: str) -> str:
     """Return a text without characters that no file or endpoint accepts; halves of a character are joined."""
     if text.isascii() and text.isprintable():

@@ -13,7 +13,6 @@ from mindstream.clock import Clock, SystemClock
 from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model
-from mindstream.models.providers.address import FORMS, KINDS
 from mindstream.models.providers.limits import Waits
 from mindstream.models.providers.provider import EngineModel, Provider, provider
 from mindstream.models.recording import Cache, Playback, Recorder
@@ -52,7 +51,7 @@ class Models:
             role = roles[0] if roles else DEFAULT
             raise SettingsError(
                 f"no model is configured for the role {role!r}: name one for this role (--role {role}=MODEL), or one"
-                " for all roles (--model MODEL)"
+                f' for all roles (--model MODEL; in Python: model={{"{role}": …}}, or model=NAME for all)'
             )
         return self._models[found]
 
@@ -191,7 +190,7 @@ class Models:
 
 
 AnyModels: TypeAlias = Union[Models, Model, str, Mapping[str, Model | str]]  # noqa: UP007 (a protocol and a string)
-"""Values of `models=`: a model or its name for all roles; a table by role; `Models`."""
+"""Values of `model=`: a model or its name for all roles; a table by role; `Models`."""
 
 
 @asynccontextmanager
@@ -204,17 +203,31 @@ async def open_models(models: AnyModels, clock: Clock | None = None) -> AsyncIte
     if isinstance(models, Models):
         yield models
         return
+    async with build_models(models, clock) as built:
+        yield built
+
+
+def build_models(models: AnyModels, clock: Clock | None = None) -> Models:
+    """Return models in any of these forms as `Models`, which the caller closes unless they were `Models` already.
+
+    Raises:
+        SettingsError: see `open_models`.
+    """
+    if isinstance(models, Models):
+        return models
     table: Mapping[str, Model | str] = models if isinstance(models, Mapping) else {DEFAULT: models}
     own = {role: each for role, each in table.items() if not isinstance(each, str)}
     for each in own.values():
         if not callable(getattr(each, "reply", None)):
             raise SettingsError(
-                "models= takes the name of a model, a model, a mapping from roles to these, or Models, not"
+                "model= takes the name of a model, a model, a mapping from roles to these, or Models, not"
                 f" {type(each).__name__}"
             )
     names = {role: each for role, each in table.items() if isinstance(each, str)}
-    async with Models.named(names, clock=clock) if names or not table else Models() as named:
-        yield named.with_roles(own)
+    named = Models.named(names, clock=clock) if names or not table else Models()
+    built = named.with_roles(own)
+    built._providers = named._providers
+    return built
 
 
 def _named(name: str, patience_s: float | None, window: int | None) -> Model:
@@ -223,6 +236,4 @@ def _named(name: str, patience_s: float | None, window: int | None) -> Model:
         return Rules()
     if kind == "playback" and rest:
         return Playback(rest)
-    if kind not in KINDS:
-        raise SettingsError(f"{name!r} is not the name of a model; the forms are rules, playback:PATH, {FORMS}")
     return provider(name, patience_s=patience_s, window=window)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from mindstream.errors import ModelError, ModelRefused
+from mindstream.errors import InputError, ModelError, ModelRefused
 from mindstream.models.model import Call, Distribution, Part, Piece, Request, Usage, estimate_tokens
 from mindstream.models.prompt import RULES, Prompt
 
@@ -63,18 +63,37 @@ Line: TypeAlias = str | BaseModel | ModelError | Sequence[Call] | Callable[[Requ
 """One scripted answer: text, a typed reply, an error to raise, calls, or a function of the request."""
 
 
-class FakeModel:
-    """Answers from lists, one list per prompt (`{"talk": [...]}`); `asked` records the requests."""
+TEXTS = "*"
+"""Key of the answers that are not for one prompt, but for all that expect a text."""
 
-    def __init__(self, lines: Mapping[str, Sequence[Line]], name: str = "scripted") -> None:
+
+class FakeModel:
+    """Gives scripted answers, so that programs and tests run without a key; `asked` records the requests.
+
+        FakeModel(["Hello!", "Your cat is called Bach."])  # these texts, in this order
+        FakeModel({"make_plan": ["#E1 = population[Lyon]"], "answer_from_evidence": ["Lyon."]})  # by prompt
+
+    A list answers all prompts that expect a text, and typed prompts, such as `extract_facts`, with `{}`: nothing.
+    `mindstream prompts` lists the prompts. A prompt without further lines raises ModelRefused.
+    """
+
+    def __init__(self, lines: Mapping[str, Sequence[Line]] | Sequence[Line], name: str = "scripted") -> None:
         self.name = name
         self.asked: list[Request] = []
-        self._lines = {prompt: deque(answers) for prompt, answers in lines.items()}
+        if isinstance(lines, str) or not isinstance(lines, Mapping | Sequence):
+            raise InputError(f'FakeModel expects a list of answers, or {{"prompt": [answers]}}, found {lines!r}')
+        table = lines if isinstance(lines, Mapping) else {TEXTS: lines}
+        self._lines = {prompt: deque(answers) for prompt, answers in table.items()}
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         self.asked.append(request)
-        if not (lines := self._lines.get(request.prompt.label())):
-            raise ModelRefused(f"the script has no more lines for the prompt {request.prompt.label()!r}")
+        label = request.prompt.label()
+        lines = self._lines.get(TEXTS if TEXTS in self._lines and request.prompt.reply_type() is str else label)
+        if not lines and TEXTS in self._lines and lines is None:
+            yield Piece("{}")  # a typed reply without any values, such as no facts
+            return
+        if not lines:
+            raise ModelRefused(f"the script has no more lines for the prompt {label!r}")
         line = lines.popleft()
         if callable(line):
             line = line(request)

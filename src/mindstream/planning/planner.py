@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 from mindstream import chance, redaction
 from mindstream.errors import BudgetSpent, InputError, ReplyInvalid, ToolError
+from mindstream.guidance import awaited
 from mindstream.log import erasures
 from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
@@ -59,13 +60,23 @@ T = TypeVar("T")
 IN_FORM = "What is the answer to this task, in the form of the schema? Take all of it from the answer below."
 
 
-@renamed_arguments(leave="approve")
+@renamed_arguments(leave="approve", models="model")
 @dataclass(frozen=True, kw_only=True)
 class Planner:
     """Solve tasks with tools, by ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023), or without tools.
 
+        def population(city: str) -> int:
+            \"\"\"Return the number of inhabitants of a city.\"\"\"
+            return {"Lyon": 520_774, "Graz": 302_749}[city]
+
+        planner = Planner(model="openai:gpt-5-mini", tools=[population])
+        solution = await planner.solve("Which is larger, Lyon or Graz?")
+        print(solution.answer, solution.evidence, solution.spent.cost_usd)
+
+    To read or change the plan before it runs: `plan = await planner.plan(task)`, then `await planner.run(plan)`.
+
     Attributes:
-        models: a model or its name for all roles, or a table by role: planner, solver, replanner (default: planner);
+        model: a model or its name for all roles, or a table by role: planner, solver, replanner (default: planner);
             worker for `react`, `direct` and `cot`. With an empty table, rules answer instead of a model.
         how: the strategy: `rewoo`, `react`, `plan-execute`; or without tools `direct`, `cot` (chain of thought).
         memory: the memory whose log stores the runs; an interrupted run that has a name is resumed from it.
@@ -85,7 +96,7 @@ class Planner:
             new plan that solves its task is stored (not with strategies without a plan).
     """
 
-    models: AnyModels = "rules"
+    model: AnyModels = "rules"
     tools: Sequence[Tool | Callable[..., Any]] = ()
     how: Strategy = "rewoo"
     memory: Memory | None = None
@@ -100,6 +111,7 @@ class Planner:
     watchers: Sequence[RunWatcher] = ()
     remembered: RememberedPlans | None = None
 
+    @awaited
     async def plan(self, task: str, on_step: Callable[[PlannedStep], None] = lambda _: None) -> Plan:
         """Write a plan without running it; `on_step` is called with each step as soon as it is written.
 
@@ -107,19 +119,25 @@ class Planner:
             InputError: the planner wrote no step; the message quotes it.
             ModelError: the planner failed, or the budget is spent.
         """
-        async with _choose_models(self.models, ("planner",), self.budget or Budget()) as named:
+        async with _choose_models(self.model, ("planner",), self.budget or Budget()) as named:
             shown = await find_exemplars(self.exemplars, task)
             with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
                 return await plan_task(task, checked_tools(self.tools), named["planner"], shown, on_step)
 
+    @awaited
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
         """Run a plan and answer its task; raises as `solve` does."""
+        if not isinstance(plan, Plan):
+            raise InputError(
+                f"run() takes a Plan, not {type(plan).__name__}; `solve(task)` plans a task and runs the plan"
+            )
         return await self.solve(plan.task, plan, run=run)
 
     @overload
     async def solve(self, task: str, plan: Plan | None = None, *, run: str = "", output: type[T]) -> Solution[T]: ...
     @overload
     async def solve(self, task: str, plan: Plan | None = None, *, run: str = "") -> Solution: ...
+    @awaited
     async def solve(self, task: str, plan: Plan | None = None, *, run: str = "", output: Any = None) -> Solution[Any]:
         """Solve a task with a given plan, or one that the planner writes.
 
@@ -147,7 +165,7 @@ class Planner:
             return replace(solution, output=question_for(output)(question="").parse(solution.answer))
         role = "worker" if self.how in UNPLANNED else "solver"
         asked = f"{IN_FORM}\n\nTask: {solution.task}\n\nAnswer: {solution.answer}"
-        async with _choose_models(self.models, (role,), self.budget or Budget()) as named:
+        async with _choose_models(self.model, (role,), self.budget or Budget()) as named:
             answered: Any = await ask(named[role], asked, role, output=output)
         return replace(solution, output=answered)
 
@@ -167,7 +185,7 @@ class Planner:
                 return ended
         held = open_journal(memory, run, task, how, allowance.spent, self.limits.lease_s) if memory else nullcontext()
         fenced = erasures.reading(memory.store) if memory else nullcontext()
-        async with fenced, _choose_models(self.models, roles, allowance.budget) as named, held as journal:
+        async with fenced, _choose_models(self.model, roles, allowance.budget) as named, held as journal:
             begun = (await read_run(resumable, run) if resumable else None) or RunCheckpoint(run)
             if resumable:
                 allowance.take_up(f"{resumable.name}/{run}", begun.spent)
@@ -284,10 +302,10 @@ def planner_tool(tools: Sequence[Tool], models: AnyModels) -> FunctionTool:
     results of one of these tools do.
     """
     able = ", ".join(each.spec.name for each in tools)
-    planner = Planner(models=models, tools=tools, seconds=TOOL_SECONDS, tool_calls=TOOL_CALLS)
+    planner = Planner(model=models, tools=tools, seconds=TOOL_SECONDS, tool_calls=TOOL_CALLS)
 
     async def solve_task(task: str) -> str:
-        """Have a task solved that takes several steps; returns the answer, and what was found on the way."""
+        """Solve a task that takes several steps; return the answer and the evidence found."""
         if not task.strip() or len(task) > MAX_TASK:
             raise ToolError(f"a task needs 1 to {MAX_TASK:,} characters; this one has {len(task):,}")
         solution = await planner.solve(task.strip())

@@ -1,8 +1,8 @@
 """Prompts of planners and solvers.
 
-When a plan is revised, the prompt contains no third-party content: only which steps failed or lack the answer, and
-which kind of value is missing (see `states_of`). So third-party evidence cannot add a call to a plan (Debenedetti 2025,
-CaMeL).
+When a plan is revised, the prompt contains no third-party content: only which steps failed or lack the answer, which
+kind of value is missing, and the solver's description of it in words of the task and the plan (see `states_of`,
+`describe_missing`). So third-party evidence cannot add a call to a plan (Debenedetti 2025, CaMeL).
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ class ActOnTask(Prompt[str]):
 
     Attributes:
         exemplars: solved tasks with their thoughts, actions and observations.
+        calls, calls_per_reply, replies: the limits of the tool loop; `replies` counts replies with calls.
     """
 
     role: ClassVar[str] = "worker"
 
     task: str
     exemplars: tuple[str, ...] = ()
+    calls: int = 24
+    calls_per_reply: int = 8
+    replies: int = 11
 
 
 class AnswerAlone(Prompt[str]):
@@ -56,12 +60,12 @@ MISSING = re.compile(
     r"(?:^|(?<=[.!?。！？]))[^\w\n]{0,8}MISSING\b(?P<steps>(?:[^\w\n]{0,4}\bE\d{1,4}\b(?:,? and\b)?)*)(?P<what>.*)$",
     re.MULTILINE,
 )
-Kind: TypeAlias = Literal["person", "place", "date", "amount", "text"]
-"""The kind of a missing value. It is one of a fixed list, so that it cannot contain an instruction (Debenedetti 2025,
-CaMeL)."""
+Kind: TypeAlias = Literal["person", "place", "date", "amount", "text", "absent"]
+"""The kind of a missing value; `absent`: it is nowhere, so that no search can find it. It is one of a fixed list, so
+that it cannot contain an instruction (Debenedetti 2025, CaMeL)."""
 NOT_RUN = "Not run yet."
 OWN = "(Not found; known without looking:) "
-MAX_INLINE_EVIDENCE = 200
+MAX_CALL, MAX_SOURCE = 200, 1_000
 MAX_INLINE_LINE = 60
 """Maximum length of a call, as the solver sees it, and of evidence that is shown even if a concluding tool has read it;
 maximum length of evidence that is inserted into a shown call, and of a line that is repeated if two steps found it."""
@@ -80,13 +84,15 @@ class SolverAnswer:
         text: the answer to the task or to a part of it.
         missing: a description of the missing part; "": nothing is missing.
         steps: ids of the steps whose evidence lacks the missing part.
-        kinds: the kind of value that each of these steps lacks; only this is passed on to the planner.
+        kinds: the kind of value that each of these steps lacks.
+        absent: whether all missing parts are absent altogether, so that the plan is not revised.
     """
 
     text: str = ""
     missing: str = ""
     steps: tuple[str, ...] = ()
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    absent: bool = False
 
 
 class Shown(BaseModel):
@@ -117,7 +123,7 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
         for reference in step.references
     }
     for step in map(partial(_show_step, evidence=evidence), plan.steps):
-        if step.id in drawn and not step.failed and len(step.text) > MAX_INLINE_EVIDENCE:
+        if step.id in drawn and not step.failed and len(step.text) > MAX_SOURCE:
             step = step.model_copy(update={"text": f"(read for {drawn[step.id]})"})
         elif not step.failed and ("\n" in step.text or len(step.text) > MAX_INLINE_LINE):
             text = _new_lines(step.id, step.text, holders)
@@ -170,7 +176,7 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
 
 
 def _clip(text: str) -> str:
-    return text if len(text) <= MAX_INLINE_EVIDENCE else text[: MAX_INLINE_EVIDENCE - 1] + "…"
+    return text if len(text) <= MAX_CALL else text[: MAX_CALL - 1] + "…"
 
 
 def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
@@ -206,14 +212,16 @@ def read_answer(words: str, plan: Plan) -> SolverAnswer:
         return SolverAnswer(words)
     text = MISSING.sub(lambda mark: "" if _names_a_part(mark) else mark[0], words).strip()
     whys = {step.id: step.why.rstrip(".。") or step.id for step in plan.steps}
-    kinds, said = dict[str, Kind](), list[str]()
+    kinds, said, each_kind = dict[str, Kind](), list[str](), set[Kind | None]()
     for mark in found:
         kind, what = _read_what(mark["what"])
+        each_kind.add(kind)
         said += [what] if what else []
         kinds |= dict.fromkeys(re.findall(r"E\d+", mark["steps"]), kind) if kind else {}
     named = re.findall(r"E\d+", " ".join(mark["steps"] for mark in found))
     steps = tuple(id for id in whys if id in named) or tuple(whys)
-    return SolverAnswer(text, "; ".join(said or [whys[id] for id in steps]) or "the answer", steps, kinds)
+    missing = "; ".join(said or [whys[id] for id in steps]) or "the answer"
+    return SolverAnswer(text, missing, steps, kinds, each_kind == {"absent"})
 
 
 def _names_a_part(mark: re.Match[str]) -> bool:
@@ -347,6 +355,33 @@ class MendPlan(Prompt[str]):
     tools: tuple[str, ...]
     plan: str
     states: str
+    lacks: str = ""
+    """What the solver misses, in its words; see `describe_missing`."""
+
+
+MAX_LACKS = 300
+"""Maximum number of characters of the solver's description of what is missing."""
+
+
+def describe_missing(missing: str, trusted: str, evidence: Mapping[str, Evidence]) -> str:
+    """Return the solver's description of what is missing, for the replanner.
+
+    If a part of the evidence is third-party content, only words of the trusted text (the task and the plan) are kept:
+    other words could be an instruction that the solver has read.
+    """
+    text = " ".join(missing.split())[:MAX_LACKS]
+    if not any(each.foreign for each in evidence.values()):
+        return text
+    known, folded = {word.casefold() for word in WORDS.findall(trusted)}, trusted.casefold()
+
+    def is_known(word: str) -> bool:
+        return word.casefold() in (known if word.isascii() else folded)
+
+    kept = WORDS.sub(lambda word: word[0] if is_known(word[0]) else "…", text)
+    return kept if WORDS.search(kept) else ""
+
+
+WORDS = re.compile(r"\w+")
 
 
 def states_of(

@@ -35,6 +35,7 @@ from mindstream.planning.prompts import (
     Shown,
     SolverAnswer,
     describe,
+    describe_missing,
     read_answer,
     show_steps,
     states_of,
@@ -119,6 +120,10 @@ class Allowance:
         self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
         self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
 
+    def tool_calls_left(self, unlimited: int) -> int:
+        """Return the number of tool calls that the limit still allows; `unlimited` if there is no limit."""
+        return unlimited if self._most is None else max(0, self._most - self._tool_calls)
+
     def take_call(self, cost_usd: float) -> None:
         """Count one tool call and its cost; raise BudgetSpent if the limits allow no further call."""
         if self._most is not None and self._tool_calls >= self._most:
@@ -171,6 +176,9 @@ class Solution(Generic[Output]):
     unanswered: str = ""
     lessons: tuple[str, ...] = ()
     output: Output | None = None
+
+    def __str__(self) -> str:
+        return self.answer or f"no answer: {self.stopped or self.unanswered or 'the plan has none'}"
 
     @property
     def is_quotation(self) -> bool:
@@ -306,7 +314,9 @@ class PlanningRun:
         self.missing = ()
         plan = write_plan(self.plan, self._specs, with_task=False)
         states = states_of(self.plan, self.evidence, insufficient, self.answered.kinds)
-        prompt = MendPlan(task=self.task, tools=tuple(map(describe, self._specs)), plan=plan, states=states)
+        lacks = describe_missing(self.answered.missing, f"{self.task}\n{plan}", self.evidence)
+        tools = tuple(map(describe, self._specs))
+        prompt = MendPlan(task=self.task, tools=tools, plan=plan, states=states, lacks=lacks)
         with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
             text = await ask(self.models["replanner"], prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
@@ -456,8 +466,10 @@ async def plan_and_execute(run: PlanningRun) -> None:
             answer = await run.answer()
             if not answer.missing:
                 return None
-            missing = answer.steps
-            is_due = run.may_mend and (len(ready) == len(left) or any(run.evidence[step.id].failed for step in ready))
+            missing, is_last = answer.steps, len(ready) == len(left)
+            if answer.absent and is_last:
+                return None
+            is_due = run.may_mend and (is_last or any(run.evidence[step.id].failed for step in ready))
         if is_due and await run.mend(missing):
             continue
         if all(step.id in run.evidence for step in run.plan.steps):
@@ -478,7 +490,7 @@ async def rewoo(run: PlanningRun) -> None:
             await run.carry_out(run.plan.steps, executor)
             executor = None
             answer = await run.answer()
-            if not answer.missing or not run.may_mend:
+            if not answer.missing or answer.absent or not run.may_mend:
                 return None
             missing = answer.steps
         if not await run.mend(missing):

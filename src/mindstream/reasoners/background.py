@@ -181,6 +181,8 @@ async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged |
 
 WRITES = 100
 """Maximum number of attempts to commit a result when other writers commit first."""
+PAUSE_S = 20.0
+"""Silence after which a slot processes an utterance that was left for the next run, in seconds."""
 WRITING_S = 30.0
 """Timeout for building the entries of a result, in seconds."""
 
@@ -360,6 +362,9 @@ class Background:
         self._waiting = set[Signal]()
         """Signals of the callers that wait in `settled`."""
         self._held: set[int] = set()
+        self._deferred: dict[int, str] = {}
+        """Log rows of utterances that a slot processes with the next one, with the name of the slot."""
+        self._pause: asyncio.TimerHandle | None = None
         self._hearing = 0
         self._over = False
         self.turns = Turns(memory, self.owner, f"{ANSWER}{session}", lease_s)
@@ -429,6 +434,24 @@ class Background:
             self._releasing.add(task)
             task.add_done_callback(self._releasing.discard)
 
+    def defer(self, heard: int, slot: str) -> None:
+        """Leave an utterance for the next run of a slot; other slots may process it now.
+
+        A run in progress claims it between two of its steps. Otherwise it is processed with the next utterance that
+        this slot processes, after PAUSE_S seconds of silence, or when `resume` is called.
+        """
+        self.release(heard)
+        self._deferred[heard] = slot
+        if self._pause:
+            self._pause.cancel()
+        self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self.resume)
+
+    def resume(self) -> None:
+        """Let the slots process the utterances that were left for their next runs."""
+        if self._deferred:
+            self._deferred.clear()
+            self.wake()
+
     async def _release_work(self, heard: int) -> None:
         """Release the work on an utterance for other processes.
 
@@ -459,6 +482,8 @@ class Background:
             await asyncio.get_running_loop().create_future()
         finally:
             self._over = True
+            if self._pause:
+                self._pause.cancel()
             self._notify()
             await asyncio.gather(*self._releasing, return_exceptions=True)
             with contextlib.suppress(StorageError):
@@ -469,8 +494,9 @@ class Background:
     ) -> None:
         """Wait until no work is open, or until waiting is pointless.
 
-        Waiting is pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. The method
-        always returns, because runs have a timeout, and work that keeps failing is dead-lettered.
+        Utterances that were left for a slot's next run (`defer`) are not waited for. Waiting is pointless if the store
+        fails repeatedly, a model is unavailable, or the mind is closed. The method always returns, because runs have a
+        timeout, and work that keeps failing is dead-lettered.
 
         Args:
             upto: consider only work about utterances up to this log row; None: about all.
@@ -482,6 +508,7 @@ class Background:
             with contextlib.suppress(StorageError):  # if the failure lasts, the loop of a slot reports it
                 work = [each for each in await self.work() if slots is None or each.slot in slots]
                 work = [each for each in work if not self._slots[each.slot].is_waiting_out]
+                work = [each for each in work if ids or self._deferred.get(each.cause) != each.slot]
                 if ids is not None:
                     return any(each.id in ids for each in work)
                 return any(each.cause > 0 and (upto is None or each.cause <= upto) for each in work)
@@ -586,7 +613,8 @@ class Background:
         before = min(self._held, default=None)
         left, now = await self._unheld(slot), self.memory.clock.now()
         slot.quiet = 0 if left else slot.quiet  # another process may release the work that it holds
-        ours = [work for work in left if work.is_open_to(self.owner, now)]
+        ours = [each for each in left if each.is_open_to(self.owner, now)]
+        ours = [each for each in ours if self._deferred.get(each.cause) != slot.name] and ours
         if self._hearing or before != min(self._held, default=None):  # an utterance came in the meantime
             return []
         if len(ours) > 1 and any(work.failures or work.attempts > TRIES for work in ours):
@@ -730,7 +758,11 @@ class Background:
 
     async def _take(self, slot: Slot, before: int | None) -> list[Work]:
         key, now = self.memory.key, self.memory.clock.now()
-        return await self.memory.store.claim(key, slot.name, self.owner, now, self._lease(), before)
+        taken = await self.memory.store.claim(key, slot.name, self.owner, now, self._lease(), before)
+        for each in taken:
+            if self._deferred.get(each.cause) == slot.name:
+                del self._deferred[each.cause]
+        return taken
 
     def _lease(self) -> float:
         return self.memory.clock.now() + self._lease_s

@@ -273,12 +273,15 @@ class Briefing:
         ask: the one question that should be asked next.
         offer: the next thing to say, in suitable words.
         care: a caution, or something that should not be said.
+        asked: what the questions of this and earlier briefings were about, the newest last; "": a briefing without a
+            question. The talker does not see it.
     """
 
     stands: str = ""
     ask: str = ""
     offer: str = ""
     care: str = ""
+    asked: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = {"how it stands": self.stands, "ask": self.ask, "offer": self.offer, "care": self.care}
@@ -312,7 +315,18 @@ class RunResult:
 
 
 class Reasoner(Protocol):
-    """A component that thinks in the background of a conversation (Christakopoulou 2024); see `Mind.open`."""
+    """A component that thinks in the background of a conversation (Christakopoulou 2024).
+
+        class Counting:
+            slot, trigger, timeout_s = "count", Trigger(every=1), 10.0
+
+            async def think(self, context: RunContext) -> RunResult:
+                return RunResult("counted", records=[RecordDraft(text=f"{len(context.utterances)} messages")])
+
+        Mind.open("data", user="ann", reasoners=[Counting()])
+
+    A class with these members is a reasoner; it needs no base class.
+    """
 
     @property
     def slot(self) -> str:

@@ -16,10 +16,11 @@ from starlette.responses import Response
 
 import mindstream as package
 from mindstream.errors import MindstreamError
+from mindstream.guidance import explained
 from mindstream.location import AnyData
 from mindstream.memory.opening import open_everyone
 from mindstream.minds.chat_bot import BotFactory
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, build_models
 from mindstream.server.asgi import App, Receive, Scope, Send
 from mindstream.server.auth import Admission, AuthMiddleware, checked_public_url
 from mindstream.server.budgets import Budgets
@@ -127,10 +128,11 @@ class ApiApp:
         return Webhook(receiver, log, self._state, self.runtime.clock, self.metrics, is_alone=alone).run()
 
 
+@explained
 def app(
     data: AnyData | Runtime = "data",
     *,
-    model: str | Models | None = None,
+    model: AnyModels | None = None,
     bots: Mapping[str, BotFactory] = MappingProxyType({}),
     require_token: bool = False,
     hosts: tuple[str, ...] = (),
@@ -147,7 +149,8 @@ def app(
 
     Args:
         data: a data folder, the URL of a PostgreSQL database, or a runtime.
-        model: the model for all roles, by name or as `Models`; None: the models in the settings.
+        model: the model for all roles, by name or as an object, a table of these by role, or `Models`; None: the models
+            in the settings.
         bots: chat bots by name, such as `{"support": ChatBot.using(model=…, instructions=…)}`; each is listed at
             /v1/models and answers at /v1/chat/completions. A bot without a model uses the models of the server.
         require_token: every request needs a token. By default requests of programs on this machine need none (see
@@ -169,7 +172,7 @@ def app(
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
-    models = model if isinstance(model, Models) else None
+    models = None if model is None or isinstance(model, str) else build_models(model)
     runtime = runtime_for(data, settings, models, offered, at_once, "whole" if thinks else "talks")
     runtime.add_bots(bots)
     tokens = Tokens(runtime.server_store, runtime.clock)

@@ -111,7 +111,8 @@ def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:
     async def show(request: Request) -> Response:
         """Return metrics in the text format of Prometheus.
 
-        The token must belong to the tenant `local`, be for all its users, and have the scope `admin` or `server.read`.
+        The token must belong to the tenant `local`, be for all its users, and have the scope `admin`,
+        `server.admin` or `server.read`.
         """
         principal = principal_of(request.scope)
         if principal.tenant != LOCAL or principal.only or not principal.scopes & METRICS_SCOPES:

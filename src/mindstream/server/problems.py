@@ -86,6 +86,7 @@ PROBLEMS = {
 """The status and title of each kind of problem; the kind is the last part of its `type`."""
 BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
 
+PATHS = "nothing is served here; try /openapi.json, /api/v1, /v1 (OpenAI's protocol) or /mcp"
 KINDS: tuple[tuple[type[Exception], str], ...] = (
     (NotFound, "not-found"),
     (Forbidden, "forbidden"),
@@ -141,7 +142,8 @@ def problem_of(error: BaseException) -> tuple[Problem, Mapping[str, str]]:
         case Refusal():
             return problem(error.kind, error.detail), error.headers
         case HTTPException():
-            return problem(BY_STATUS.get(error.status_code, "malformed")), error.headers or {}
+            kind = BY_STATUS.get(error.status_code, "malformed")
+            return problem(kind, PATHS if kind == "not-found" else ""), error.headers or {}
         case RequestValidationError():
             mistakes = error.errors()
             kind = "malformed" if any(each["type"] == "json_invalid" for each in mistakes) else "invalid"

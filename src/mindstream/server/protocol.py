@@ -137,7 +137,7 @@ class BoundedConnection(Connection):
         super().connection_lost(exc)
         # The connection, its transport and its last request refer to one another. Without these references they are
         # freed at once, and not by the garbage collector, for which all requests wait.
-        self.cycle, self.transport.on_waiting = None, lambda: None
+        self.cycle, self.transport.on_waiting = None, lambda: None  # type: ignore[assignment]
 
     def _is_idle(self) -> bool:
         """Return whether no request is running, and the headers of the next one have not arrived completely."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
@@ -64,12 +65,17 @@ async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict:
     return Judged(found.run, found.task, learned, exemplar)
 
 
-def work_of(run: RunCheckpoint | Solution) -> list[Line]:
-    """Return the task, calls, results and answer of a run, as lines for the model that writes the lessons."""
+def work_of(run: RunCheckpoint | Solution, after: int = 0) -> list[Line]:
+    """Return the task, calls, results and answer of a run, as lines for the model that writes the lessons.
+
+    Args:
+        after: number of calls in earlier attempts at the same task; the numbering of calls continues from there.
+    """
     lines = [Line("user", run.task)]
     failed = run.failed if isinstance(run, RunCheckpoint) else {}
     for _, each in sorted({**failed, **run.evidence}.items(), key=lambda step: (len(step[0]), step[0])):
-        lines.append(Line("call", f"{each.step} = {each.tool}[{describe_arguments(each.arguments)}]"))
+        call = f"{_numbered(each.step, after)} = {each.tool}[{describe_arguments(each.arguments)}]"
+        lines.append(Line("call", call))
         lines.append(Line("result", f"{'failed: ' * each.failed}{each.text}"))
     return [*lines, Line("agent", run.answer or "")]
 
@@ -80,7 +86,24 @@ def procedure_of(run: RunCheckpoint | Solution, steps: tuple[str, ...] = ()) -> 
     Args:
         steps: only the calls of these steps; (): all calls that did not fail.
     """
-    kept = [each for each in run.evidence.values() if not each.failed]
-    named = [each for each in kept if each.step in steps] or kept
-    calls = [f"#{each.step} = {each.tool}[{describe_arguments(each.arguments)[:MAX_CALL]}]" for each in named]
-    return "\n".join([*calls, f"Answer: {run.answer}"])
+    return write_procedure(calls_of(run), run.answer or "", steps)
+
+
+def calls_of(run: RunCheckpoint | Solution, after: int = 0) -> tuple[tuple[str, str], ...]:
+    """Return the step and the text of each call that did not fail; `after`: as in `work_of`."""
+    return tuple(
+        (_numbered(each.step, after), f"{each.tool}[{describe_arguments(each.arguments)[:MAX_CALL]}]")
+        for each in run.evidence.values()
+        if not each.failed
+    )
+
+
+def write_procedure(calls: Sequence[tuple[str, str]], answer: str, steps: Collection[str] = ()) -> str:
+    """Write calls and the answer as text; `steps`: only the calls of these steps, or all if none has such a step."""
+    named = [each for each in calls if each[0] in steps] or calls
+    return "\n".join([*(f"#{step} = {call}" for step, call in named), f"Answer: {answer}"])
+
+
+def _numbered(step: str, after: int) -> str:
+    number = step.removeprefix("E")
+    return f"E{int(number) + after}" if after and number.isdecimal() else step

@@ -26,7 +26,7 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.planner import planner_tool
 from mindstream.service.opening import answering, unpriced
 from mindstream.service.pools import open_member
-from mindstream.service.solving import open_tools
+from mindstream.service.solving import PLANNER, open_tools
 from mindstream.settings import Settings
 from mindstream.text.times import read_moment
 from mindstream.tools.mcp.pins import Approve
@@ -34,8 +34,6 @@ from mindstream.tools.named import Means
 from mindstream.tools.tool import Tool
 from mindstream.tools.write_file import write_file_tool, written_file_tools
 
-PLANNER = "planner"
-"""The name of the tool that plans and solves a task of several steps with the other tools."""
 USUAL = ("calculator",)
 OWN = ("R", "U", "M0")
 """Names of tools that the model M1, which executes tasks, always has; all its other tools come from the settings."""

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from mindstream.clock import MachineZone
-from mindstream.coach.coach import Coach
+from mindstream.coach.coach import Coach, named_reasoners
+from mindstream.coach.packs.load import load
 from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
 from mindstream.memory.recall.exemplars import Exemplars
@@ -34,6 +35,7 @@ async def open_mind(
     exemplars: Exemplars | None = None,
     follow_ups: bool = True,
     tools: Sequence[Tool] = (),
+    reasoners: Sequence[str] = (),
 ) -> AsyncIterator[Mind]:
     """Open the mind that the settings describe; its reasoners run during the `with` block.
 
@@ -43,24 +45,27 @@ async def open_mind(
         exemplars: finds the exemplars that the talker is shown.
         follow_ups: allow unsolicited follow-ups (see coach.coach).
         tools: tools that its reasoners may call in addition to their own.
+        reasoners: names of reasoners in addition to those of the pack (see `named_reasoners`).
 
     Raises:
         UserError: a name, a pack or a folder is not valid.
         StorageError: the data cannot be read or written.
     """
     await refuse_town_in(settings.data)
+    more = [name for name in reasoners if name not in load(settings.pack).reasoners]
     async with (
         answering(settings, record=record) as models,
         Mind.open(
             settings.data,
             user=settings.user,
             session=session,
-            models=models,
+            model=models,
             responder=Coach.using(
                 settings.pack, settings.gate, exemplars, follow_ups, settings.timezone or MachineZone()
             ),
             embed=settings.named_embedder,
             tools=tools,
+            reasoners=named_reasoners(more, models),
             timeouts=Timeouts(deadline_s=settings.deadline_s),
             policy=policy_given(settings),
         ) as mind,

@@ -24,7 +24,7 @@ from mindstream.planning.formats.read import read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.planner import UNPLANNED, Planner, Strategy
+from mindstream.planning.planner import UNPLANNED, Planner, Strategy, planner_tool
 from mindstream.planning.run import Solution
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.service.calling import open_user_memory
@@ -42,6 +42,10 @@ PINS = "mcp.json"
 """The file in the data folder that stores which tools of MCP servers the user has accepted."""
 
 
+PLANNER = "planner"
+"""The name of the tool that plans and solves a task of several steps with the other tools."""
+
+
 @dataclass(frozen=True)
 class SolveSettings:
     """A task and the options of its run.
@@ -52,6 +56,7 @@ class SolveSettings:
         tools: names of tools (see `tools/named.py`). None: the calculator, and the model if one is configured; without
             a model also the memory, unless there are documents.
         docs: folders of documents to search.
+        trust_docs: the user vouches for the documents: a plan is revised with what they say.
         mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
         exemplars: `shipped`, the name of a file, or `none`. The shipped exemplars are plans, which are used only for
             strategies with a plan.
@@ -81,6 +86,7 @@ class SolveSettings:
     fresh: bool = False
     own_knowledge: bool = False
     offer: str = ""
+    trust_docs: bool = False
 
 
 @dataclass
@@ -180,11 +186,12 @@ async def open_planner(
     """
     async with AsyncExitStack() as opened:
         model = _worker(models, budget)
-        means = Means(model, memory, settings.data, embed=settings.embedder)
+        trusts = task.trust_docs
+        means = Means(model, memory, settings.data, embed=settings.embedder, trusts_documents=trusts)
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         planner = Planner(
-            models=models,
+            model=models,
             tools=tools,
             how=task.how,
             memory=memory,
@@ -276,8 +283,10 @@ async def talk_tools(
         models = await opened.enter_async_context(answering(settings))
         memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         means = Means(_worker(models, budget_of(settings)), memory, settings.data, embed=settings.embedder)
-        tools, _ = await open_tools(settings, names, docs, mcp, means, approve, opened)
-        yield tuple(tool for tool in tools if not traits_of(tool).changes)
+        plain = [name for name in names if name != PLANNER]
+        tools, _ = await open_tools(settings, plain, docs, mcp, means, approve, opened)
+        safe = tuple(tool for tool in tools if not traits_of(tool).changes)
+        yield (*safe, *((planner_tool(safe, models),) if PLANNER in names else ()))
 
 
 async def open_tools(

@@ -180,6 +180,9 @@ class LessonWritten(Event):
     """Ids of lessons that were merged into this one."""
     disputes: NoWords[tuple[str, ...]] = ()
     """Ids of lessons that contradict this one."""
+    reads: tuple[int, ...] = ()
+    """The log rows with the texts that the writer had read: of the lesson `id`, if it is amended, then of each lesson
+    in `replaces`; (): not recorded. A lesson whose text has changed since is neither overwritten nor merged."""
     private: bool = False
     """Until a member shares the lesson, it is shown only to `asked_by`, or to its writer if `asked_by` is empty."""
     untrusted: bool = False

@@ -15,11 +15,15 @@ from mindstream.clock import Moment
 from mindstream.log.events import Logged
 from mindstream.memory.store.redaction import MARK
 from mindstream.sharing import events
+from mindstream.sharing.exemplar import question_id
 
 VOUCHED = "by hand"
 """Stands for a task among those that confirm a lesson that a member wrote or vouched for."""
 MAX_WRONG = 3
 """Minimum number of wrong answers given with a lesson before it can be flagged."""
+
+UTILITY_PRIOR = 4
+"""Number of answers of unknown quality that the utility of a lesson starts from."""
 
 
 @dataclass
@@ -35,6 +39,7 @@ class Lesson:
         right, wrong: number of right and of wrong answers whose prompt had the lesson.
         useful: time of the last right one of these answers.
         disputes: ids of lessons that contradict it. retired: why it is no longer shown; "": it is not retired.
+        version: the log row that gave its text; an amendment names the version that it is based on.
     """
 
     id: str
@@ -54,12 +59,18 @@ class Lesson:
     useful: Moment | None = None
     disputes: set[str] = field(default_factory=set)
     retired: str = ""
+    version: int = 0
 
     @property
     def is_flagged(self) -> bool:
         """Whether at least MAX_WRONG wrong answers were given with the lesson, and more than right answers and
         confirmations together."""
         return self.wrong >= MAX_WRONG and self.wrong > self.right + len(self.confirmed_by)
+
+    @property
+    def utility(self) -> float:
+        """The balance of right and wrong answers given with the lesson, from -1 to 1; near 0 with few answers."""
+        return (self.right - self.wrong) / (self.right + self.wrong + UTILITY_PRIOR)
 
     def is_open(self, reader: str) -> bool:
         """Return whether the lesson is not private, or private to this reader. Callers also check the pool's
@@ -92,7 +103,7 @@ class LessonBook:
         """Apply a row of the log; rows that are not about lessons change nothing."""
         match row.event:
             case events.LessonWritten() as event:
-                self._write(event, row.at)
+                self._write(event, row)
             case events.LessonsShared(ids=ids, vouched=vouched):
                 for each in self._of(ids):
                     each.private = False
@@ -106,32 +117,55 @@ class LessonBook:
             case events.TaskJudged() as event:
                 self._judge(event, row.at)
 
+    def is_judged(self, task: str) -> bool:
+        """Return whether a verdict on a task, given by its digest, was recorded."""
+        return any(task == each for each, *_ in self._judged)
+
     def _of(self, ids: tuple[str, ...]) -> Iterator[Lesson]:
         return (self.lessons[id_] for id_ in ids if id_ in self.lessons)
 
-    def _write(self, event: events.LessonWritten, at: Moment) -> None:
+    def _write(self, event: events.LessonWritten, row: Logged) -> None:
+        """Add or amend a lesson.
+
+        If the lesson was amended since the writer read it, the text becomes another lesson, and the two dispute each
+        other until a member retires one or verdicts contradict it.
+        """
+        one, versions = self.lessons.get(event.id), dict(zip((event.id, *event.replaces), event.reads, strict=False))
         if event.text == MARK:  # its words were erased; an earlier version stays
+            if one:
+                one.version = row.seq
             return
-        one = self.lessons.get(event.id) or Lesson(
-            event.id, "", "", event.state, event.writer, event.asked_by, event.private, event.untrusted, at
+        id_, disputes = event.id, set(event.disputes)
+        if one and not self._is_read(event.id, versions) and one.text != event.text:
+            id_ = question_id(f"{event.id} {row.seq}")
+            disputes, one = disputes | {event.id}, None
+        one = one or Lesson(
+            id_, "", "", event.state, event.writer, event.asked_by, event.private, event.untrusted, row.at
         )
         one.text, one.applies, one.state, one.retired = event.text, event.applies, event.state, ""
-        one.untrusted = one.untrusted or event.untrusted
+        one.untrusted, one.version = one.untrusted or event.untrusted, row.seq
         one.contradicted_by, one.wrong = set(), 0  # these were about the earlier text
         for other in self._of(event.replaces):
+            if not self._is_read(other.id, versions):
+                disputes.add(other.id)
+                continue
             one.sources += other.sources
             one.confirmed_by |= other.confirmed_by
             one.untrusted = one.untrusted or other.untrusted
             one.disputes |= other.disputes - {one.id}
-            other.retired = f"merged into {event.id}"
+            other.retired = f"merged into {one.id}"
         one.sources = tuple(dict.fromkeys([*one.sources, *event.sources]))
         if event.state == "confirmed":
             one.confirmed_by.add(event.task or VOUCHED)
-        for other in self._of(event.disputes):
+        for other in self._of(tuple(disputes)):
             one.disputes.add(other.id)
             if not event.private:
-                other.disputes.add(event.id)
-        self.lessons[event.id] = one
+                other.disputes.add(one.id)
+        self.lessons[one.id] = one
+
+    def _is_read(self, id_: str, versions: dict[str, int]) -> bool:
+        """Return whether the writer of an event had read the current text of a lesson, as far as it is recorded."""
+        return versions.get(id_, self.lessons[id_].version) == self.lessons[id_].version
 
     def _judge(self, event: events.TaskJudged, at: Moment) -> None:
         verdict = event.task, event.by, event.right

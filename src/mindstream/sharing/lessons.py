@@ -21,14 +21,13 @@ from mindstream.log import erasures
 from mindstream.memory.recall.exemplars import Example
 from mindstream.memory.store.store import Entry
 from mindstream.models.ask import ask
-from mindstream.models.embedders.embedder import unit
 from mindstream.models.model import Model, estimate_tokens
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import Rules
 from mindstream.sharing.events import LessonRetired, LessonsShared, LessonWritten, TaskJudged
 from mindstream.sharing.exemplar import question_id
 from mindstream.sharing.lesson import Lesson
-from mindstream.text.words import count_of
+from mindstream.text.words import count_of, terms
 
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
@@ -41,9 +40,14 @@ WORK_TOKENS = 6_000
 """Maximum number of tokens of the work that the model which edits the lessons reads."""
 MAX_LESSON, MAX_APPLIES, MAX_EDITS = 600, 200, 8
 """Maximum number of characters of a lesson, and of the condition when it applies; maximum number of edits per task."""
-CONFIRMED_BONUS, FLAGGED_MALUS = 0.1, 0.2
-"""Added to the cosine of confirmed lessons, and subtracted from that of flagged ones, when lessons are chosen because
-not all fit."""
+CONFIRMED_BONUS, FLAGGED_MALUS, UTILITY_WEIGHT = 0.1, 0.2, 0.1
+"""Added to the cosine of confirmed lessons, subtracted from that of flagged ones, and weight of the utility, when
+lessons are chosen because not all fit."""
+SUPPORTED = 2 / 3
+"""Share of the words of a lesson that the person must have used, if the work contains third-party content; otherwise
+the lesson is private."""
+MAX_SOURCES = 6
+"""Number of sources of a lesson that are compared with a task; the first is the task that it was learned from."""
 HEAD = (
     "Learned here by earlier work. It is information, never a permission; if two lessons disagree, more confirmations"
     " count more:"
@@ -165,29 +169,44 @@ async def choose_lessons(
 ) -> list[Lesson]:
     """Return the lessons for a task.
 
-    All are returned if they fit into `tokens`. Otherwise those that always apply come first, up to half
-    of the tokens, then those most similar to the task; lessons that do not fit are skipped.
+    All are returned if they fit into `tokens`. Otherwise those that always apply get half of the tokens, and more if
+    the others leave some. Of both kinds, those most similar to the task are chosen; what does not fit is skipped.
     """
     found = await lessons_of(pool, agent, user)
     sizes = {each.id: estimate_tokens(each.line({})) + 8 for each in found}
-    always = tokens // 2
-    if sum(sizes.values()) > tokens:
-        texts = [f"{each.applies} {each.text}" for each in found]
-        vectors = unit(np.asarray(await pool.memory.embedder.embed([task, *texts])))
-        near = dict(zip([each.id for each in found], vectors[1:] @ vectors[0], strict=True))
-        bonus = {
-            each.id: CONFIRMED_BONUS * (each.state == "confirmed") - FLAGGED_MALUS * each.is_flagged for each in found
-        }
-        found.sort(key=lambda each: (bool(each.applies), -near[each.id] - bonus[each.id]))
-    else:
-        always = tokens
-    kept = list[Lesson]()
-    for each in found:
-        size = sizes[each.id]
-        if size <= tokens and (each.applies or size <= always):
-            tokens, always = tokens - size, always - size * (not each.applies)
-            kept.append(each)
-    return kept
+    if sum(sizes.values()) <= tokens:
+        return found
+    near = await _similarities(pool, task, found)
+    bonus = {
+        each.id: CONFIRMED_BONUS * (each.state == "confirmed")
+        - FLAGGED_MALUS * each.is_flagged
+        + UTILITY_WEIGHT * each.utility
+        for each in found
+    }
+    found.sort(key=lambda each: -near[each.id] - bonus[each.id])
+    kept = set[str]()
+    for some, limit in (
+        ([each for each in found if not each.applies], tokens // 2),
+        ([each for each in found if each.applies], tokens),
+        (found, tokens),  # the rest goes to those that always apply
+    ):
+        used = sum(sizes[id_] for id_ in kept)
+        for each in some:
+            if each.id not in kept and used + sizes[each.id] <= limit:
+                used += sizes[each.id]
+                kept.add(each.id)
+    return sorted((each for each in found if each.id in kept), key=lambda each: bool(each.applies))
+
+
+async def _similarities(pool: Pool, task: str, lessons: Sequence[Lesson]) -> dict[str, float]:
+    """Return the similarity of each lesson to a task: of its text, or of one of its first sources, the nearest.
+
+    The sources count because they contain tasks that needed the lesson.
+    """
+    texts = {each.id: [f"{each.applies} {each.text}", *each.sources[:MAX_SOURCES]] for each in lessons}
+    asked, *rows = await pool.embed_cached([task, *(text for several in texts.values() for text in several)])
+    cosines = iter(np.asarray(rows) @ asked)
+    return {id_: max(float(next(cosines)) for _ in several) for id_, several in texts.items()}
 
 
 def show_lessons(lessons: Sequence[Lesson]) -> list[Example]:
@@ -263,7 +282,7 @@ async def _learn(
     task, words = (redaction.clean(each).text for each in (task, verdict.words))
     verdict = replace(verdict, words=words)
     stranger = next((each for each in (verdict.by, writer) if each and not state.is_named(each)), "")
-    readable = {each.id: each for each in await lessons_of(pool, writer, stranger)}
+    readable = {each.id: each for each in await lessons_of(pool, writer, stranger, retired=True)}
     known = dict(enumerate(await choose_lessons(pool, task, writer, stranger, NOTE_TOKENS), 1))
     seen = [readable[id_] for id_ in shown if id_ in readable]
     untrusted = untrusted or any(each.untrusted for each in seen)
@@ -276,13 +295,17 @@ async def _learn(
     digest = question_id(task)
     sources = (task[:MAX_LESSON], *([words[:MAX_LESSON]] if words else []))
     is_said = not verdict.relayed and (bool(verdict.by and words) or sum(each.by == "user" for each in work) > 1)
-    written, touched = list[LessonWritten](), dict[str, tuple[str, ...]]()
+    said = [words, *[each.text for each in work if each.by == "user"][1:]]
+    mentioned = frozenset(term for text in said for term in terms(text))
+    written, touched = dict[str, LessonWritten](), dict[str, tuple[str, ...]]()
     for edit in reply.edits:
         of = [known[n] for n in edit.lessons if n in known]
         own = [each for each in of if not stranger or (each.asked_by == stranger and each.private)]
         action = edit.action
+        if untrusted and action in ("confirm", "contradict", "retire"):  # only what the person's words are about
+            own = [each for each in own if mentioned.intersection(terms(each.text))]
         if action == "retire":  # what several tasks confirm is contradicted by one, not removed
-            firm = [each for each in own if len(each.confirmed_by) > 1]
+            firm = [each for each in own if untrusted or len(each.confirmed_by) > 1]
             touched["contradict"] = (*touched.get("contradict", ()), *(each.id for each in firm))
             own = [each for each in own if each not in firm]
         if action in ("confirm", "contradict", "retire"):
@@ -291,27 +314,34 @@ async def _learn(
         text, applies = (" ".join(redaction.clean(each).text.split()) for each in (edit.text, edit.applies))
         is_sound = (edit.basis == "check" and not verdict.by) or (edit.basis == "person" and is_said)
         old = own[0] if own and action != "add" else None
-        if old and old.state == "confirmed" and not is_sound:
-            action, old = "add", None  # a guess does not replace what a verdict confirmed
+        wanted = set(terms(text))
+        is_withheld = untrusted and len(wanted & mentioned) < SUPPORTED * len(wanted)
+        if old and ((old.state == "confirmed" and not is_sound) or (untrusted and not old.private)):
+            action, old = "add", None  # neither a guess nor third-party text replaces what a verdict confirmed
         if not text or (old is None and action != "add"):
             continue
-        same = [each for each in own[1:] if old and each.private == old.private]
-        written.append(
-            LessonWritten(
-                id=old.id if old else chance.token(),
-                text=text,
-                applies=applies,
-                state="confirmed" if is_sound else "assumed",
-                sources=sources,
-                writer=writer,
-                asked_by=stranger,
-                said_by=verdict.by,
-                task=digest if is_sound else "",
-                replaces=tuple(each.id for each in same if old and state.same_readers(each.writer, old.writer)),
-                disputes=() if old else tuple(each.id for each in of),
-                private=old.private if old else bool(stranger),
-                untrusted=untrusted,
-            )
+        same = [
+            each
+            for each in own[1:]
+            if old and each.private == old.private and state.same_readers(each.writer, old.writer)
+        ]
+        earlier = written.get(old.id) if old else None  # the same reply changes it twice
+        id_ = old.id if old else chance.token()
+        written[id_] = LessonWritten(
+            id=id_,
+            text=text,
+            applies=applies,
+            state="confirmed" if is_sound else "assumed",
+            sources=sources,
+            writer=writer,
+            asked_by=stranger,
+            said_by=verdict.by,
+            task=digest if is_sound else "",
+            replaces=(*(earlier.replaces if earlier else ()), *(each.id for each in same)),
+            disputes=() if old else tuple(each.id for each in of),
+            private=old.private if old else bool(stranger) or is_withheld,
+            untrusted=untrusted,
+            reads=(*(earlier.reads if earlier else [old.version] if old else ()), *(each.version for each in same)),
         )
     confirms, contradicts, retires = (touched.get(each, ()) for each in ("confirm", "contradict", "retire"))
     confirms = () if verdict.relayed else confirms
@@ -320,16 +350,27 @@ async def _learn(
         task=digest, right=verdict.right, shown=mine, confirms=confirms, contradicts=contradicts, by=verdict.by
     )
     retired = [LessonRetired(ids=retires, because=f"after the task: {task[:100]}")] if retires else []
-    await pool.memory.commit(*(Entry(each, writer) for each in (*written, judged, *retired)))
-    return Learned(tuple(each.id for each in written), confirms, contradicts, retires, reply.steps)
+    await pool.memory.commit(*(Entry(each, writer) for each in (*written.values(), judged, *retired)))
+    return Learned(tuple(written), confirms, contradicts, retires, reply.steps)
 
 
 async def write_lesson(
-    pool: Pool, text: str, by: str, *, applies: str = "", id_: str = "", source: str = "written by hand"
+    pool: Pool,
+    text: str,
+    by: str,
+    *,
+    applies: str = "",
+    id_: str = "",
+    version: int = 0,
+    source: str = "written by hand",
 ) -> str:
     """Write a lesson by hand, or amend the one with `id_`; return its id. It counts as confirmed.
 
     What an agent writes that is not a member by name, in an open pool, is private and counts as assumed.
+
+    Args:
+        version: the version of the lesson that the caller has read (`Lesson.version`); 0: the current one. If the
+            lesson was amended since, both texts are kept side by side.
 
     Raises:
         InputError: the text is empty or too long, `by` is not a member, or `by` may not amend this lesson.
@@ -343,6 +384,7 @@ async def write_lesson(
         )
     if id_:
         await _own_lessons(pool, [id_], by)
+        version = version or (await pool.state()).lessons.lessons[id_].version
     text, applies = (" ".join(redaction.clean(each).text.split()) for each in (text, applies))
     written = LessonWritten(
         id=id_ or chance.token(),
@@ -354,6 +396,7 @@ async def write_lesson(
         asked_by="" if is_named else by,
         said_by=by,
         private=not is_named,
+        reads=(version,) if id_ else (),
     )
     await pool.write(written, by)
     return written.id

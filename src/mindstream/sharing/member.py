@@ -24,6 +24,10 @@ from mindstream.sharing.pool import Pool
 class Member:
     """An agent of a pool; minds, planners and lives take it as `exemplars=`.
 
+        member = Member(pool, "ann", scorer="openai:gpt-5-mini")
+        planner = Planner(model="openai:gpt-5-mini", exemplars=member)  # its prompts show similar good answers
+        await member.offer(question, answer, shown=[])  # graded by the scorer; stored if it is good
+
     Attributes:
         agent: the name under which it reads and writes; model: the model that answers for it.
         scorer: the model that grades its offers: a model, its name, or `Models` (role `scorer`); None: it only reads.

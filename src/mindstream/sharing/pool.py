@@ -6,21 +6,24 @@ async with Pool.open("data", "verse") as pool:
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mindstream import chance
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
+from mindstream.guidance import opens
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.store.store import Entry, Erasure
-from mindstream.models.embedders.embedder import Embedder, embedder
+from mindstream.models.embedders.embedder import Embedder, embedder, unit
 from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form, RetrieverTrained
@@ -42,6 +45,15 @@ USUAL = "wordllama"
 
 class Pool:
     """Exemplars that several agents of a store share (Gao 2024). Open one with `Pool.open`; `create` it once.
+
+        async with Pool.open("data", "plants") as pool:
+            if not await pool.exists():
+                await pool.create("caring for plants", owner="olga", members=["ann"])
+            await lay_in(pool, [Pair("How do I water a fern?", "From below, once a week.")], by="olga")
+            print(await Member(pool, "ann").examples("How do I water an orchid?", k=1))
+
+    `lay_in` and `Pair` are in `mindstream.sharing.admission`. Offers of members (`Member.offer`) are graded by a
+    rubric, which `mindstream pool rubric` drafts and freezes.
 
     Args:
         retriever: ranks the exemplars; None: the pool's own, which learns from admissions once there are 36 exemplars.
@@ -70,9 +82,10 @@ class Pool:
         self.measure_by = measure_by
         self._likely: dict[str, MutualInformation | None] = {}
         self._measures: tuple[frozenset[str], Measures] | None = None
+        self._vectors = dict[str, NDArray[np.float32]]()
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @opens
     async def open(
         cls,
         data: AnyStore,
@@ -156,7 +169,10 @@ class Pool:
             InputError: the pool was not created.
         """
         if not await self.exists():
-            raise InputError(f"there is no pool {self.name!r}; create it with `mindstream pool create {self.name}`")
+            raise InputError(
+                f"there is no pool {self.name!r}; create it with `await pool.create(…)` or"
+                f" `mindstream pool create {self.name}`"
+            )
         return self._state
 
     @property
@@ -259,6 +275,17 @@ class Pool:
                 await build_measures(embedder(USUAL), exemplars),
             )  # its thresholds are calibrated for this embedder
         return self._measures[1]
+
+    async def embed_cached(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Return the unit vectors of texts; those that the last call has embedded are not embedded again.
+
+        No other texts are held, so texts that were erased are not kept.
+        """
+        found = {text: self._vectors[text] for text in texts if text in self._vectors}
+        if new := [text for text in dict.fromkeys(texts) if text not in found]:
+            found.update(zip(new, unit(np.asarray(await self.memory.embedder.embed(new), np.float32)), strict=True))
+        self._vectors = found
+        return [found[text] for text in texts]
 
     # Permissions and withdrawal.
 

@@ -27,7 +27,7 @@ from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.extracts import Portion, extract
 from mindstream.tools.folder import MAX_FILES, Folder, is_parsed, passages
-from mindstream.tools.tool import UNTRUSTED, FunctionTool, Words, tool
+from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Words, tool
 
 MAX_PASSAGES, BATCH = 20_000, 50
 SHOWN = 5
@@ -176,8 +176,12 @@ class Documents:
             shown.append(name)
         return "; ".join(shown) or "none yet"
 
-    def tools(self) -> tuple[FunctionTool, ...]:
-        """Make the tools `search_documents`, `list_documents` and `read_document`."""
+    def tools(self, *, trusted: bool = False) -> tuple[FunctionTool, ...]:
+        """Make the tools `search_documents`, `list_documents` and `read_document`.
+
+        Args:
+            trusted: whether the user vouches for the documents; otherwise their texts are third-party content.
+        """
 
         async def search_documents(query: Words) -> str:
             await self.refresh()
@@ -204,7 +208,8 @@ class Documents:
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)
 
-        return tuple(tool(each, UNTRUSTED) for each in (search_documents, list_documents, read_document))
+        traits = PLAIN if trusted else UNTRUSTED
+        return tuple(tool(each, traits) for each in (search_documents, list_documents, read_document))
 
 
 def _portion(record: Record) -> Portion:

@@ -129,6 +129,8 @@ async def run_tool_loop(
 ) -> R:
     """Ask a model with tools until it answers; the calls of a step run at the same time.
 
+        answer = await run_tool_loop(model, Light(day="2026-11-24"), [moon], approve=["order"])
+
     The sequence of tools is read at each step, so that a tool can add others to it (`tool_search.find_tools_tool`).
 
     Args:

@@ -95,6 +95,7 @@ class Means:
         model: the model of `llm`.
         memory: the memory that `recall` searches; documents are stored for its owner.
         data: the place where passages of documents are stored; None: a temporary folder, until the tools are closed.
+        trusts_documents: whether the user vouches for the documents, so that they are no third-party content.
     """
 
     model: Model | None = None
@@ -103,6 +104,7 @@ class Means:
     web: Web = field(default_factory=Web)
     language: str = "en"
     embed: str = "wordllama"
+    trusts_documents: bool = False
 
 
 @asynccontextmanager
@@ -129,7 +131,7 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
             documents = await opened.enter_async_context(kept)
         except ToolError as error:
             raise SettingsError(f"{name!r}: {error}") from None
-        return documents.tools()
+        return documents.tools(trusted=means.trusts_documents)
     match name:
         case "calculator":
             return (tool(calculator),)

@@ -208,6 +208,12 @@ def tool(
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function, a method or a `partial`, sync or async, with type hints and a docstring.
 
+        @tool
+        def weather(city: str) -> str:
+            \"\"\"Return today's weather in a city.\"\"\"
+            return "rain"
+
+    Functions may also be passed as they are (`tools=[weather]`).
     Arguments that a `partial` has set are not shown to the model, and cannot be set again. `@tool(changes=True)` means
     that the tool changes the world (sends, writes, pays), and is called only if the call is approved.
 
@@ -237,7 +243,10 @@ def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...
         TypeError: see `tool`.
     """
     if text := next((each for each in tools if isinstance(each, str)), None):
-        raise InputError(f"{text!r} is a text, not a tool: tools are functions and Tool objects (docs/tools.md)")
+        raise InputError(
+            f"{text!r} is a text, not a tool: pass a function or a Tool; tools of mindstream are opened by name with"
+            f" `async with mindstream.tools.named.named_tools([{text!r}]) as tools:`"
+        )
     made: tuple[Tool, ...] = tuple(each if hasattr(each, "spec") else tool(each) for each in tools)
     names = [each.spec.name for each in made]
     if double := next((name for name in names if names.count(name) > 1), None):

@@ -88,7 +88,7 @@ class RecordingShape(Reply):
     timed: bool = False
 
 
-MIND = "A language mind behind an endpoint"
+MIND = "A language model behind an endpoint"
 RECORDINGS = (
     RecordingShape(page="talk", user="ann", title="A talk with the coach of sleep", who=MIND),
     RecordingShape(page="memory", user="ann", title="What that talk left in memory, and two sleeps", who=MIND),

@@ -41,6 +41,9 @@ class Block(BaseModel):
         busy: whether the resident must not be spoken to. weight: importance of the memory of it, 1 to 10; 0: not rated.
         hour: whether the block is part of an hourly plan, which is broken down into tasks later.
         state: state of its object during the act, such as "in use".
+        seen: what others see of it, if that is less than `what`; "": `what`.
+        open: the question that the act answers, such as whether the projector runs; "": none.
+        agreed: names of all who have agreed to do it together; empty: it is no appointment.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -59,6 +62,9 @@ class Block(BaseModel):
     weight: int = Field(0, exclude_if=not_)
     hour: bool = Field(False, exclude_if=not_)
     state: Quotes[str] = Field("", exclude_if=not_)
+    seen: Quotes[str] = Field("", exclude_if=not_)
+    open: Quotes[str] = Field("", exclude_if=not_)
+    agreed: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
 
     @property
     def end(self) -> int:
@@ -74,7 +80,7 @@ class Act(BaseModel):
         path: tiles of the walk, one per step from `since` on (format: `routes.read_walk`).
         why: origin: the plan, a talk, waiting, or a percept; "": a user's command.
         sees_to: address of the object, or name of the person, that a reaction is about.
-        busy, weight, state: as in the `Block`; the state ends with the act.
+        busy, weight, state, seen, open, agreed: as in the `Block`; the state ends with the act.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -92,6 +98,14 @@ class Act(BaseModel):
     busy: bool = Field(False, exclude_if=not_)
     weight: int = Field(0, exclude_if=not_)
     state: Quotes[str] = Field("", exclude_if=not_)
+    seen: Quotes[str] = Field("", exclude_if=not_)
+    open: Quotes[str] = Field("", exclude_if=not_)
+    agreed: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+
+    @property
+    def outwardly(self) -> str:
+        """The act as others see it."""
+        return self.seen or self.what
 
     def spot(self, step: int) -> tuple[int, int]:
         """Return the resident's position at a step."""
@@ -187,6 +201,8 @@ class DayPlanned(TownEvent):
     broad: Quotes[tuple[str, ...]]
     blocks: tuple[Block, ...]
     records: NoWords[tuple[str, ...]] = ()
+    cites: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    """Ids of the memories that the model named as reasons of the plan's items."""
 
 
 class TasksPlanned(TownEvent):
@@ -304,6 +320,10 @@ class Met(TownEvent):
     records: NoWords[tuple[str, ...]] = ()
     gathered: float = 0.0
     """Total importance of the records."""
+    stance: Quotes[str] = Field("", exclude_if=not_)
+    """How the resident stands to the other since this meeting, in words; "": as before."""
+    avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)
+    """Whether the resident keeps away from the other since this meeting; None: as before."""
 
 
 class Asked(TownEvent):
@@ -320,6 +340,8 @@ class Resolved(TownEvent):
 
     kind = "resident_resolved"
     currently: Quotes[str]
+    about: Quotes[str] = Field("", exclude_if=not_)
+    """The resident's life so far, rewritten because a part of it no longer holds; "": unchanged."""
 
 
 class VisitorCame(TownEvent):
@@ -383,7 +405,7 @@ class ObjectChanged(TownEvent):
 
 
 class StoodIn(TownEvent):
-    """A rule replaced a model's reply that could not be parsed; only in logs of earlier versions."""
+    """A model's reply could not be parsed, so the resident went on with its plan, or with the prompt's rule."""
 
     kind = "stood_in"
     prompt: NoWords[str]

@@ -14,6 +14,7 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
+from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import KINDS, Record
@@ -191,7 +192,7 @@ async def open_town(
     await require_town(settings.data)
     if models is None and is_free(settings):
         rules: AnyModels = Models(EngineModel(Rules.name, engine)) if engine else Rules.name
-        async with Town.open(settings.data, models=rules, embed=settings.embedder, order=order) as town:
+        async with Town.open(settings.data, model=rules, embed=settings.embedder, order=order) as town:
             yield town
         return
     calls = CallLog(SystemClock())
@@ -202,7 +203,7 @@ async def open_town(
             )
         else:
             named = models.with_listener(calls.take)
-        opening = Town.open(settings.data, models=named, embed=settings.embedder, order=order, slots=slots)
+        opening = Town.open(settings.data, model=named, embed=settings.embedder, order=order, slots=slots)
         town = await opened.enter_async_context(opening)
         async with calls.writing(bill_of(town.store, town.setting, embedder(settings.embedder))):
             yield town
@@ -252,7 +253,7 @@ class Estimate:
     """The estimated use of models for a number of steps.
 
     Attributes:
-        counted: model calls in the first `sample` steps, which were answered by rules.
+        counted: model calls of all steps, derived from those of the first `sample` steps, which rules answered.
         usd: cost of all steps; None if a price is not known.
     """
 
@@ -261,11 +262,6 @@ class Estimate:
     sample: int
     usd: float | None
 
-    @property
-    def scale(self) -> float:
-        """The ratio of all steps to the steps of the sample."""
-        return self.steps / self.sample if self.sample else 0.0
-
 
 async def estimate(
     settings: Settings, setting: Setting, steps: int, on_step: Callable[[int], None] = lambda _: None
@@ -273,10 +269,9 @@ async def estimate(
     """Estimate the use of the settings' models by running the first day with rules."""
     sample = min(steps, setting.profile.a_day)
     every = await count_calls(setting, sample, on_step=on_step, models=settings.models)
-    counted = every.without_rules(settings.models)
-    cost = cost_usd(counted, settings.models)
-    scale = steps / sample if sample else 0.0
-    return Estimate(counted, steps, sample, None if cost is None else cost * scale)
+    once = {RateImportance.label()} if setting.profile.lives == "scenes" else set[str]()  # only when residents move in
+    counted = every.without_rules(settings.models).scaled(steps / sample if sample else 0.0, once)
+    return Estimate(counted, steps, sample, cost_usd(counted, settings.models))
 
 
 def is_free(settings: Settings) -> bool:

@@ -134,7 +134,10 @@ class Preparing:
         met = [(find_name(self._setting, each.who), each.kind) for each in keys.knows]
         new = {who: kind for who, kind in met if who in self._setting.people and who not in known | {name}}
         if new:
-            told = [{"who": each.name, "as": each.what} for each in person.relations]
+            told = [
+                {"who": each.name, "as": each.what} | ({"avoids": True} if each.avoids else {})
+                for each in person.relations
+            ]
             table["relations"] = _lines([*told, *({"who": who, "as": kind} for who, kind in new.items())])
         if keys.agreed:
             self._add_agreed(table, keys.agreed, places)

@@ -68,6 +68,9 @@ class ResidentState(BaseModel):
         unrated: ids of records that are not rated yet. unrated_since: step of the first of them.
         summary: the resident's summary of itself. summed_up: step at which it was written.
         embodied: name of the user who controls the resident; "": none.
+        about: the life so far, if it was rewritten; "": as in the description.
+        stances: for each partner, how the resident stands to it, in words.
+        avoids: for each partner, whether the resident keeps away from it, if a meeting has changed that.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """
 
@@ -97,6 +100,9 @@ class ResidentState(BaseModel):
     summary: str = ""
     summed_up: int = -1
     embodied: str = ""
+    about: str = ""
+    stances: dict[str, str] = {}
+    avoids: dict[str, bool] = {}
     talk: tuple[SpokenLine, ...] = ()
     talks_with: str = ""
 
@@ -151,13 +157,16 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
         case Decided() if event.place:
             return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
         case Met():
+            stances = state.stances | ({event.other: event.stance} if event.stance else {})
+            avoids = state.avoids | ({} if event.avoids is None else {event.other: event.avoids})
             scenes, gathered = state.scenes | {event.other: event.step}, state.gathered + event.gathered
-            return state.model_copy(update={"scenes": scenes, "gathered": gathered})
+            new = {"scenes": scenes, "gathered": gathered, "stances": stances, "avoids": avoids}
+            return state.model_copy(update=new)
         case Asked():
             calls, tokens = state.asked
             return state.model_copy(update={"asked": (calls + event.calls, tokens + event.tokens)})
         case Resolved():
-            return state.model_copy(update={"currently": event.currently})
+            return state.model_copy(update={"currently": event.currently, "about": event.about or state.about})
         case Talked():
             return _after_talk(state, event, profile)
         case _:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 from mindstream import redaction
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
+from mindstream.guidance import awaited, explain_attribute, explained, opens
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Opened, Remembered
 from mindstream.log.names import StreamName, checked_name
@@ -34,6 +35,7 @@ from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder, embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
+from mindstream.moved import renamed_keywords
 from mindstream_town.clockwork import Clockwork
 from mindstream_town.embody.access import find_entrance
 from mindstream_town.embody.embodied import Embodied, visitor
@@ -97,6 +99,8 @@ class Town:
     _is_uneven: bool
     """Whether the log has residents at different steps since the last saved state."""
 
+    @renamed_keywords(models="model")
+    @explained
     def __init__(
         self,
         residents: Iterable[town_file.Resident],
@@ -107,7 +111,7 @@ class Town:
         start: datetime | None = None,
         seed: int = 0,
         profile: Profile | None = None,
-        models: AnyModels = "rules",
+        model: AnyModels = "rules",
         embed: Embedder | str = "wordllama",
         order: Order | None = None,
     ) -> None:
@@ -118,13 +122,13 @@ class Town:
             data: a folder for this town alone, a database URL, or a store; None: a temporary folder.
             start: the time of the first step; None: Monday, February 13, 2023, midnight.
             seed: seed of all random draws; without a model, the same town with the same seed has the same days.
-            models, embed, order: see `Town.open`.
+            model, embed, order: see `Town.open`.
 
         Raises:
             InputError: the description is invalid; the message has all faults, one per line.
         """
         self.setting = setting_of(town_file.build_town(name, residents, places, start), seed=seed, profile=profile)
-        self._data, self._models, self._embed, self._order = data, models, embed, order
+        self._data, self._models, self._embed, self._order = data, model, embed, order
         self._opened = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Town:
@@ -147,7 +151,7 @@ class Town:
                 )
             new = self.setting if is_new else None
             town = await opened.enter_async_context(
-                Town.open(store, new, models=self._models, embed=self._embed, order=self._order)
+                Town.open(store, new, model=self._models, embed=self._embed, order=self._order)
             )
             town._opened = self._opened = opened.pop_all()
         return town
@@ -162,8 +166,10 @@ class Town:
         def __getattr__(self, name: str) -> NoReturn:
             """Raise an error that explains `async with` if the name exists only on an open town."""
             known = name in Town.__annotations__ or hasattr(Town, name)
-            hint = ": open the town first, with `async with Town(…) as town`" if known else ""
-            raise AttributeError(f"this town has no {name!r}{hint}", name=name, obj=self)
+            if not known:
+                explain_attribute(self, name)
+            hint = "open the town first, with `async with Town(…) as town`"
+            raise AttributeError(f"this town has no {name!r}: {hint}", name=name, obj=self)
 
     @classmethod
     def _attached(
@@ -200,13 +206,14 @@ class Town:
         return is_here(self.residents[name])
 
     @classmethod
-    @contextlib.asynccontextmanager
+    @renamed_keywords(models="model")
+    @opens
     async def open(
         cls,
         data: AnyStore,
         new: Setting | None = None,
         *,
-        models: AnyModels = "rules",
+        model: AnyModels = "rules",
         embed: Embedder | str = "wordllama",
         order: Order | None = None,
         slots: int = 0,
@@ -216,7 +223,7 @@ class Town:
 
         Args:
             new: the town to begin; None: open the existing one.
-            models: the residents' models: `rules`, a name, a model, or a mapping by role (planner, decider, talker,
+            model: the residents' models: `rules`, a name, a model, or a mapping by role (planner, decider, talker,
                 reasoner, importance).
             order: order of the residents' steps; None: `free` if a model is configured, else `lockstep`.
             slots: maximum number of simultaneous model calls, those on which most residents wait first; 0: no limit.
@@ -229,7 +236,7 @@ class Town:
             StorageError: the folder cannot be used.
         """
         async with contextlib.AsyncExitStack() as opened:
-            bare = Models(Rules()) if models == Rules.name else models  # rules need no wrappers
+            bare = Models(Rules()) if model == Rules.name else model  # rules need no wrappers
             shared = await opened.enter_async_context(open_models(bare))
             shared.check("planner", "decider", "talker", "reasoner", "importance")
             if slots:
@@ -258,6 +265,7 @@ class Town:
                     order = order or ("lockstep" if shared.only_rules else "free")
                     yield cls._attached(setting, store, residents, state, writing, settle, order)
 
+    @awaited
     async def run(
         self,
         until: int | str,
@@ -491,6 +499,7 @@ class Town:
         for resident in self.residents.values():
             await finish_visit(KeepVisit(resident, self.setting, self._step_of(resident.name)))
 
+    @awaited
     async def timeline(self, name: str, about: str = "") -> list[str]:
         """Return a resident's acts, utterances and thoughts as lines with times, below their dates.
 

@@ -12,6 +12,7 @@ from mindstream_town.residents.reflection import reflect
 from mindstream_town.residents.sight import people_seen, perceive
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import (
+    give_up_visit,
     plan_scenes,
     reflect_before_midnight,
     reflect_in_scene,
@@ -56,6 +57,7 @@ async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str
     reacts = before is not None and await react_to_things(turn, others)
     if before is None or (ended and not reacts):
         await remember_deed(turn)
+        give_up_visit(turn)
         await next_act(turn)
     await reflect_in_scene(turn, before)
     turn.wish = "" if reacts else whom_to_meet(turn, others)

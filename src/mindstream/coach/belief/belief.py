@@ -10,7 +10,7 @@ plans, but plans nothing, the mini-reasoner of the new phase thinks as well.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
 
@@ -90,12 +90,15 @@ class BeliefReasoner:
                 }
             )
 
+        found, asked = ask_once_more(found, question.briefing.asked)
+        briefing = replace(found.briefing, asked=asked)
+
         async def write() -> Writing:
             patch = {"phase": phase, **believing.compose(*patches)}
             return await self._writing(context, patch, found, plan if plan != before else None)
 
         thought = f"{phase}: {found.thought}"
-        return RunResult(thought, self.model.name, write=write, briefing=found.briefing, follow_up=found.follow_up)
+        return RunResult(thought, self.model.name, write=write, briefing=briefing, follow_up=found.follow_up)
 
     async def _question(self, context: RunContext, belief: Belief[Any]) -> Think:
         """Build the prompt of the mini-reasoner of the believed phase."""
@@ -111,7 +114,8 @@ class BeliefReasoner:
             version=belief.version,
             plan=plan,
             kept=str(calibration_of(plan.steps)),
-            briefing=await read_briefing(stream, self.slot),
+            briefing=(briefing := await read_briefing(stream, self.slot)),
+            asked=_shown(briefing.asked),
             recalled=await _recalled(context, talk),
             conversation=lines_of_talks(talk, context.session, stream.clock.now()),
             utterances=utterances,
@@ -220,7 +224,7 @@ def _held(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 def _joined(first: Thinking, then: Thinking) -> Thinking:
     """Return the combined result of two runs of mini-reasoners; fields that are empty in the second come from the
     first."""
-    stands = ("ask", "offer", "care", "follow_up", "phase", "changed")
+    stands = ("ask", "ask_about", "offer", "care", "follow_up", "phase", "changed")
     said = {name: getattr(then, name) or getattr(first, name) for name in stands}
     return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})
 
@@ -252,4 +256,34 @@ async def read_briefing(stream: Memory, slot: str) -> Briefing:
         rows = await stream.store.events(stream.key, max(0, last.seq - LOOKED_BACK), [Thought.kind])
     own = (row.event for row in reversed(rows) if isinstance(row.event, Thought) and row.event.slot == slot)
     thought = next(own, None)
-    return Briefing(thought.stands, thought.ask, thought.offer, thought.care) if thought else Briefing()
+    if thought is None:
+        return Briefing()
+    return Briefing(thought.stands, thought.ask, thought.offer, thought.care, thought.asked)
+
+
+MAX_TIMES, MAX_ASKED = 2, 24
+"""How often a question may be in briefings, and how many briefings are looked back on for that."""
+
+
+def ask_once_more(found: Thinking, asked: Sequence[str]) -> tuple[Thinking, tuple[str, ...]]:
+    """Remove a question that was in briefings MAX_TIMES times; return also what has been asked since.
+
+    A question that is repeated in the next briefing counts once, because the talker may not have asked it yet.
+
+    Args:
+        asked: see `Briefing.asked`.
+    """
+    about = (found.ask_about.strip() or found.ask.strip()).casefold() if found.ask.strip() else ""
+    if about and asked.count(about) >= MAX_TIMES:
+        found, about = found.model_copy(update={"ask": "", "ask_about": ""}), ""
+    same = bool(asked) and asked[-1] == about
+    return found, (*asked, *(() if same else (about,)))[-MAX_ASKED:]
+
+
+def _shown(asked: Sequence[str]) -> tuple[str, ...]:
+    """Return what was asked as the prompt shows it."""
+    return tuple(
+        f"{about} (twice: not again)" if asked.count(about) >= MAX_TIMES else about
+        for about in dict.fromkeys(asked)
+        if about
+    )

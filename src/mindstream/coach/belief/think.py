@@ -344,7 +344,7 @@ class Thinking(BaseModel):
     Attributes:
         phase: where the conversation stands now.
         patch: belief fields that change; `rests_on`: words of the user, or of a tool, by which they do.
-        thought, ask, offer, care: the briefing for the Talker.
+        thought, ask, offer, care: the briefing for the Talker. ask_about: what `ask` is about, to recognise it again.
         follow_up: what is said unasked, where the Talker's answer was wrong.
     """
 
@@ -357,6 +357,7 @@ class Thinking(BaseModel):
     plan: list[StepEdit] = Field(default_factory=list, max_length=MOST_EDITS)
     changed: str = Field("", max_length=1_000)
     ask: str = Field("", max_length=300)
+    ask_about: str = Field("", max_length=60)
     offer: str = Field("", max_length=LONGEST_WORDS)
     care: str = Field("", max_length=1_000)
     follow_up: str = Field("", max_length=LONGEST_WORDS)
@@ -386,6 +387,7 @@ class Think(Prompt[Thinking]):
         first: the briefing of the phase before, if its thought changed the phase.
         hint: the alarm that the newest words may hint at.
         kept: how often steps that were thought likely were done.
+        asked: what earlier questions were about.
     """
 
     pack: Pack
@@ -402,6 +404,7 @@ class Think(Prompt[Thinking]):
     first: str = ""
     hint: str = ""
     kept: str = ""
+    asked: tuple[str, ...] = ()
     language: str = "en"
     now: str = ""
 

@@ -221,6 +221,8 @@ class Pack(PackPart):
     resources: tuple[Resource, ...] = ()
     phrases: dict[str, Lists] = {}
     """Texts without a language model, by name (see docs/packs.md); they replace the shipped phrases."""
+    reasoners: tuple[Literal["reflect", "sleep"], ...] = ()
+    """Reasoners in addition to the belief's: `reflect` derives insights, `sleep` tidies the memory when it is idle."""
     alarms: tuple[Alarm, ...] = ()
     harmless: tuple[str, ...] = ()
     """Common sentences that must raise no alarm (harmless.txt): `mindstream pack check` tries them."""

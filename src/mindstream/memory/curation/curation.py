@@ -14,6 +14,7 @@ import numpy as np
 from mindstream import redaction
 from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError, StorageError
+from mindstream.guidance import checked_id
 from mindstream.log.events import Corrected, Failed, Remembered
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.recall.embedding import asking, embed_each, give
@@ -111,7 +112,7 @@ async def _end(stream: Stream, old: str, at: Moment, successor: Record | None, e
 
 
 async def _correctable(stream: Stream, id_: str) -> Record:
-    record = next(iter(await stream.store.records(stream.key, [id_])), None)
+    record = next(iter(await stream.store.records(stream.key, [checked_id(id_)])), None)
     if record is None:
         raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
     if record.slot is not None:

@@ -37,8 +37,7 @@ TERMS_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The weight of each part of the relevance. `question` and `opening` improve one corpus only (LoCoMo), so they are
-    0.
+    """The weight of each part of the relevance. `opening` improves one corpus only (LoCoMo), so it is 0.
 
     Attributes:
         vector: weight of the cosine similarity with the question, minus the average of the stream.
@@ -54,7 +53,9 @@ class Weights:
         who: weight of records by the only speaker that the question means, as a share of the weight of a word that only
             one record contains; so it counts as much in a long stream as in a short one.
         dates: weight of records that were written in a period that the question names.
-        question: weight of records that end with a question.
+        asks: number of terms that a record with nothing but questions must have in addition to those of the query, to
+            count like any other record; with fewer, it counts less, and with none, its relevance is at most 0, because
+            an earlier question answers nothing. 0: all of these records count in full.
         opening: weight of the first record of an episode.
     """
 
@@ -68,7 +69,7 @@ class Weights:
     episode: float = 1.25
     who: float = 0.67
     dates: float = 3.0
-    question: float = 0.0
+    asks: float = 3.0
     opening: float = 0.0
 
 
@@ -98,29 +99,36 @@ def relevance(
     columns: Columns, question: RecallQuery, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
 ) -> Scored:
     """Score all records of a stream; `vectors` are the vectors of the question's wordings."""
-    parts = _by_words(columns, question, weights)
+    parts, held = _by_words(columns, question, weights)
     if question.who >= 0:
         parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.lexical) + OTHERS))
     if question.spans:
         parts["dates"] = np.float32(weights.dates) * _dated(columns, question)
-    if weights.question:
-        parts["question"] = columns.ends_asking.values * np.float32(weights.question)
     if weights.opening:
         opens = (columns.group.values >= 0) & (columns.before.values < 0)
         parts["opening"] = opens * np.float32(weights.opening)
     total: Floats = sum(parts.values(), np.zeros(len(columns), np.float32))
     total[~candidates] = -np.inf
     parts["vector"] = np.float32(weights.vector) * _nearness(columns, vectors, candidates, total)
-    return Scored(total + parts["vector"], parts)
+    total = total + parts["vector"]
+    if weights.asks and np.any(asking := columns.only_asks.values & candidates):
+        rows = np.flatnonzero(asking)
+        added = columns.lexical.lengths(rows) - held[rows]  # terms that the query does not have
+        share = np.clip(added / np.float32(weights.asks), 0, 1)
+        for values in (total, *parts.values()):
+            values[rows] = np.where(values[rows] > 0, values[rows] * share, values[rows])
+    return Scored(total, parts)
 
 
-def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict[str, Floats]:
+def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tuple[dict[str, Floats], Floats]:
     """Score records by words, and in episodes also by the words of neighbours and of the whole episode.
 
     Each word counts once, with its highest weight: its own weight in the record, or its share from a neighbour.
+    Also return how many of its terms each record shares with the question.
     """
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
+    held = np.zeros(count, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)  # the last element is for records without an episode
     resistance = Resistance(columns, weights.verbosity)
     reach = _Reach(columns, weights) if index.groups else None
@@ -130,6 +138,7 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict
         lengths = index.lengths(found.documents)
         own = saturated(found.times, resistance(found.documents, lengths), index.idf_of(found), K1)
         words += np.bincount(found.documents, own, count).astype(np.float32)
+        held += np.bincount(found.documents, found.times, count).astype(np.float32)
         if reach:
             reach.add(reached, found, own, lengths)
             episodes[:-1] += index.group_scores(found)
@@ -141,7 +150,9 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict
         named = index.scores(question.name_terms)
         named[columns.kind.values == CHAT] = 0
         parts["words"] = words + named
-    return parts
+        called = index.matches_of(list(dict.fromkeys(question.name_terms)))
+        held += np.bincount(called.documents, called.times, count).astype(np.float32)
+    return parts, held
 
 
 class Resistance:

@@ -43,7 +43,7 @@ from mindstream.memory.recall.selection import BY_WORDS, LONG, Part, select
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
-from mindstream.memory.store.record import FADING, KINDS, Kind, Record, without_vectors
+from mindstream.memory.store.record import FADING, KINDS, Kind, Record, normalised, without_vectors
 from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.text.dates import spans
@@ -73,6 +73,9 @@ class Recalled:
     score: float
     parts: Mapping[str, float]
     confidence: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"Recalled({self.text!r}, confidence={self.confidence:.2f}, score={self.score:.2f}, id={self.id!r})"
 
     @property
     def id(self) -> str:
@@ -234,6 +237,8 @@ class Recaller:
         ranking = policy.rank(candidates, FOUND_PER_RETURNED * k)
         looked_at = max(k, min(second.most, FOUND_PER_RETURNED * k)) if second else k
         found = await self._recalled(columns, scored, ranking, looked_at, certain)
+        if written_down:
+            found = _without_repetitions(found, query)
         if second and len(found.returned) > 1:
             found = await _reranked(found, second, query, k)
         return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
@@ -308,6 +313,14 @@ class Recaller:
         candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
         positions = found[candidates[found]][::-1][:n]
         return await self._records(columns, [columns.ids[at] for at in positions.tolist()])
+
+
+def _without_repetitions(found: Recall, query: str) -> Recall:
+    """Pass over earlier messages with the same words as the message that is asked about: they answer nothing."""
+    words = normalised(query)
+    same = [each.id for each in found.returned if each.record.kind == "chat" and normalised(each.text) == words]
+    returned = [each for each in found.returned if each.id not in same]
+    return replace(found, returned=returned, passed_over=[*same, *found.passed_over])
 
 
 async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> Recall:

@@ -28,7 +28,7 @@ Mask = NDArray[np.bool_]
 LONG = 20_000
 """A stream of up to this many records is scored completely."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
-FOLLOWED = ("kind", "by", "group", "asks", "ends_asking", "created")
+FOLLOWED = ("kind", "by", "group", "asks", "only_asks", "created")
 """Columns that scoring reads, except `before` and `after`; each is copied when it is first used."""
 
 BESIDE = ThreadPoolExecutor(1, "vectors")

@@ -26,7 +26,7 @@ from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
 from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GrowingArray, Lexical, Postings, without_rows
-from mindstream.text.words import plain_words, terms
+from mindstream.text.words import plain_words, sentences, terms
 
 Array = NDArray[Any]
 LONGEST = 100
@@ -305,6 +305,8 @@ EPISODIC = frozenset({"chat", "observation"})
 """Kinds of records that have their neighbours in the same episode as context."""
 KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
 ASKS_WITHIN = 80
+QUESTION_CHARS = 300
+"""Maximum length of a text that is checked for containing nothing but questions."""
 PORTION = 128
 """Number of records that are read at once, which takes some milliseconds."""
 WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
@@ -329,7 +331,7 @@ class Columns:
         group: the number of the record's episode, for kinds in EPISODIC only; -1: none.
         before, after: the rows of the neighbours in the group; -1: none.
         asks: whether the last ASKS_WITHIN characters contain a question.
-        ends_asking: whether the text ends with a question.
+        only_asks: whether each sentence of a text of at most QUESTION_CHARS characters is a question.
         importance: NaN: not rated.
         valid_from, valid_until, forgotten: as in the record; minus or plus infinity if not set. `forgotten` is minus
             infinity for an erased record.
@@ -369,7 +371,7 @@ class Columns:
         self.episodes: dict[str, int] = {}
         self.kind, self.level = GrowingArray(np.int8), GrowingArray(np.int16)
         self.by, self.episode, self.group, self.before, self.after = _growing(np.int32, 5)
-        self.asks, self.ends_asking, self.lasting, self.open, self.compared = _growing(np.bool_, 5)
+        self.asks, self.only_asks, self.lasting, self.open, self.compared = _growing(np.bool_, 5)
         self.importance = GrowingArray(np.float32)
         self.created, self.accessed, self.valid_from, self.valid_until, self.forgotten = _growing(np.float64, 5)
         self.group_of, self.last = _growing(np.int32, 2)
@@ -548,7 +550,7 @@ class Columns:
 
     def _reword(self, at: int, record: Record) -> None:
         self._revise(at, record)
-        self.asks.values[at], self.ends_asking.values[at] = _asking(record.text)
+        self.asks.values[at], self.only_asks.values[at] = _asking(record.text)
         self.compared.values[at] = self._comparable(record) is not None
         for keyword in _keywords(record):
             self.keywords.add(keyword, at)
@@ -608,9 +610,9 @@ class Columns:
         self.group.append(group)
         self.before.append(before)
         self.after.append(-1)
-        asks, ends_asking = _asking(record.text)
+        asks, only_asks = _asking(record.text)
         self.asks.append(asks)
-        self.ends_asking.append(ends_asking)
+        self.only_asks.append(only_asks)
         self.created.append(record.created)
         for revised in (self.level, self.lasting, self.importance, self.accessed, self.open):
             revised.append(0)
@@ -744,9 +746,12 @@ def is_asking(text: str) -> bool:
 
 
 def _asking(text: str) -> tuple[bool, bool]:
-    """Return whether the last characters of a text contain a question, and whether the text ends with one."""
+    """Return whether the last characters of a text contain a question, and whether the text contains only questions."""
     ending = text[-ASKS_WITHIN:].rstrip()
-    return "?" in ending or "？" in ending, ending.endswith(("?", "？"))
+    asks = "?" in ending or "？" in ending
+    if not asks or not ending.endswith(("?", "？")) or len(text) > QUESTION_CHARS:
+        return asks, False
+    return True, all(sentence.endswith(("?", "？")) for sentence in sentences(text))
 
 
 def _terms(record: Record) -> list[str]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Step: TypeAlias = Callable[[], object]
 """A part of the work that may run in any thread; the iterator is advanced after it is done."""
-VERSION = 2
+VERSION = 3
 """Version of the file format and of the meaning of its content; files of other versions are ignored."""
 LARGEST = "vectors.sums"
 """The array that is verified in the background, because its verification takes too long to wait for."""

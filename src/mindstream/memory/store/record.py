@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mindstream import chance
-from mindstream.clock import Moment, Time
+from mindstream.clock import Moment, Time, format_iso
 from mindstream.log.names import StreamKey
 
 Kind: TypeAlias = Literal[
@@ -86,6 +86,16 @@ class Record:
     seq: int = 0
     embedder: str = ""
     vector: Vector | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Show the text first, and then only the fields that are set, without the technical ones."""
+        shown = {
+            name: getattr(self, name) for name in ("kind", "by", "episode", "slot", "keywords", "evidence", "data")
+        }
+        ended = {"superseded_by": self.superseded_by, "archived": self.forgotten and format_iso(self.forgotten)}
+        told = {**shown, "created": format_iso(self.created), **ended, "id": self.id}
+        fields = "".join(f", {name}={value!r}" for name, value in told.items() if value)
+        return f"Record({self.text!r}{fields})"
 
 
 def without_vectors(records: Iterable[Record]) -> Iterator[Record]:

@@ -144,8 +144,8 @@ def _unescaped(text: str) -> str:
 
 
 FORMS = (
-    "local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, "
-    "decisions:NAME@URL, systemone:NAME@URL"
+    "local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, "
+    "http://host:port/v1#NAME, decisions:NAME@URL, systemone:NAME@URL"
 )
 _URL_VARIABLES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
 _PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
@@ -237,7 +237,8 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
         home = _url(base_url or url)
         return Address(name, "compatible", unquote(model).strip() or "default", home, api_key or _key_sent_to(home))
     if not rest or kind not in KEYS:
-        raise SettingsError(f"{_shown(name)!r} is not the name of a model{_suggestion(name)}; the forms are {FORMS}")
+        told = f"{_shown(name)!r} is not the name of a model{_suggestion(name)}"
+        raise SettingsError(f"{told}; the forms are rules, playback:PATH, {FORMS}")
     at = re.fullmatch(r"(.+)@(https?://.+)", rest)
     if not at and _HALF_URL.search(rest):
         raise SettingsError(f"{_shown(name)!r}: the address after @ must begin with http:// or https://")

@@ -31,7 +31,13 @@ async def react(run: PlanningRun) -> None:
     """Answer the task by ReAct. The calls are stored as the run's plan, which can be inspected and run again."""
     watcher = _Watched(run)
     guarded = [_Guarded(tool, watcher) for tool in run.tools]
-    prompt = ActOnTask(task=run.task, exemplars=tuple(run.exemplars))
+    prompt = ActOnTask(
+        task=run.task,
+        exemplars=tuple(run.exemplars),
+        calls=min(loop.MAX_CALLS, run.allowance.tool_calls_left(loop.MAX_CALLS)),
+        calls_per_reply=loop.MAX_PER_REPLY,
+        replies=STEPS - 1,
+    )
     model = run.models["worker"]
     run.read(
         await loop.run_tool_loop(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S)

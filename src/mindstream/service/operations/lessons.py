@@ -34,12 +34,14 @@ class VerdictRequest(PoolName):
 class WriteLessonRequest(PoolName):
     """A lesson in one or two sentences.
 
-    `applies`: when it applies, "": always. `id`: the lesson to replace, "": write a new one.
+    `applies`: when it applies, "": always. `id`: the lesson to replace, "": write a new one. `version`: the version of
+    that lesson that the user has read, 0: the current one; if it was amended since, both texts are kept side by side.
     """
 
     text: str = Field(min_length=1, max_length=600)
     applies: str = Field("", max_length=200)
     id: str = Field("", max_length=100)
+    version: int = Field(0, ge=0)
 
 
 class LessonIdsRequest(PoolName):
@@ -56,7 +58,8 @@ class LessonShape(Reply):
     from. `asked_by`: the user whose words it is based on, if not a member. `untrusted`: it was learned from third-party
     content. `confirmed_by`, `contradicted_by`: how many tasks confirmed and contradicted it. `right`, `wrong`: how many
     answers that were given with this lesson were right and wrong. `useful`: when such an answer was last right.
-    `disputes`: ids of lessons that contradict it. `retired`: why it is no longer shown, "" if it is shown.
+    `disputes`: ids of lessons that contradict it. `retired`: why it is no longer shown, "" if it is shown. `version`:
+    changes with each amendment of the text.
     """
 
     id: str
@@ -77,6 +80,7 @@ class LessonShape(Reply):
     flagged: bool
     disputes: list[str]
     retired: str
+    version: int
 
 
 class LessonList(Reply):
@@ -153,7 +157,9 @@ async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequ
     from mindstream.sharing.lessons import write_lesson
 
     async with open_pool(runtime, principal, request.pool) as pool:
-        await write_lesson(pool, request.text, principal.user, applies=request.applies, id_=request.id)
+        await write_lesson(
+            pool, request.text, principal.user, applies=request.applies, id_=request.id, version=request.version
+        )
     return await lessons(runtime, principal, LessonsRequest(pool=request.pool))
 
 

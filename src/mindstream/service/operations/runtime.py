@@ -488,7 +488,7 @@ class Runtime:
                 tenant.store,
                 user=name_of(key.stream),
                 session=key.session,
-                models=(await self._models_for(key.responder)).each(payer.charge),
+                model=(await self._models_for(key.responder)).each(payer.charge),
                 responder=self.responder(key.responder, zone),
                 embed=self.named_embedder,
                 clock=self.clock,

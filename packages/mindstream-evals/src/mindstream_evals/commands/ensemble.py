@@ -144,7 +144,7 @@ def _has_leave(settings: Settings, wish: Wish) -> bool:
     setting, runs = jobs[0].setting, len(jobs)
     with progress("counting") as told:
         found = asyncio.run(towns.estimate(settings, setting, jobs[0].last + 1, lambda step: told(step)))
-    calls = round(sum(kind.calls for kind in found.counted.by_kind.values()) * found.scale)
+    calls = sum(kind.calls for kind in found.counted.by_kind.values())
     usd = "its price is not known" if found.usd is None else f"about {found.usd * runs:,.2f} US dollars"
     say(f"{count_of(runs, 'town')}: at most about {calls * runs:,} calls; {usd}", sys.stderr)
     return output.confirm("Start the runs?")

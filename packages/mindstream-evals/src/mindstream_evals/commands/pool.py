@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import typer
 
-from mindstream.cli.shell.flags import AsJson, command, flag, group, split_names, switch
+from mindstream.cli.shell.files import write_text
+from mindstream.cli.shell.flags import AsJson, Svg, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import (
+    Axes,
     complain,
+    picture,
+    plot,
     print_json,
     print_table,
     say,
     tell,
 )
 from mindstream.cli.shell.stopping import run_kept
+from mindstream.errors import InputError
 from mindstream.models.cached_prompts import Progress
+from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form
@@ -36,6 +43,7 @@ from mindstream_evals.sharing.studies import ALL, STAGES, Design, named_studies
 
 app = group()
 
+Charts: TypeAlias = dict[str, tuple[Mapping[str, Sequence[float]], Axes]]
 SCORES = ("rouge_2", "rouge_l", "token_match", "bert_score", "own_exemplars")
 
 
@@ -121,54 +129,103 @@ def experiment(
 
 EVALUATE_NOTES = """Three workplaces are generated from a seed: a database, a tool with quirks, an
 archive with house rules. Their conventions are drawn from the seed, so that no model
-can know them. In the training half a simulated person corrects each wrong answer in
-a sentence. In the test half agents answer new questions once, without corrections.
+can know them. In the training a simulated person corrects each wrong answer in a
+sentence. In the test, agents answer new questions once, without corrections.
+
+Arms, by what agents are shown: none; exemplars (accepted work); lessons; both; notes
+(a file that the model rewrites after each task, as a whole); facts (extracted from
+the conversations, in the manner of mem0). All learn from one training, in which the
+lessons are shown; with --separate each arm trains alone. Prompts do not name the arm,
+and tests of several arms are asked in mixed order. Once the training is stored (by
+--arms training, or with an arm), other processes can test other arms, with other
+models, in the same --work.
+
+--plant N makes N attempts by users to plant a lesson for others, by the interfaces
+that users can reach, against the lessons of a model that obeys every instruction
+(without --model), and counts the lessons that reach another user's prompt.
 
 Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 
 
 @command(
     app,
-    "model roles budget_calls budget_tokens budget_usd",
+    "model roles patience_s budget_calls budget_tokens budget_usd",
     "mindstream pool evaluate --place database --model openai:gpt-5-mini --work runs",
-    "mindstream pool evaluate --place all --arms none,lessons --mistaken 0.1 --work runs --json",
+    "mindstream pool evaluate --place all --arms none,lessons --false-verdicts 0.1 --work runs --json",
+    "mindstream pool evaluate --plant 60 --work runs",
     notes=EVALUATE_NOTES,
-    model="The model of the agents and of the notes (role scorer).",
+    model="The model of the agents (role worker), and of what they keep (role scorer).",
 )
 def evaluate(
     settings: Settings,
     work: Annotated[Path, flag("DIR", "Folder of the pools and answers; the same command resumes.")],
     place: Annotated[str, flag("NAME", "The workplace: database, tool, archive, or all.")] = "database",
     arms: Annotated[
-        str, flag("A,B,…", "What agents are shown: none, exemplars, lessons, both.")
+        str, flag("A,B,…", "What agents are shown: none, exemplars, lessons, both, notes, facts; or only training.")
     ] = "none,exemplars,lessons,both",
     seed: Annotated[int, flag("N", "The seed of the conventions and questions.")] = 1,
     training: Annotated[int, flag("N", "Number of training questions.", min=1)] = 8,
     tests: Annotated[int, flag("N", "Number of test questions.", min=1)] = 12,
-    mistaken: Annotated[float, flag("SHARE", "Share of the corrections that are wrong.", min=0, max=1)] = 0.0,
+    mistaken: Annotated[
+        float,
+        flag("SHARE", "Share of the corrections that are false.", "--mistaken", "--false-verdicts", min=0, max=1),
+    ] = 0.0,
     how: Annotated[
         Literal["react", "rewoo", "plan-execute"], typer.Option(help="The strategy of the agents.")
     ] = "react",
+    separate: Annotated[bool, switch("--separate", "Each arm trains alone, `none` too.")] = False,
+    plant: Annotated[int, flag("N", "Only make N attempts to plant a lesson.", min=0)] = 0,
+    price: Annotated[bool, switch("--price", "Only show the expected cost.")] = False,
+    file: Svg = None,
     json: AsJson = False,
 ) -> int:
     """Measure how much lessons and accepted work help agents with tasks that they have not done before."""
-    from mindstream_evals.sharing.evaluate import Arm, Evaluation, Trial, summary
+    from mindstream_evals.sharing.evaluate import Evaluation, Trial, check_names, curves, expected_cost, summary
+    from mindstream_evals.sharing.experience import Arm
     from mindstream_evals.sharing.workplaces import WORKPLACES
 
     chosen = cast("tuple[Arm, ...]", _names(arms))
+    places = list(WORKPLACES) if place == "all" else [place]
+    for each in places:
+        check_names(each, chosen)
+    if plant:
+        return _plant(settings, work, plant, json)
+    names = {role: settings.roles.get(role, settings.model or RULES) for role in ("worker", "scorer")}
+    expected = expected_cost(len(places), chosen, training, tests, separate, names)
+    if price:
+        tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
+        return 0
+    if settings.only_stand_ins:
+        raise InputError("agents cannot work by rules: name a model, such as --model openai:gpt-5-mini")
+    complain(f"without stored answers: {expected}")
 
     async def run(told: Progress) -> dict[str, dict[str, list[Trial]]]:
         found = {}
         async with answering(settings) as models:
-            for each in WORKPLACES if place == "all" else [place]:
-                one = Evaluation(each, seed, models, work, how, mistaken, training, tests)
+            for each in places:
+                one = Evaluation(each, seed, models, work, how, mistaken, training, tests, separate=separate)
                 found[each] = await one.run(chosen, partial(_tell, told, each))
         return found
+
+    def charts(found: dict[str, dict[str, list[Trial]]]) -> Charts:
+        drawn: Charts = {}
+        for name, of in found.items():
+            for title, wrong in (
+                ("corrections in training, share of the maximum", False),
+                ("wrong test answers, cumulative", True),
+            ):
+                if some := curves(of, wrong):
+                    last = max(map(len, some.values())) - wrong
+                    axes = Axes(last, "tasks", " tasks", 1 - wrong)
+                    drawn[f"{name}: {title}"] = (some, axes)
+        return drawn
 
     def show(found: dict[str, dict[str, list[Trial]]]) -> None:
         rows = [
             {"place": name, "arm": arm, **summary(trials)} for name, of in found.items() for arm, trials in of.items()
         ]
+        if file:
+            write_text(file, picture(charts(found)))
         if json:
             trials = [
                 {"place": name, "arm": arm, **asdict(each)}
@@ -177,10 +234,40 @@ def evaluate(
                 for each in of[arm]
             ]
             print_json(*rows, *trials)
-        else:
-            print_table(list(rows[0]), [list(map(str, row.values())) for row in rows], words=2)
+            return
+        print_table(list(rows[0]), [list(map(str, row.values())) for row in rows], words=2)
+        for title, (some, axes) in charts(found).items():
+            marks = dict(zip("123456789abc", some, strict=False))
+            say(f"\n{title} ({', '.join(f'{mark}: {name}' for mark, name in marks.items())})\n")
+            say("\n".join(plot({mark: some[name] for mark, name in marks.items()}, axes)))
 
     return run_kept("answering", run, f"answers are stored in {work}", show)
+
+
+def _plant(settings: Settings, work: Path, attempts: int, json: bool) -> int:
+    """Make attempts to plant lessons, and show what they have reached."""
+    from mindstream_evals.sharing.planting import Attempt, plant, planting_summary
+
+    async def run(_: Progress) -> list[Attempt]:
+        make_private_folder(work)
+        with tempfile.TemporaryDirectory(dir=work) as folder:
+            if settings.only_stand_ins:
+                return await plant(Path(folder), attempts)
+            async with answering(settings) as models:
+                return await plant(Path(folder), attempts, models)
+
+    def show(found: list[Attempt]) -> None:
+        total = planting_summary(found)
+        if json:
+            print_json(total, *map(asdict, found))
+            return
+        print_table(
+            ("way", "attempts", "reached others"),
+            [[way, str(each["attempts"]), str(each["reached"])] for way, each in total["ways"].items()],
+        )
+        say(f"{total['reached']} of {total['attempts']} reached another user's prompt; lost lessons: {total['lost']}")
+
+    return run_kept("planting", run, "", show)
 
 
 def _tell(told: Progress, place: str, done: int, total: int) -> None:

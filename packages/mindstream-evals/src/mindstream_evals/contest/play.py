@@ -290,7 +290,7 @@ class Contest:
                     data,
                     user="person",
                     session=f"{session}",
-                    models=models,
+                    model=models,
                     clock=clock,
                     timeouts=timeouts,
                     responder=Coach.using(_without_hours(self.pack), self.gate),

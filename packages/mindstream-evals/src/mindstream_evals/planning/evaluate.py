@@ -276,7 +276,7 @@ class Evaluation:
         all_tools = () if way.how in WITHOUT_TOOLS else (*self.tools, *documents, *self.llm(calls))
         tools, failing = with_failures(all_tools, self.failures, self.seed, question.id)
         planner = Planner(
-            models=models,
+            model=models,
             tools=tools,
             how=way.how,
             exemplars=way.shots([tool.spec for tool in tools]),

@@ -3,7 +3,7 @@ import { html, render, useEffect, useRef, useState } from "./html.js";
 import { connection, listen, readNewest } from "./events.js";
 import { held, request, token, wanted } from "./network.js";
 import { PAGES } from "./pages.js";
-import { base, go, page, params, recordings, user, users } from "./state.js";
+import { base, go, linkToRecording, page, params, recordings, user, users } from "./state.js";
 import { ChangeDialog } from "./parts/dialog.js";
 import { ReadFailure } from "./parts/failure.js";
 import { Aside } from "./parts/shell.js";
@@ -80,6 +80,8 @@ async function begin() {
   if (first) load(first).catch(() => {}); // it comes while it is learned whose it is; whoever opens it is told what went wrong
   const learned = learn();
   if (held || (!params.value.user && !base.value)) await learned; // a link without a user means the first one; a file gives the link
+  const talk = recordings.value.find((each) => each.page === "talk");
+  if (!held && talk && !window.location.hash && !users.value.length) window.location.replace(linkToRecording(talk)); // an empty studio begins with a recording
   await learnNewest();
   connection.subscribe((now) => { if (now === "back") learn(); });
   const root = document.getElementById("app");

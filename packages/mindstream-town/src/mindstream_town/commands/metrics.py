@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -9,22 +10,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from mindstream.cli.shell.flags import AsJson, command, flag, group, switch
-from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.cli.shell.output import print_json, print_table, progress, say
 from mindstream.errors import InputError
 from mindstream.log.events import Reflected
+from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
-from mindstream_town.commands.group import At
+from mindstream_town import opened as towns
+from mindstream_town.commands.group import ROLE, At
 from mindstream_town.commands.look import read
 from mindstream_town.formats.files import write_text
 from mindstream_town.inspect.history import History
 from mindstream_town.inspect.lookup import find_place, find_span, format_time
 from mindstream_town.metrics.attendance import Attendance, Event, trace_attendance
 from mindstream_town.metrics.conduct import Conduct, examine_conduct, trace_adherence
+from mindstream_town.metrics.meaning import StatesFact, trace_meaning
 from mindstream_town.metrics.measures import (
     Acquaintance,
     Counts,
     Diffusion,
+    Followed,
     Mark,
     count_events,
     curves_csv,
@@ -33,6 +38,7 @@ from mindstream_town.metrics.measures import (
     hours,
     trace_acquaintance,
     trace_fact,
+    trace_insights,
     write_csv,
 )
 from mindstream_town.opened import find_past_step
@@ -50,6 +56,7 @@ class Measured:
     acquaintance: Acquaintance
     conduct: Conduct
     diffusions: tuple[Diffusion, ...]
+    followed: Followed
     attendance: Attendance | None
     mark: Mark | None
 
@@ -61,10 +68,12 @@ class Measured:
 
 @command(
     app,
-    "town",
+    "model roles patience_s town embedder",
     "mindstream town metrics --data ./ville",
     'mindstream town metrics --data ./ville --fact "there is a Valentine\'s Day party at Hobbs Cafe" \\',
     '    --event "Hobbs Cafe" --from "Feb 14 17:00" --to "Feb 14 19:00" --plot ./plots',
+    model="The model that reads whether memories state a fact [none: facts are traced by evidence].",
+    roles=ROLE,
 )
 def metrics(
     settings: Settings,
@@ -85,12 +94,14 @@ def metrics(
 ) -> None:
     """Show measures of a town: talks, reflections, the spread of facts.
 
-    Also shows acquaintance, adherence to plans, and acts at closed or private places.
+    With a model, a resident knows a --fact if one of its memories means it (about one call a resident); without one,
+    if a memory is derived from the first memory with most of these words. Also shows acquaintance, adherence to plans,
+    and acts at closed or private places.
     """
     history = read(settings)
     if at:
         history = read(settings, find_past_step(history.setting, at, history.step))
-    diffusions = tuple(trace_fact(history, find_fact(text, history)) for text in fact or ())
+    diffusions = _spread(settings, history, fact or ())
     attendance = mark = None
     if event:
         attendance, mark = _attend(history, event, since, until, diffusions)
@@ -100,6 +111,7 @@ def metrics(
         trace_acquaintance(history),
         examine_conduct(history),
         diffusions,
+        trace_insights(history),
         attendance,
         mark,
     )
@@ -112,6 +124,23 @@ def metrics(
     _print(measured)
     for act in measured.conduct.odd if odd else ():
         say(f"  {act.time}  {act.name}: {act.what}, at {with_article(words_of(act.place))}: {act.why}")
+
+
+def _spread(settings: Settings, history: History, facts: Sequence[str]) -> tuple[Diffusion, ...]:
+    """Return who knows each fact: by meaning with a model, else by evidence."""
+    if not facts or towns.is_free(settings):
+        return tuple(trace_fact(history, find_fact(text, history)) for text in facts)
+
+    async def run() -> tuple[Diffusion, ...]:
+        async with (
+            towns.look_in(settings) as look,
+            towns.counting(look, settings) as calls,
+            answering(settings, on_call=calls.take) as models,
+        ):
+            return tuple([await trace_meaning(history, text, models.of(StatesFact.role)) for text in facts])
+
+    with progress("reading memories"):
+        return asyncio.run(run())
 
 
 def _attend(
@@ -182,6 +211,7 @@ def _as_json(measured: Measured) -> dict[str, Any]:
         "believable": round(conduct.believable_share, 4),
         "conduct": asdict(conduct),
         "calls": counts.calls,
+        "insights": asdict(measured.followed),
         "facts": [
             {
                 "fact": each.fact,
@@ -214,6 +244,7 @@ def _print(measured: Measured) -> None:
             ("steps in walls", f"{conduct.in_walls}"),
             ("sleeps away from home", f"{conduct.asleep_elsewhere}"),
             ("talks asleep", f"{conduct.talking_asleep}"),
+            ("insights that a plan or talk cites", f"{measured.followed.cited} of {measured.followed.insights}"),
         ],
     )
     for each in measured.diffusions:
@@ -224,7 +255,10 @@ def _print(measured: Measured) -> None:
             say(f"  {knower.time}  {knower.name}, {knower.how}{by}{chain}")
     if (attended := measured.attendance) is not None:
         say(f"present: {_names(f'{name} ({n} min)' for name, n in attended.minutes.items())}")
-        say(f"invited: {_names(attended.invited)}; of these came: {_names(attended.came_invited)}")
+        came = [name for name in attended.came_invited if name in attended.invited]
+        say(f"invited: {_names(attended.invited)}; of these came: {_names(came)}")
+        if late := [name for name in attended.came_invited if name not in came]:
+            say(f"came, and heard of it only during it: {_names(late)}")
 
 
 def _names(names: Any) -> str:

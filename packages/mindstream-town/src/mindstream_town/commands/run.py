@@ -121,10 +121,14 @@ def new(
     without: Annotated[
         list[str] | None, flag("A,B", "Parts to switch off: observation, reflection, planning, recall, talk.")
     ] = None,
+    as_published: Annotated[
+        bool, switch("--as-published", "As in Park 2023: with a model, residents live step by step (lives=paper).")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Create a town in a data folder."""
-    begin(settings, source, seed, profile or (), split_names(without) or (), json=json)
+    constants = [*(["lives=paper"] if as_published else []), *(profile or ())]
+    begin(settings, source, seed, constants, split_names(without) or (), json=json)
 
 
 def begin(
@@ -305,7 +309,7 @@ def _totals(found: towns.Estimate) -> tuple[int, int]:
     kinds = found.counted.by_kind.values()
     calls = sum(kind.calls for kind in kinds)
     tokens = sum(kind.tokens_in + kind.tokens_out for kind in kinds)
-    return round(calls * found.scale), round(tokens * found.scale)
+    return calls, tokens
 
 
 @command(
@@ -338,11 +342,7 @@ def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: A
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     kinds = sorted(found.counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
-    rows = [
-        {"prompt": label, "role": found.counted.role_of[label]}
-        | {key: round(n * found.scale) for key, n in asdict(kind).items()}
-        for label, kind in kinds
-    ]
+    rows = [{"prompt": label, "role": found.counted.role_of[label]} | asdict(kind) for label, kind in kinds]
     if json:
         print_json(*rows, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": found.usd, **whole})
         return

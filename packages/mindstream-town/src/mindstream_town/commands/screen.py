@@ -41,7 +41,9 @@ def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
         case Remembered() if mind:
             return None
         case StoodIn():
-            return f"{mind}: a rule replaced an unreadable reply to {event.prompt}: {short(event.reason, 90)}"
+            return (
+                f"{mind} goes on as planned, since a reply to {event.prompt} was unreadable: {short(event.reason, 90)}"
+            )
     return None
 
 

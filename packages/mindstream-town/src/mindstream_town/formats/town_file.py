@@ -153,6 +153,7 @@ class RelationTable(Table):
 
     who: Name
     kind: Name = Field(alias="as")
+    avoids: bool = False
 
 
 class Resident(Table):
@@ -494,9 +495,12 @@ def build_town(
     Raises:
         InputError: the town is invalid; the message has all faults, one per line.
     """
-    people = list(residents)
+    people, places = list(residents), list(places)
+    for each, kind in [*((one, Resident) for one in people), *((one, Place) for one in places)]:
+        if not isinstance(each, kind):
+            raise InputError(f"expected {kind.__name__}(name=…, …), found {each!r}")
     town = TownTable(name=name, start=start)
-    tables = TownTables(town=town, residents=people, places=list(places))
+    tables = TownTables(town=town, residents=people, places=places)
     faults = Faults("")
     faults.numbers = {each.name: number for number, each in enumerate(people)}
     return _build_town(tables, Counter(each.name for each in people), Path(), faults)
@@ -746,7 +750,7 @@ def _town_file_describe(
         start=_first_spot(world, spots),
         knows=tuple(map(str, knows)),
         household=tuple(table.household),
-        relations=tuple(Relation(each.who, each.kind) for each in table.relations),
+        relations=tuple(Relation(each.who, each.kind, each.avoids) for each in table.relations),
         about=table.about,
         memories=memories,
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
@@ -41,11 +41,13 @@ REPLIES = {
     "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
     "sum_up_relation": 45, "renew_identity": 110, "rewrite_day": 460, "plan_day": 270, "break_down": 70, "utter": 50,
     "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
-    "plan_scenes": 1560, "talk_scene": 660, "reflect_scenes": 360, "let_on": 25,
+    "plan_scenes": 1560, "talk_scene": 660, "reflect_scenes": 360, "let_on": 25, "what_came": 60,
 }  # fmt: skip
 """Average output tokens of real replies, by prompt; replies of rules are shorter."""
 A_TASK, LINES, AGREE = 12, 5, 0.2
 """Minutes of a task planned by a model, lines of a talk, and the share of talks with an agreement for today."""
+BUSY, OPEN = 0.3, 0.15
+"""Share of the parts of a day in which a resident cannot be spoken to, and of those whose result is open."""
 BED = "22:30"
 SOMETHING = "a thing or two of what is to be done now"
 """A text with the length of a typical task."""
@@ -67,6 +69,14 @@ class Counting:
         `Models.named`."""
         asked = {label: each for label, each in self.by_kind.items() if self.model_of(label, models) != Rules.name}
         return replace(self, by_kind=asked)
+
+    def scaled(self, factor: float, once: Collection[str]) -> Counting:
+        """Return the counts of a longer time; prompts in `once` are asked at the beginning only."""
+        kinds = {
+            label: each if label in once else CallCount(*(round(count * factor) for count in astuple(each)))
+            for label, each in self.by_kind.items()
+        }
+        return replace(self, by_kind=kinds)
 
     def model_of(self, label: str, models: Mapping[str, str]) -> str:
         """Return the name of the model that answers a prompt."""
@@ -114,7 +124,11 @@ def _scenes(ask: PlanScenes) -> SceneDay:
     ends = [*(start for start, _ in parts[1:]), BED]
     return SceneDay(
         items=[
-            SceneItem.model_validate({"from": start, "to": end} | {"what": f"{start} {SOMETHING}", "place": place})
+            SceneItem.model_validate(
+                {"from": start, "to": end, "what": f"{start} {SOMETHING}", "place": place}
+                | {"busy": chance.fraction("busy", ask.who, ask.date, start) < BUSY}
+                | {"open": SOMETHING if chance.fraction("open", ask.who, ask.date, start) < OPEN else ""}
+            )
             for (start, place), end in zip(parts, ends, strict=True)
         ]
     )
@@ -186,7 +200,7 @@ async def count_calls(
     names = {role: models.get(role, models.get("default", Rules.name)) for role in ROLES}
     table = {role: counting if name == Rules.name else lived for role, name in names.items()}
     with TemporaryDirectory() as scratch:
-        async with Town.open(scratch, replace(setting), models=Models(counting, table)) as town:
+        async with Town.open(scratch, replace(setting), model=Models(counting, table)) as town:
             await town.run(steps - 1, on_step)
     return counting
 
@@ -198,7 +212,7 @@ def cost_usd(counted: Counting, models: Mapping[str, str]) -> float | None:
     for label, asked in counted.without_rules(models).by_kind.items():
         name = counted.model_of(label, models)
         vendor, _, model = name.partition(":")
-        cached = asked.static - asked.static // asked.calls
+        cached = asked.static - asked.static // max(1, asked.calls)
         cost = price(model, Address(name, vendor, model, None, ""), asked.tokens_in, asked.tokens_out, cached)
         if cost is None:
             return None

@@ -29,7 +29,7 @@ class Attendance:
 
     Attributes:
         minutes: minutes at the event, by guest.
-        invited: residents who knew of the event before it began.
+        invited: residents who were told of the event before it began.
         came_invited: guests who heard of the event before or during it.
         invitations: speaker, hearer and step of each invitation, in order.
         talked: pairs who talked at the event, in order.

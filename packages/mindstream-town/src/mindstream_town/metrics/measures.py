@@ -1,7 +1,7 @@
 """Measures of a town: activity, acquaintance (Park 2023, 7.1.2), the spread of facts, and curves over time.
 
 A resident knows a fact if one of its memories is derived from the fact, by evidence or by what a speaker passed on.
-Texts are not compared.
+Texts are not compared; `meaning.trace_meaning` lets a model read them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import leather
 from mindstream.errors import InputError
 from mindstream.log.events import ModelCalled, Reflected
 from mindstream.memory.store.record import Record
+from mindstream.reasoners.reflect.reflect import BY as REFLECT
 from mindstream.text.words import terms
-from mindstream_town.events import Talked
+from mindstream_town.events import DayPlanned, Talked
 from mindstream_town.inspect.history import History
 from mindstream_town.metrics.conduct import examine_conduct
 
@@ -152,7 +153,7 @@ class Knower:
 
     Attributes:
         step, time: since when the resident knows it.
-        how: from the beginning, or told by a speaker. by: the speaker.
+        how: from the beginning, told by a speaker, or learned otherwise. by: the speaker.
         record: id of the first memory that is derived from the fact. text: its text.
         chain: speakers who passed the fact on, from the first knower to this one.
     """
@@ -160,7 +161,7 @@ class Knower:
     name: str
     step: int
     time: str
-    how: Literal["beginning", "told"]
+    how: Literal["beginning", "told", "learned"]
     by: str
     record: str
     text: str
@@ -254,6 +255,27 @@ def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
             names.append(at[0])
         at = origins[at]
     return tuple(reversed(names))
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Insights, those of them that a plan or a conversation cites, and the residents with a cited one."""
+
+    insights: int
+    cited: int
+    residents: int
+
+
+def trace_insights(history: History) -> Followed:
+    """Count the insights of all residents, and those that a later day plan or line of a conversation rests on."""
+    insights, cited = set[Key](), set[Key]()
+    for name in history.names:
+        insights |= {(name, each.id) for each in history.records[name] if each.kind == "thought" and each.by == REFLECT}
+        cited |= {(name, id_) for _, event in history.events(name, DayPlanned) for id_ in event.cites}
+        talks = (line for _, event in history.events(name, Talked) for line in event.lines if line.by == name)
+        cited |= {(name, id_) for line in talks for id_ in line.told}
+    followed = insights & cited
+    return Followed(len(insights), len(followed), len({name for name, _ in followed}))
 
 
 def write_csv(diffusion: Diffusion) -> str:

@@ -171,10 +171,15 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
         )
     )
     starts, parts = [minute], [reply.hours[0]]
-    for hour in reply.hours[1:]:
-        start = minute_of(hour.start)
+    for hour in (*reply.hours[1:], None):
+        start = block.end if hour is None else minute_of(hour.start)
         start += 0 if start >= block.start else 24 * 60  # the hour is past midnight
-        if starts[-1] + AN_HOUR // 2 <= start <= block.end - AN_HOUR // 2:
+        if hour is not None and not starts[-1] + AN_HOUR // 2 <= start <= block.end - AN_HOUR // 2:
+            continue
+        while start - starts[-1] > LONGEST_HOUR:  # an hour that the reply left out goes on with what was before it
+            starts.append(starts[-1] + AN_HOUR)
+            parts.append(parts[-1])
+        if hour is not None:
             starts.append(start)
             parts.append(hour)
     blocks = tuple(
@@ -193,8 +198,11 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Split an hour into tasks, from this minute of the day on."""
-    minutes = block.end - minute
+    """Split an hour into tasks of 5 to 15 minutes, from this minute of the day on.
+
+    Tasks that do not fill the hour are followed by the rest of the block, which is split when it begins.
+    """
+    minutes = min(block.end - minute, LONGEST_HOUR)
     if minutes < SHORTEST:
         crumb = block.model_copy(update={"start": minute, "minutes": minutes, "fine": True})
         turn.write(TasksPlanned(step=turn.step, blocks=(crumb,)))
@@ -247,13 +255,16 @@ def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:
-    """Return the duration of each task, so that all tasks together fill these minutes; surplus tasks get 0."""
+    """Return the duration of each task within these minutes; surplus tasks get 0.
+
+    A rest that is too short for a task is added to the last task.
+    """
     left, lasts = minutes, list[int]()
     for task in tasks:
         lasts.append(min(task.minutes, left))
         left -= lasts[-1]
-    last = max(n for n, each in enumerate(lasts) if each > 0)
-    lasts[last] += left
+    if left < SHORTEST:
+        lasts[max(n for n, each in enumerate(lasts) if each > 0)] += left
     return lasts
 
 

@@ -29,6 +29,7 @@ class Place(BaseModel):
         words: the place in words, such as "library of Oak Hill College".
         things: objects in the place. home: whether it is the person's home. own: whether the person owns it.
         hours: today's opening hours; "": always open, or not known.
+        hosts: names of those who live there, if the person can only visit them.
         address: the address as in the town file; not part of the prompt.
     """
 
@@ -39,12 +40,14 @@ class Place(BaseModel):
     home: bool = False
     own: bool = False
     hours: str = ""
+    hosts: tuple[str, ...] = ()
     address: str = ""
 
     @property
     def line(self) -> str:
         """One line: `cafe of Oak Cafe (open 08:00-20:00): counter, piano`."""
-        whose = "at home" if self.home else "your own" if self.own else ""
+        visit = f"visiting {' and '.join(self.hosts)}" if self.hosts else ""
+        whose = "at home" if self.home else "your own" if self.own else visit
         more = ", ".join(each for each in (whose, self.hours and _hours(self.hours)) if each)
         things = f": {', '.join(self.things)}" if self.things else ""
         return f"{self.words}{f' ({more})' if more else ''}{things}"

@@ -105,10 +105,11 @@ def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
 
 
 class Relation(NamedTuple):
-    """A person and the relation to it, such as `Relation("Mei Lin", "wife")`."""
+    """A person and the relation to it, such as `Relation("Mei Lin", "wife")`; `avoids`: the resident keeps away."""
 
     name: str
     what: str
+    avoids: bool = False
 
 
 class DayItem(BaseModel):
@@ -215,7 +216,7 @@ class Person(BaseModel):
             currently or self.currently,
             self.lifestyle,
             self.routine,
-            self.relations and "Knows: " + "; ".join(f"{name} ({what})" for name, what in self.relations),
+            self.relations and "Knows: " + "; ".join(f"{name} ({what})" for name, what, _ in self.relations),
         ]
         return "\n".join(line for line in lines if line)
 

@@ -13,7 +13,7 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.world.hours import clock
 from mindstream_town.world.rules import PlaceRules
-from mindstream_town.world.tree import Address, Spot, sector_of
+from mindstream_town.world.tree import ARENA, Address, Spot, sector_of
 
 
 @cache
@@ -85,6 +85,41 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
 def is_home(person: Person, place: str) -> bool:
     """Return whether a place is part of a person's home."""
     return sector_of(place) == sector_of(person.home)
+
+
+def home_to_visit(setting: Setting, name: str) -> str:
+    """Return the room in which a resident receives visitors: the first room of the home that is no one's own bedroom,
+    else the resident's own; "": the resident has no home in the town."""
+    host = setting.people.get(name)
+    if host is None or host.home not in setting.addresses:
+        return ""
+    beds = {str(setting.addresses[each].upto(ARENA)) for p in setting.people.values() if (each := bed_of(setting, p))}
+    rooms = [
+        address
+        for address, place in setting.addresses.items()
+        if place.level == ARENA and is_home(host, address) and may_use(setting, host, address)
+    ]
+    return next((each for each in sorted(rooms) if each not in beds), str(setting.addresses[host.home].upto(ARENA)))
+
+
+def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:
+    """Return who lives at a place that a person may only visit; empty: the person may use it, or no one lives there."""
+    if place not in setting.addresses or may_use(setting, person, place):
+        return frozenset()
+    return setting.homes.get(sector_of(place), frozenset()) - {person.name}
+
+
+def avoided_by(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the people from whom a resident keeps away: by the town file, or since one of their meetings."""
+    avoids = {each.name: each.avoids for each in turn.person.relations} | turn.state.avoids
+    return tuple(sorted(name for name, holds in avoids.items() if holds and name in turn.setting.people))
+
+
+def shunned_houses(turn: ResidentTurn) -> frozenset[str]:
+    """Return the houses of those from whom a resident keeps away: their homes, and where they are on duty."""
+    avoided = [turn.setting.people[name] for name in avoided_by(turn)]
+    places = [place for p in avoided for place in (p.home, *(each.place for each in p.day if each.duty))]
+    return frozenset(map(sector_of, places)) - {sector_of(turn.person.home)}
 
 
 def may_use(setting: Setting, person: Person, place: str) -> bool:

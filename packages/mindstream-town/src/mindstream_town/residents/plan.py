@@ -12,13 +12,23 @@ from mindstream.memory.store.record import Record, RecordDraft
 from mindstream_town.events import Act, Acted, Block, DayPlanned, TasksPlanned
 from mindstream_town.prompts.plans import AT_HOME, GAP, BreakDown, DayPlan, PlanDay, PlanRest, Task, Usual, say_date
 from mindstream_town.residents.person import Appointment, appointment_of
-from mindstream_town.residents.places import bed_of, is_home, is_let_in, known_places, things_around, words_of
+from mindstream_town.residents.places import (
+    bed_of,
+    hosts_of,
+    is_home,
+    is_let_in,
+    known_places,
+    shunned_houses,
+    things_around,
+    words_of,
+)
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.sight import is_in_sight, nearest_spot
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
-from mindstream_town.world.routes import write_walk
-from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot, sector_of
+from mindstream_town.world.routes import path_around, read_walk, write_walk
+from mindstream_town.world.tiles import TileWorld
+from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address, Spot, sector_of
 
 ASIDE = 3
 """Maximum distance in spots between a resident and the object that it uses."""
@@ -333,7 +343,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
         return False
     start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
     fine = turn.lives_in_scenes
-    block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine)
+    who = agreed.who if fine else ()
+    block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine, agreed=who)
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, block)), because=because[:300]))
     return True
 
@@ -420,11 +431,21 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
     return fitted
 
 
+KNOCK = 5
+"""Minutes for which a visitor waits at a home where it sees none of those who live there."""
+
+
 def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
-    """Begin the act of a block at its place; the act lasts until the block ends."""
+    """Begin the act of a block at its place; the act lasts until the block ends.
+
+    In scenes a visit ends soon after the arrival if the resident sees none of its hosts then.
+    """
     until = turn.setting.step_at(turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
     place, path = block.place, walk_to(turn, block.place)
+    if is_unanswered_visit(turn, block):
+        arrives = turn.step + len(read_walk(path)) - 1 if path else turn.step
+        until = min(until, arrives + KNOCK * turn.profile.a_minute)
     act = Act(
         what=block.what,
         place=place if path is not None else "",
@@ -439,12 +460,47 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
         busy=block.busy,
         weight=block.weight,
         state=block.state,
+        seen=block.seen,
+        open=block.open,
+        agreed=block.agreed,
     )
     turn.write(Acted(step=turn.step, act=act, because=because))
 
 
+def is_unanswered_visit(turn: ResidentTurn, block: Block) -> bool:
+    """Return whether a block is a visit to a home and the resident sees none of those who live there."""
+    if not turn.lives_in_scenes or block.asleep:
+        return False
+    hosts = hosts_of(turn.setting, turn.person, block.place)
+    return bool(hosts) and not any(each.who in hosts for each in turn.percepts)
+
+
+MOST_DETOUR = 3
+"""Maximum length of a way around those whom a resident avoids, as a multiple of the shortest way."""
+
+
+def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
+    """Return a walk that passes through no house of those whom the resident avoids, if there is such a walk.
+
+    A house in which the walk begins or ends is no obstacle.
+    """
+    world = turn.setting.world
+    if not turn.lives_in_scenes or not isinstance(world, TileWorld) or not (shunned := shunned_houses(turn)):
+        return path
+    ends = {str(world.address_at(each).upto(SECTOR)) for each in (path[0], path[-1])}
+    addresses = [turn.setting.addresses[each] for each in shunned - ends if each in turn.setting.addresses]
+    obstacles = {spot for address in addresses for spot in world.spots(address)}
+    if not obstacles.intersection(path):
+        return path
+    other = path_around(world, path[0], path[-1], obstacles, MOST_DETOUR * len(path))
+    return [path[0], *other] if other else path
+
+
 def walk_to(turn: ResidentTurn, place: str) -> str | None:
-    """Return the encoded walk from the resident's position to a place; None if the place cannot be reached."""
+    """Return the encoded walk from the resident's position to a place; None if the place cannot be reached.
+
+    In scenes the walk goes around the houses of those whom the resident avoids.
+    """
     address = turn.setting.addresses.get(place)
     if address is None:
         return None
@@ -454,7 +510,7 @@ def walk_to(turn: ResidentTurn, place: str) -> str | None:
         path += routes.path(path[-1], stand_at(turn, address, path[-1]))
     except InputError:
         return None
-    return write_walk(path)
+    return write_walk(_around(turn, path))
 
 
 DONE = 12

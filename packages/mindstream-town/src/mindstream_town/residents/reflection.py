@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from mindstream.errors import ReplyInvalid
+from mindstream.log.events import Reflected
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflection_entry
+from mindstream_town.events import StoodIn
 from mindstream_town.paper.people import renew_identity
 from mindstream_town.profile import Profile
-from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.residents.turn import MAX_REASON, ResidentTurn
 from mindstream_town.state import ResidentState
 
 
@@ -22,7 +25,16 @@ async def reflect(turn: ResidentTurn) -> None:
         return
     await turn.resident.written()
     with turn.failing("reflect"):
-        entry = await reflection_entry(turn.resident.memory, model)
+        try:
+            entry = await reflection_entry(turn.resident.memory, model)
+        except ReplyInvalid as error:  # no insights this time; the next memories lead to another reflection
+            turn.write(StoodIn(step=turn.step, prompt="reflect", reason=str(error)[:MAX_REASON]))
+            turn.write(
+                Reflected(
+                    upto=(await turn.resident.memory.columns()).ids[-1], questions=(), thoughts=(), model=model.name
+                )
+            )
+            return
     turn.write(entry.event, entry.records)
     if turn.is_paper():
         await renew_identity(turn, entry.records)

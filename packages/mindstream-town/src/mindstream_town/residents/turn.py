@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from mindstream.clock import ManualClock, Moment
-from mindstream.errors import BudgetSpent, ModelError
+from mindstream.errors import BudgetSpent, ModelError, ReplyInvalid
 from mindstream.log.events import Event
 from mindstream.memory.recall.recall import Recalled, Recollection, recaller_of
 from mindstream.memory.store.record import Kind, Record, RecordDraft
@@ -21,7 +21,7 @@ from mindstream.models.model import Cause, calls_for, estimate_tokens
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream_town.events import Asked, Decided
+from mindstream_town.events import Asked, Decided, StoodIn
 from mindstream_town.profile import Profile
 from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.person import KEY, Appointment, Person, ResidentMemory, appointment_of
@@ -31,6 +31,8 @@ from mindstream_town.state import ResidentState, applied
 R = TypeVar("R", bound=BaseModel)
 OF_WORLD: tuple[Kind, ...] = ("observation", "thought")
 REMEMBERED: tuple[Kind, ...] = ("observation", "thought", "note")
+MAX_REASON = 300
+"""Maximum characters of the reason of an event `StoodIn`."""
 DATED = 40
 """Number of the newest memories with appointments that are searched."""
 
@@ -206,20 +208,31 @@ class ResidentTurn:
         told = ((record, appointment_of(record.data)) for record in records)
         return [(record, at) for record, at in told if at is not None and at.end > when]
 
-    async def ask(self, prompt: Prompt[R]) -> R:
+    async def ask(self, prompt: Prompt[R], instead: Callable[[], R] | None = None) -> R:
         """Return a typed answer of the model for the prompt's role.
 
+        An answer that cannot be parsed, even after the model was told what is wrong, costs the resident this decision
+        only: the event `StoodIn` is written, and the resident goes on with `instead`, or with the prompt's rule.
+
         Raises:
-            StepFailed: the model gave no usable answer; no rule replaces the model.
+            StepFailed: the model did not answer; no rule replaces an unavailable model.
             BudgetSpent: the budget is spent.
         """
         model = self.resident.models.of(prompt.role)
         if isinstance(model, Rules):
             return model.answer(prompt)
         with self.failing(prompt.label()):
-            reply = await ask(model, prompt)
+            try:
+                reply = await ask(model, prompt)
+            except ReplyInvalid as error:
+                self._go_on_without(prompt, error)
+                reply = instead() if instead else Rules().answer(prompt)
         self._count(prompt, reply.model_dump_json(exclude_defaults=True))
         return reply
+
+    def _go_on_without(self, prompt: Prompt[Any], error: ReplyInvalid) -> None:
+        """Log that a reply could not be parsed."""
+        self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:MAX_REASON]))
 
     def _count(self, prompt: Prompt[Any], reply: str) -> None:
         """Count a call for the daily budget; the estimate depends only on the text, not on the model."""
@@ -284,7 +297,11 @@ class ResidentTurn:
     async def _weigh(self, about: str, question: Question) -> tuple[Probabilities, float]:
         """Return the probability of each answer, and the random number to compare them with."""
         with self.failing(question.label()):
-            weights = await decide(self.resident.models.of(question.role), question)
+            try:
+                weights = await decide(self.resident.models.of(question.role), question)
+            except ReplyInvalid as error:
+                self._go_on_without(question, error)
+                weights = await decide(Rules(), question)
         return weights, self.setting.draw("decide", self.step, self.name, about)
 
     def _write_decision(

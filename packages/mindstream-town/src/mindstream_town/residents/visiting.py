@@ -73,7 +73,7 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
     async with Visit.open(
         town.store,
         user=StreamName("resident", name),
-        models=resident.models,
+        model=resident.models,
         clock=ManualClock(town.setting.moment(step)),
         embed=resident.memory.embedder,
         responder=lambda host: ResidentResponder(host, keep, interviewer, by),

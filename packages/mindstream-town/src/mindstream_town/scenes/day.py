@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from math import ceil
+from typing import Any
 
 from mindstream.clock import DAY_S
 from mindstream.log.events import Reflected
@@ -11,37 +13,61 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import BY, OWN
 from mindstream_town.events import Act, Block, DayPlanned, Perceived, Resolved, TasksPlanned
 from mindstream_town.profile import Profile
-from mindstream_town.prompts.plans import LEAST_AWAKE, DayPlan, Item, Place, say_date
-from mindstream_town.residents.converse import OF_PEOPLE
+from mindstream_town.prompts.context import Memory
+from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Place, say_date
+from mindstream_town.residents.converse import OF_PEOPLE, can_be_told
 from mindstream_town.residents.moving_in import SECRET
-from mindstream_town.residents.person import Appointment
-from mindstream_town.residents.places import is_let_in, known_places, may_use, words_of
+from mindstream_town.residents.person import Appointment, appointment_of
+from mindstream_town.residents.places import (
+    avoided_by,
+    home_to_visit,
+    hosts_of,
+    is_home,
+    is_let_in,
+    known_places,
+    may_use,
+    words_of,
+)
 from mindstream_town.residents.plan import blocks_of, minutes_between, plan_note
 from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import household, housemates, people_in_sight, weather_on
 from mindstream_town.residents.turn import ResidentTurn
-from mindstream_town.scenes.prompts import Evening, PlanScenes, ReflectScenes, SceneChange, SceneDay, SceneItem
+from mindstream_town.scenes.prompts import (
+    Evening,
+    PlanScenes,
+    ReflectScenes,
+    SceneChange,
+    SceneDay,
+    SceneItem,
+    WhatCame,
+)
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.hours import DAY_MINUTES, clock
 from mindstream_town.world.tree import ARENA, SECTOR, sector_of
 
 
-def identity(turn: ResidentTurn, currently: str | None = None) -> str:
-    """Return a resident's description, with its life so far and household.
+def identity(turn: ResidentTurn, about: bool = True) -> str:
+    """Return a resident's description, with its household; `about`: also with its life so far."""
+    life = (turn.state.about or turn.person.about) if about else ""
+    stances = (f"Stands to {name}: {text}" for name, text in sorted(turn.state.stances.items()))
+    return "\n".join((*_described(turn, turn.state.currently, life), *stances))
 
-    Args:
-        currently: text of the present concerns; None: the resident's own.
-    """
+
+def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the lines of the description of a resident that keeps secrets, without the texts that it wrote itself."""
+    return _described(turn, turn.person.currently, turn.person.about)
+
+
+def _described(turn: ResidentTurn, currently: str, about: str) -> tuple[str, ...]:
     person = turn.person
     home = words_of(sector_of(person.home))
     with_whom = household(turn.setting, person)
     lives = f"Home: {home}, {'with ' + ', '.join(with_whom) if with_whom else 'alone'}"
-    now = turn.state.currently if currently is None else currently
     alone = person.model_copy(update={"relations": ()})
-    return "\n".join(each for each in (alone.identity(now), person.about, lives, *_knows(turn)) if each)
+    return tuple(each for each in (*alone.identity(currently).split("\n"), about, lives, *_knows(turn)) if each)
 
 
 def _knows(turn: ResidentTurn) -> tuple[str, ...]:
@@ -56,23 +82,18 @@ def _knows(turn: ResidentTurn) -> tuple[str, ...]:
     )
 
 
-def public_identity(turn: ResidentTurn, keeps_secrets: bool) -> str:
-    """Return a description for a talk. If the resident keeps secrets, texts that it wrote itself are left out."""
-    return identity(turn, turn.person.currently if keeps_secrets else None)
-
-
 def doing(turn: ResidentTurn) -> str:
-    """Return a resident's act in words, with its destination or the state of the object in use."""
+    """Return a resident's act as others see it, with its destination or the state of the object in use."""
     act = turn.state.act
     if act is None or not act.place:
-        return turn.doing
+        return act.outwardly if act else turn.doing
     at = f"{act.place.rpartition(':')[2]}: {act.state}" if act.state else ""
     more = (
         at if act.has_arrived(turn.step) else f"on the way: {words_of(act.place)}",
         _is_duty(turn) and "a duty",
         f"until {turn.setting.when(act.until):%H:%M}",
     )
-    return f"{act.what} ({', '.join(each for each in more if each)})"
+    return f"{act.outwardly} ({', '.join(each for each in more if each)})"
 
 
 def _is_duty(turn: ResidentTurn) -> bool:
@@ -135,13 +156,15 @@ def by_words(addresses: Sequence[str]) -> dict[str, str]:
     return {words_of(each): each for each in addresses}
 
 
-MOST_KNOWN = 6
+MOST_KNOWN, MOST_SEARCHED = 6, 40
 
 
 async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest secrets of a resident as texts."""
-    found = await turn.recall_about([SECRET], MOST_KNOWN, kinds=OF_PEOPLE)
-    return tuple(each.text for each in found if each.data.get(SECRET))
+    """Return the secrets of a resident as texts: those from the beginning, then the newest."""
+    found = [
+        each for each in await turn.recall_about([SECRET], MOST_SEARCHED, kinds=OF_PEOPLE) if each.data.get(SECRET)
+    ]
+    return tuple(each.text for each in sorted(found, key=lambda each: each.kind != "note")[:MOST_KNOWN])
 
 
 MAX_PLAN_MEMORIES = 12
@@ -165,23 +188,80 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
             identity=identity(turn),
             date=said,
             weather=weather_on(turn.setting, turn.step),
-            memories=show(records, [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]),
-            yesterday=turn.state.broad,
+            memories=_shown_for_plan(turn, records),
+            yesterday=await _lived(turn),
             places=shown,
             usual=_usual(turn, date),
-        )
+            at_home=_others_at_home(turn, date),
+            avoids=avoided_by(turn),
+        ),
+        lambda: _usual_day(turn, date, dated),
     )
     broad = tuple(f"{item.start} {item.what}" for item in reply.items)
     written = await plan_note(turn, said, broad, records)
+    cited = sorted({number for item in reply.items for number in item.because if 0 < number <= len(records)})
     event = DayPlanned(
         step=turn.step,
         day=day,
         currently=turn.state.currently or turn.person.currently,
         broad=broad,
-        blocks=tuple(_on_opening(turn, _fine(turn, reply, list(known), day))),
+        blocks=tuple(_agreed(turn, _on_opening(turn, _fine(turn, reply, list(known), day)), dated)),
         records=tuple(each.id for each in written),
+        cites=tuple(records[number - 1].id for number in cited),
     )
     turn.write(event, written)
+
+
+def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
+    """Return memories with the day of their creation, what the resident will do about them, and whether it is the only
+    one to know them."""
+    written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
+    written = [
+        f"{day}; {UNHEARD}" if is_unheard(turn, each) else day for day, each in zip(written, records, strict=True)
+    ]
+    shown = zip(show(records, written), records, strict=True)
+    return tuple(
+        each.model_copy(update={"text": f"{each.text} -> {then}"}) if (then := record.data.get(THEN)) else each
+        for each, record in shown
+    )
+
+
+async def _lived(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the most important acts of the last 24 hours, with their times and results, in the order of time."""
+    memory = turn.resident.memory
+    await turn.resident.written()
+    newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
+    own = [each for each in newest if each.created > turn.now - DAY_S and {DEED, OUTCOME} & each.data.keys()]
+    own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
+    kept = sorted(own[:MAX_LIVED], key=lambda each: (each.created, OUTCOME in each.data, each.id))
+    return tuple(each.text.removeprefix(f"{turn.name}: ")[:MAX_LIVED_CHARACTERS] for each in kept)
+
+
+def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
+    """Return when the others of the household are usually at home on a date."""
+    setting = turn.setting
+    return tuple(
+        f"{name}: {clock(each.start)}-{clock(each.end)} {each.what}"
+        for name in housemates(setting, turn.person)
+        for each in setting.people[name].day
+        if each.is_on(date) and is_home(turn.person, each.place)
+    )
+
+
+def _usual_day(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> SceneDay:
+    """Return the usual day and the agreed appointments as a plan, for a reply that could not be parsed."""
+    agreed = [each for each in dated if turn.name in (each.host, *each.who)]
+    parts = [
+        *((each.start, each.end, each.what, each.place) for each in turn.person.day if each.is_on(date)),
+        *((at.start.hour * 60 + at.start.minute, at.end.hour * 60 + at.end.minute, at.what, at.place) for at in agreed),
+    ]
+    items = [
+        SceneItem.model_validate({"from": clock(start), "to": clock(end), "what": what, "place": words_of(place)})
+        for start, end, what, place in sorted(parts)
+        if start < end
+    ]
+    home = SceneItem.model_validate({"from": clock(WAKE), "to": clock(BED), "what": AT_HOME})
+    return SceneDay.model_construct(items=items or [home])
 
 
 async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record], list[Appointment]]:
@@ -192,14 +272,57 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
         *await turn.recall(f"What has {turn.name} planned, agreed on or promised?", MAX_PER_QUESTION),
         *await turn.recall(turn.at_heart, MAX_PER_QUESTION),
     ]
-    records = [*(each for each, _ in today), *later, *(each.record for each in found)]
+    news = [each for each in await known_from_the_start(turn) if is_unheard(turn, each)][:MAX_NEWS]
+    insights = await _newest_insights(turn)
+    records = [*(each for each, _ in today), *insights, *news, *later, *(each.record for each in found)]
     known = identity(turn)
     fresh = {each.id: each for each in records if each.text not in known and not _is_known_anyway(each)}
-    return list(fresh.values())[:MAX_PLAN_MEMORIES], [at for _, at in today]
+    return without_past(turn, fresh.values())[:MAX_PLAN_MEMORIES], [at for _, at in today]
+
+
+async def _newest_insights(turn: ResidentTurn) -> list[Record]:
+    """Return the newest insights from which the resident wants to do something."""
+    memory = turn.resident.memory
+    await turn.resident.written()
+    newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
+    return [each for each in newest if each.by == BY and THEN in each.data][:MOST]
+
+
+async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
+    """Return what a resident knew at the beginning and may tell, the most important first."""
+    memory = turn.resident.memory
+    await turn.resident.written()
+    notes = await memory.store.latest(memory.key, ("note",), LOOKED_THROUGH, now=turn.now)
+    told = [each for each in notes if _is_from_the_start(turn, each)]
+    return sorted(told, key=lambda each: (-(each.importance or 0.0), each.id))
+
+
+def is_unheard(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether a resident has told no one what it knew at the beginning."""
+    return _is_from_the_start(turn, record) and not any(record.id in ids for ids in turn.state.shared.values())
+
+
+def _is_from_the_start(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether a memory may be told, is from before the town began, and is not a line of the description."""
+    described = record.text.strip() in (turn.person.learned.strip(), turn.person.currently.strip())
+    return record.kind == "note" and not record.evidence and can_be_told(record) and not described
+
+
+def without_past(turn: ResidentTurn, records: Iterable[Record]) -> list[Record]:
+    """Return memories without those of appointments that are over, and without repetitions of an appointment."""
+    kept, when = list[Record](), turn.setting.when(turn.step)
+    seen = list[Appointment]()
+    for each in records:
+        at = appointment_of(each.data)
+        if at is not None and (at.end <= when or any(at.is_same(other) for other in seen)):
+            continue
+        seen += [at] if at is not None else []
+        kept.append(each)
+    return kept
 
 
 def _is_known_anyway(record: Record) -> bool:
-    return "background" in record.data or "plan" in record.keywords
+    return bool({"background", DEED} & record.data.keys()) or "plan" in record.keywords
 
 
 def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> dict[str, Place]:
@@ -208,6 +331,12 @@ def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) ->
     for at in dated:
         if at.place and is_let_in(turn.setting, turn.person, at):
             known.setdefault(at.place, Place(words=words_of(at.place), address=at.place))
+    acquainted = {each.name for each in turn.person.relations} | turn.state.scenes.keys() | turn.state.met.keys()
+    for name in sorted(acquainted - {*avoided_by(turn)}):
+        home = home_to_visit(turn.setting, name)
+        hosts = tuple(sorted(hosts_of(turn.setting, turn.person, home) & acquainted))
+        if hosts:
+            known.setdefault(home, Place(words=words_of(home), hosts=hosts, address=home))
     return known
 
 
@@ -235,12 +364,31 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) 
     wake = spans[0][0]
     bed = min(max(end for _, end, _ in spans), wake + DAY_MINUTES - LEAST_AWAKE)
     plan = DayPlan.model_construct(wake=clock(wake % DAY_MINUTES), bed=clock(bed), items=items, currently="")
-    blocks = []
+    blocks, opened = [], 0
     for block in blocks_of(turn, plan, where, [], day):
         item = None if block.asleep else by_address.get((block.what, block.place))
-        told = {"busy": item.busy, "weight": item.weight, "state": item.state.strip()} if item else {}
-        blocks.append(block.model_copy(update={"fine": True} | told))
+        told: dict[str, object] = {"fine": True}
+        if item:
+            opened += bool(item.open.strip())
+            told |= {"busy": item.busy, "weight": item.weight, "state": item.state.strip(), "seen": item.seen.strip()}
+            told |= {"open": item.open.strip() if opened <= MAX_OPEN else ""}
+        blocks.append(block.model_copy(update=told))
     return blocks
+
+
+def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
+    """Return blocks in which those that keep an appointment of the resident name all who have agreed to it."""
+    marked = list(blocks)
+    for at in dated:
+        if turn.name not in (at.host, *at.who):
+            continue
+        minute = at.start.hour * 60 + at.start.minute
+        for number, block in enumerate(marked):
+            is_then = block.start <= minute + 1 < block.end
+            if is_then and (not at.place or sector_of(at.place) == sector_of(block.place)):
+                who = tuple(sorted({*at.who, at.host} - {""}))
+                marked[number] = block.model_copy(update={"agreed": who})
+    return marked
 
 
 def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
@@ -315,6 +463,16 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
         turn.write(TasksPlanned(step=turn.step, blocks=(new,), because=why[:300]))
 
 
+def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
+    """Mark planned acts whose result a talk has given, so that it is not asked for again."""
+    minute = turn.setting.minute(turn.step)
+    for block in blocks:
+        if block.open and block.end > minute and block in turn.state.blocks:
+            start = max(block.start, minute)
+            now = block.model_copy(update={"start": start, "minutes": block.end - start, "open": ""})
+            turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
+
+
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
     """Return the new place of a part: the old one if none is named, the home if the name is unknown."""
     place = find_place(said, named) if said.strip() else before
@@ -323,17 +481,32 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 
 DAILY = 1
 """Importance of an act if the plan does not state it."""
+DEED, OUTCOME, THEN = "deed", "outcome", "then"
+"""Keys in the data of memories: the resident's own act; what came of one; what it will do about an insight."""
+UNHEARD = "no one has heard it yet"
+MAX_NEWS, MAX_OPEN, MAX_LIVED, MAX_LIVED_CHARACTERS = 3, 2, 12, 200
+"""Maximum untold memories in a prompt, acts a day whose result is open, acts of yesterday, and characters of each."""
+OPEN_MEMORIES = 5
+"""Number of memories about an act whose result is open."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember an act that has ended, except sleep, talks, and acts whose place was not reached."""
+    """Remember an act that has ended, except sleep, talks, and acts whose place was not reached; find out its result.
+
+    The memory names people in sight, those who did not come to an appointment, and an unanswered visit.
+    """
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
         return
     setting, seen = turn.setting, people_in_sight(turn.percepts)
     when = f"{setting.when(act.since):%H:%M}-{setting.when(turn.step):%H:%M}"
     where = ", ".join(each for each in (words_of(act.place) if act.place else "", when) if each)
-    text = f"{turn.name}: {act.what} ({where}{'; ' + ', '.join(seen) if seen else ''})"
+    more = [", ".join(seen)] if seen else []
+    if absent := _absent(turn, act):
+        more.append(f"{', '.join(absent)} did not come")
+    if is_turned_away(turn, act):
+        more.append("nobody was at home")
+    text = f"{turn.name}: {act.what} ({'; '.join((where, *more))})"
     importance = float(act.weight or DAILY)
     (record,) = await turn.build(
         RecordDraft(
@@ -341,14 +514,87 @@ async def remember_deed(turn: ResidentTurn) -> None:
             kind="observation",
             by=turn.name,
             importance=importance,
-            keywords=(turn.name.lower(), *(each.lower() for each in seen)),
-            data={"place": act.place} if act.place else {},
+            keywords=(turn.name.lower(), *(each.lower() for each in (*seen, *absent))),
+            data={DEED: True} | ({"place": act.place} if act.place else {}),
         )
     )
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance), (record,))
+    if act.open and turn.step >= act.until and not is_turned_away(turn, act) and has_left(turn.state, turn.profile):
+        await _find_out(turn, act, record, seen)
 
 
-REST_AT_HOME, REST = 240, 100
+def _absent(turn: ResidentTurn, act: Act) -> list[str]:
+    """Return who has agreed to an appointment that has ended and was neither seen nor met at it."""
+    begun = _began(turn, act)
+    here = {turn.name, *people_in_sight(turn.percepts)}
+    return [each for each in act.agreed if each not in here and turn.state.scenes.get(each, -1) < begun]
+
+
+def _began(turn: ResidentTurn, act: Act) -> int:
+    """Return the step at which the block of the current act began; talks may have interrupted it since."""
+    minute, day = turn.setting.minute(max(0, turn.step - 1)), turn.setting.day(max(0, turn.step - 1))
+    block = turn.state.block_at(minute) if turn.state.day == day else None
+    return turn.setting.step_at(day, block.start) if block and block.what == act.what else act.since
+
+
+def _absent_hosts(turn: ResidentTurn, act: Act) -> frozenset[str]:
+    """Return who lives where a resident visits, if none of them is in sight; else, and without a visit, nothing."""
+    hosts = hosts_of(turn.setting, turn.person, act.place) if act.place and act.why == "plan" else frozenset()
+    return frozenset() if hosts & {*people_in_sight(turn.percepts)} else hosts
+
+
+def is_turned_away(turn: ResidentTurn, act: Act) -> bool:
+    """Return whether none of those whom a visit is for was seen or met."""
+    hosts = _absent_hosts(turn, act)
+    return bool(hosts) and all(turn.state.scenes.get(each, -1) < _began(turn, act) for each in hosts)
+
+
+def give_up_visit(turn: ResidentTurn) -> None:
+    """Send a visitor home for the rest of a visit if none of those who live there is in sight."""
+    act, minute = turn.state.act, turn.setting.minute(turn.step)
+    block = turn.state.block_at(minute)
+    if act is None or block is None or (block.what, block.place) != (act.what, act.place):
+        return
+    if act.has_arrived(turn.step) and _absent_hosts(turn, act):
+        back = Block(start=minute, minutes=block.end - minute, what=AT_HOME, place=turn.person.home, fine=True)
+        turn.write(TasksPlanned(step=turn.step, blocks=(back,), because=f"{act.what}: nobody is at home"[:300]))
+
+
+async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
+    """Ask what came of an act whose result was open, and remember it."""
+    recalled = await turn.recall(f"{act.open} {act.what}", OPEN_MEMORIES, kinds=OF_A_DAY)
+    came = await turn.ask(
+        WhatCame(
+            who=turn.name,
+            identity=identity(turn),
+            did=act.what,
+            question=act.open,
+            when=turn.date_and_time,
+            place=words_of(act.place) if act.place else "",
+            near=tuple(near),
+            memories=tuple(
+                each.record.text[:MAX_MEMORY_CHARACTERS] for each in recalled if "plan" not in each.record.keywords
+            ),
+        )
+    )
+    (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (deed.id,), near))
+    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=record.importance or 0.0), (record,))
+
+
+def outcome_draft(name: str, text: str, weight: float, evidence: tuple[str, ...], others: Iterable[str]) -> RecordDraft:
+    """Return the memory of what came of an act."""
+    return RecordDraft(
+        text=text.strip(),
+        kind="thought",
+        by=name,
+        importance=float(weight),
+        keywords=tuple(each.lower() for each in (name, *others)),
+        evidence=evidence,
+        data={OUTCOME: True},
+    )
+
+
+REST_AT_HOME, REST = 180, 100
 """Minimum minutes between two scenes of the same two residents: in one household, and otherwise."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
@@ -356,12 +602,33 @@ RESERVED = 2
 TALK_TOKENS = 2_500
 """Approximate maximum tokens of a talk."""
 LATEST_HOUR = 23
+SHORTLY_BEFORE = 10
+"""Minutes before an appointment in which a talk of its two residents counts as the talk at it."""
+
+
+def keep_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
+    """Return whether two residents are at an appointment with each other and have not talked at it yet."""
+    acts = state.act, other.act
+    if any(act is None or act.why != "plan" or act.asleep or not act.has_arrived(step) for act in acts):
+        return False
+    if not all(act and {state.name, other.name} <= {*act.agreed} for act in acts):
+        return False
+    block = state.block_at(setting.minute(step))
+    began = setting.step_at(setting.day(step), block.start) if block else step
+    last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
+    can = all(has_left(each, setting.profile) and not each.is_talking(step) for each in (state, other))
+    return can and last < began - SHORTLY_BEFORE * setting.profile.a_minute
 
 
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents in sight of each other may begin a scene now."""
+    """Return whether two residents in sight of each other may begin a scene now.
+
+    Residents at an appointment with each other need no rest from earlier scenes, even if they are busy.
+    """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
+    if keep_appointment(setting, step, state, other):
+        return True
     if not all(is_free(each, setting, step) and _is_guest_or_home(each, setting, step) for each in (state, other)):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
@@ -375,7 +642,7 @@ def is_free(state: ResidentState, setting: Setting, step: int) -> bool:
         return False
     minute = setting.profile.a_minute
     lately = [each for each in state.scenes.values() if step - each < AN_HOUR * minute]
-    return len(lately) < MOST_AN_HOUR and has_left(state, setting.profile)
+    return len(lately) < MOST_AN_HOUR and has_left(state, setting.profile, pace(setting.minute(step)))
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
@@ -386,10 +653,24 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
     return may_use(setting, setting.people[state.name], str(here.upto(min(here.level, ARENA))))
 
 
-def has_left(state: ResidentState, profile: Profile) -> bool:
-    """Return whether the rest of the daily budget is enough for a talk."""
+MORNING, EVENING, AT_FIRST = 8 * 60, 19 * 60, 0.5
+"""Minutes of the day from and to which the usable share of the budget grows, and that share in the morning."""
+
+
+def pace(minute: int) -> float:
+    """Return the share of the daily budget that chance meetings may have used up to a minute of the day.
+
+    So some of it is left for the evening.
+    """
+    passed = (minute - MORNING) / (EVENING - MORNING)
+    return AT_FIRST + (1 - AT_FIRST) * min(1.0, max(0.0, passed))
+
+
+def has_left(state: ResidentState, profile: Profile, share: float = 1.0) -> bool:
+    """Return whether the rest of this share of the daily budget is enough for a talk."""
     calls, tokens = state.asked
-    return calls < profile.day_calls - RESERVED and tokens < profile.day_tokens - TALK_TOKENS
+    most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - TALK_TOKENS)
+    return calls < most[0] and tokens < most[1]
 
 
 def _rest(setting: Setting, one: str, other: str) -> int:
@@ -398,16 +679,22 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 
 
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
-    """Return the resident in sight to meet now: the least recently met, of these the nearest; "": none."""
+    """Return the resident in sight to meet now; "": none.
+
+    A resident with whom there is an appointment comes first, then the least recently met, of these the nearest. A
+    resident does not come up to people whom it avoids.
+    """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
-    return min(seen, key=lambda name: turn.state.scenes.get(name, -1), default="")
+    agreed = [each for each in seen if keep_appointment(*where, others[each])] if seen else []
+    liked = [each for each in seen if each not in avoided_by(turn)] if seen else []
+    return min(agreed or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
 
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
-MOST = 3
-"""Maximum insights per evening."""
+MOST, MIN_EVIDENCE = 3, 2
+"""Maximum insights per evening, and minimum memories on which an insight rests."""
 MAX_MEMORY_CHARACTERS = 400
 """Maximum characters of a memory in the prompt."""
 MIN_IMPORTANCE = 10.0
@@ -443,9 +730,10 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
     evening = await turn.ask(
         ReflectScenes(
             who=turn.name,
-            identity=identity(turn),
+            identity=identity(turn, about=False),
             when=turn.date_and_time,
             memories=tuple(_shown(each) for each in records),
+            about=turn.state.about or turn.person.about,
         )
     )
     thoughts = await turn.build(*_thoughts(turn, evening, records))
@@ -453,8 +741,9 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
     told = tuple(each.id for each in thoughts)
     model = turn.resident.models.of(ReflectScenes.role).name
     turn.write(Reflected(upto=upto, questions=(), thoughts=told, model=model), thoughts)
-    if evening.currently.strip():
-        turn.write(Resolved(step=turn.step, currently=evening.currently.strip()))
+    currently, about = evening.currently.strip(), evening.about.strip()
+    if currently or about:
+        turn.write(Resolved(step=turn.step, currently=currently or turn.state.currently, about=about))
 
 
 async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
@@ -480,17 +769,22 @@ def _shown(record: Record) -> str:
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
-    """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence."""
+    """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence.
+
+    An insight that rests on fewer than MIN_EVIDENCE memories repeats what a memory says, and is left out; so are those
+    after the first MOST.
+    """
     drafts = list[RecordDraft]()
     for each in evening.insights:
         numbers = [number for number in dict.fromkeys(each.because) if 0 < number <= len(records)]
         evidence = [records[number - 1] for number in numbers]
-        if not evidence or len(drafts) == MOST:
+        if len(evidence) < min(MIN_EVIDENCE, len(records)) or len(drafts) == MOST:
             continue
         secret = each.secret or any(record.data.get(SECRET) for record in evidence)
         own = turn.name.casefold() in each.text.casefold()
         names = [name.lower() for name in turn.setting.people if name in each.text]
-        data = {key: True for key, holds in ((OWN, own), (SECRET, secret)) if holds}
+        data: dict[str, Any] = {key: True for key, holds in ((OWN, own), (SECRET, secret)) if holds}
+        data |= {THEN: each.then.strip()} if each.then.strip() else {}
         drafts.append(
             RecordDraft(
                 text=each.text.strip(),

@@ -1,4 +1,4 @@
-"""Prompts of scenes: the day's plan, the briefing about secrets, the talk, the reflection."""
+"""Prompts of scenes: the day's plan, the briefing about secrets, the talk, the outcome of an act, the reflection."""
 
 from __future__ import annotations
 
@@ -32,8 +32,11 @@ class SceneItem(BaseModel):
     state: str = Field("", max_length=80)
     busy: bool = False
     weight: int = Field(1, ge=1, le=10)
+    open: str = Field("", max_length=200)
+    seen: str = Field("", max_length=200)
+    because: list[int] = Field(default_factory=list, max_length=12)
 
-    @field_validator("place", "thing", "state", mode="before")
+    @field_validator("place", "thing", "state", "open", "seen", mode="before")
     @classmethod
     def _nothing(cls, given: Any) -> Any:
         return given or ""
@@ -105,9 +108,15 @@ class PlanScenes(Prompt[SceneDay]):
     memories: tuple[Memory, ...] = ()
     """Memories, each with the day of its creation."""
     yesterday: tuple[str, ...] = ()
+    """What the person did the day before, and what came of it."""
     places: tuple[Place, ...]
+    """Known places, and homes of acquaintances."""
     usual: tuple[str, ...] = ()
     """The usual day for this weekday: `08:00-12:00 work (duty)`."""
+    at_home: tuple[str, ...] = ()
+    """When the others of the household are usually at home: `Ben Brook: 18:00-19:00 dinner`."""
+    avoids: tuple[str, ...] = ()
+    """People from whom the person keeps away."""
 
 
 @rule(PlanScenes)
@@ -124,6 +133,7 @@ class Briefing(BaseModel):
     lets_on: list[Annotated[str, Field(max_length=300)]] = Field(default_factory=list, max_length=3)
     bearing: str = Field("", max_length=100)
     plan: list[int] = Field(default_factory=list, max_length=20)
+    hides: list[int] = Field(default_factory=list, max_length=20)
 
 
 class LetOn(Prompt[Briefing]):
@@ -132,7 +142,8 @@ class LetOn(Prompt[Briefing]):
     role: ClassVar[str] = "talker"
 
     who: str
-    identity: str
+    identity: tuple[str, ...]
+    """The description in lines, numbered from 1; the talk's prompt leaves out those whose numbers are in `hides`."""
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
     other: str
@@ -193,6 +204,25 @@ class SceneChange(BaseModel):
     place: str = Field("", max_length=200, description="A name from the list; empty: where it was.")
 
 
+class SceneResult(BaseModel):
+    """What came of a planned act that the talk contained."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    text: str = Field(min_length=1, max_length=400)
+
+
+class SceneStance(BaseModel):
+    """How one of them stands to the other since this meeting."""
+
+    model_config = ConfigDict(frozen=True)
+
+    who: str = Field(max_length=200)
+    text: str = Field("", max_length=200)
+    avoids: bool | None = None
+
+
 class Scene(BaseModel):
     """What happened between two people."""
 
@@ -203,6 +233,8 @@ class Scene(BaseModel):
     lines: list[SceneLine] = Field(default_factory=list, max_length=12)
     agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
     changes: list[SceneChange] = Field(default_factory=list, max_length=8)
+    results: list[SceneResult] = Field(default_factory=list, max_length=6)
+    stance: list[SceneStance] = Field(default_factory=list, max_length=2)
     places: list[str] = Field(default_factory=list, max_length=8)
     remember: list[SceneMemory] = Field(default_factory=list, max_length=8)
     overheard: str = Field("", max_length=400)
@@ -220,6 +252,7 @@ class Side(BaseModel):
         text: the description, as far as this talk may show it.
         memories: memories about the other resident and this place, each with its number.
         plan: the rest of today's plan, the current part first, each with its number.
+        stance: how the resident stands to the other; "": nothing is known beyond the memories.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -229,6 +262,7 @@ class Side(BaseModel):
     doing: str
     memories: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
+    stance: str = ""
 
 
 class TalkScene(Prompt[Scene]):
@@ -246,6 +280,8 @@ class TalkScene(Prompt[Scene]):
     """Time of the last meeting in words; "": never."""
     strangers: bool = False
     """Whether neither of the two knew the other before."""
+    together: str = ""
+    """What both are here for together, by appointment; "": they meet by chance."""
     places: tuple[str, ...] = ()
     """Places that both may mention, in words."""
 
@@ -254,6 +290,37 @@ class TalkScene(Prompt[Scene]):
 def nod(ask: TalkScene) -> Scene:  # noqa: ARG001
     """Rule: they do not speak."""
     return Scene(talk=False)
+
+
+class Outcome(BaseModel):
+    """What came of an act."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str = Field(min_length=1, max_length=400)
+    weight: int = Field(5, ge=1, le=10)
+
+
+class WhatCame(Prompt[Outcome]):
+    """What came of an act whose result was open?"""
+
+    who: str
+    identity: str
+    did: str
+    question: str
+    """What was to come out."""
+    when: str
+    place: str
+    near: tuple[str, ...] = ()
+    """Names of the people who were there."""
+    memories: tuple[str, ...] = ()
+    """What the person remembers of the matter."""
+
+
+@rule(WhatCame)
+def stay_open(ask: WhatCame) -> Outcome:
+    """Rule: the question stays open."""
+    return Outcome(text=f"{ask.question} ({ask.who}: ?)"[:400])
 
 
 class SceneInsight(BaseModel):
@@ -265,6 +332,12 @@ class SceneInsight(BaseModel):
     because: list[int] = Field(max_length=20, description="The numbers of the memories on which it rests.")
     weight: int = Field(5, ge=1, le=10)
     secret: bool = False
+    then: str = Field("", max_length=200)
+
+    @field_validator("then", mode="before")
+    @classmethod
+    def _nothing(cls, given: Any) -> Any:
+        return given or ""
 
 
 class Evening(BaseModel):
@@ -274,6 +347,12 @@ class Evening(BaseModel):
 
     insights: list[SceneInsight] = Field(default_factory=list, max_length=5)
     currently: str = Field("", max_length=600)
+    about: str = Field("", max_length=600)
+
+    @field_validator("currently", "about", mode="before")
+    @classmethod
+    def _nothing(cls, given: Any) -> Any:
+        return given or ""
 
 
 class ReflectScenes(Prompt[Evening]):
@@ -283,6 +362,8 @@ class ReflectScenes(Prompt[Evening]):
     identity: str
     memories: tuple[str, ...]
     when: str
+    about: str = ""
+    """The person's life so far, as far as it is not in `identity`."""
 
 
 @rule(ReflectScenes)

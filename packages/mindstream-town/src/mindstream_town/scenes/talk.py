@@ -23,32 +23,43 @@ from mindstream_town.residents.converse import (
     talk_end,
 )
 from mindstream_town.residents.person import Appointment
-from mindstream_town.residents.places import words_of
+from mindstream_town.residents.places import avoided_by, words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
+    DEED,
+    MAX_NEWS,
+    UNHEARD,
     by_words,
     change_day,
+    close_questions,
     doing,
     find_place,
     identity,
     is_known,
+    is_unheard,
+    keep_appointment,
+    known_from_the_start,
     last_met,
     line_of,
+    outcome_draft,
     public_identity,
     relation_to,
     rest_of_day,
     secrets_of,
+    without_past,
 )
-from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, Side, TalkScene
+from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
 from mindstream_town.world.tree import ARENA
 
 LONGEST = 700
 """Maximum characters of a memory in the prompt, including its appointment."""
-OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 6, 2, 3, 12
+OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 11
+PASSING_DEED = 3.0
+"""Importance up to which the resident's own act is not shown in talks."""
 PASSING = 2.0
 """Importance of a meeting or an overheard line that was not rated."""
 
@@ -67,9 +78,11 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     plans = _number_plans(both, briefs, sum(map(len, minds)))
     sides = _sides(both, minds, briefs, plans)
     before = first.tokens
+    together = keep_appointment(first.setting, first.step, first.state, second.state)
     scene = await first.ask(
         TalkScene(
             sides=sides,
+            together=first.state.act.what if together and first.state.act else "",
             when=first.date_and_time,
             weather=weather_on(first.setting, first.step),
             place=words_of(place),
@@ -85,7 +98,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     lines = _lines(scene, both, minds) if talked else ()
     until = talk_end(first, lines)
     for at, (one, other) in enumerate((both, (second, first))):
-        await _keep(one, other, scene, lines, until, minds[1 - at], places, plans[at])
+        await _keep(one, other, scene, lines, until, minds[1 - at], places, plans[at], plans[1 - at])
     for each in near:
         await _overhear(each, first, second, scene, talked)
 
@@ -97,9 +110,15 @@ def _place(turn: ResidentTurn) -> str:
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
-    """Return memories about the other resident, the place, and recent important events, without secrets."""
+    """Return untold news, memories about the other resident, the place, and recent important events, without secrets.
+
+    Appointments that are over are left out, and each other one is shown once.
+    """
     dated = [record for record, _ in await turn.recall_appointments()][:DATED]
+    shared = turn.state.shared.get(other.name, frozenset())
+    news = [each for each in await known_from_the_start(turn) if each.id not in shared]
     found = [
+        *sorted(news, key=lambda each: not is_unheard(turn, each))[:MAX_NEWS],
         *dated,
         *(each.record for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE)),
         *(await turn.recall_about([other.name], 3, kinds=OF_PEOPLE)),
@@ -108,12 +127,14 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
     ]
     known = identity(turn) + "\n".join(turn.person.acquaintances())
     worth = (each for each in found if can_be_told(each) and not _is_everyday(each) and each.text not in known)
-    return list({normalised(each.text): each for each in worth}.values())[:SHOWN]
+    return without_past(turn, {normalised(each.text): each for each in worth}.values())[:SHOWN]
 
 
 def _is_everyday(record: Record) -> bool:
     """Return whether a memory is about an everyday act."""
-    return record.kind == "observation" and (record.importance or 0.0) <= PEOPLE
+    return record.kind == "observation" and (record.importance or 0.0) <= (
+        PASSING_DEED if DEED in record.data else PEOPLE
+    )
 
 
 async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]) -> Briefing | None:
@@ -126,7 +147,7 @@ async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequ
     return await turn.ask(
         LetOn(
             who=turn.name,
-            identity=identity(turn),
+            identity=public_identity(turn),
             secrets=secrets,
             memories=tuple(about),
             other=other.name,
@@ -150,13 +171,23 @@ def _sides(
     for turn, other, mind, brief, plan in zip(both, both[::-1], minds, briefs, plans, strict=True):
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
         for record, memory in zip(mind, show(mind), strict=True):
-            shown.append(f"{number}. {memory.line[:LONGEST]}{' (told before)' if record.id in shared else ''}")
+            heard = "told before" if record.id in shared else UNHEARD if is_unheard(turn, record) else ""
+            shown.append(f"{number}. {memory.line[:LONGEST]}{f' ({heard})' if heard else ''}")
             number += 1
         told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
-        text = public_identity(turn, keeps_secrets=brief is not None)
+        text = identity(turn)
+        if brief:
+            text = "\n".join(line for n, line in enumerate(public_identity(turn), 1) if n not in brief.hides)
         lines = tuple(f"{at}. {line_of(block)}" for at, block in plan.items())
-        sides.append(Side(who=turn.name, text=text, doing=doing(turn), memories=(*shown, *told), plan=lines))
+        memories, stance = (*shown, *told), _stance(turn, other.name)
+        sides.append(Side(who=turn.name, text=text, doing=doing(turn), memories=memories, plan=lines, stance=stance))
     return sides[0], sides[1]
+
+
+def _stance(turn: ResidentTurn, other: str) -> str:
+    """Return how a resident stands to another in words."""
+    keeps_away = "keeps out of the other's way" if other in avoided_by(turn) else ""
+    return "; ".join(each for each in (turn.state.stances.get(other, ""), keeps_away) if each)
 
 
 def _number_plans(
@@ -200,6 +231,7 @@ async def _keep(
     theirs: Sequence[Record],
     places: Sequence[str],
     plan: Mapping[int, Block],
+    their_plan: Mapping[int, Block],
 ) -> None:
     """Write a scene into a resident's stream, and change its day's plan accordingly."""
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
@@ -221,6 +253,10 @@ async def _keep(
         for each, importance in zip_longest(every, weights[: len(taken.memo)], fillvalue=IMPORTANCE)
         if isinstance(each, Kept)
     }
+    for result in scene.results:
+        if result.number in plan or result.number in their_plan:
+            draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other.name,))
+            thoughts[normalised(result.text)] = draft
     if not thoughts:
         text = f"{one.name} and {other.name} met at {words_of(_place(one))}"
         thoughts[text] = RecordDraft(
@@ -231,6 +267,7 @@ async def _keep(
     if lines:
         one.write(Talked(step=one.step, partner=other.name, lines=lines, until=until, records=ids), records)
     by = _who((one, other), scene.declined_by)
+    stance = next((each for each in scene.stance if _who((one, other), each.who) == one.name), SceneStance(who=""))
     one.write(
         Met(
             step=one.step,
@@ -239,12 +276,15 @@ async def _keep(
             by=by,
             records=() if lines else ids,
             gathered=sum(each.importance or 0.0 for each in records if each.kind != "chat"),
+            stance=stance.text.strip(),
+            avoids=stance.avoids,
         ),
         () if lines else records,
     )
     _learn_places(one, scene, places)
     why = kept[0].text.strip() if kept else f"{one.name} met {other.name}"
     change_day(one, {each.number: each for each in scene.changes}, plan, why)
+    close_questions(one, [plan[each.number] for each in scene.results if each.number in plan])
     for each in every:
         if each.appointment and each.comes:
             take_up(one, each.appointment, each.text)

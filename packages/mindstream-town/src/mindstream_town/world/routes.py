@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -150,6 +150,26 @@ class TileRoutes:
         if not (0 <= spot[0] < world.width and 0 <= spot[1] < world.height):
             return "not on the map"
         return f"{world.address_at(spot)}{'' if world.walkable(spot) else ', a wall'}"
+
+
+def path_around(world: TileWorld, start: Spot, goal: Spot, shunned: Container[Spot], most: int) -> tuple[Spot, ...]:
+    """Return a shortest path, without `start`, that avoids some spots; () if none has at most `most` steps."""
+    came: dict[Spot, Spot] = {start: start}
+    wave = [start]
+    for _ in range(most):
+        reached = list[Spot]()
+        for x, y in wave:
+            for there in ((x, y - 1), (x - 1, y), (x, y + 1), (x + 1, y)):
+                if there not in came and world.walkable(there) and there not in shunned:
+                    came[there] = x, y
+                    reached.append(there)
+        if goal in came:
+            path = [goal]
+            while path[-1] != start:
+                path.append(came[path[-1]])
+            return tuple(path[-2::-1])
+        wave = reached
+    return ()
 
 
 def _box(spots: list[Spot]) -> Box:

@@ -12,7 +12,7 @@ export function SaidHow() {
   if (base.value) return html`<${Recorded} />`;
   if (!answers) return null;
   return answers.stand_ins
-    ? html`<span class="how">no model is set, so rules answer; <code>mindstream init</code> sets one</span>`
+    ? html`<span class="how"><span>no model is set, so rules answer; <code>mindstream init</code> sets one</span></span>`
     : html`<span class="how live">live: ${answers.model}</span>`;
 }
 

@@ -19,7 +19,7 @@ export function Begin() {
     });
   };
   return html`
-    <${Empty} title=${`${user.value} has no goal yet`}>
+    <${Empty} title="There is no goal yet">
       <p>Give it a goal, as: Write an account of the old ferry, at most 200 words, with its sources.</p>
       <form class="stack wide" onSubmit=${begin}>
         <label><span>Its goal</span><textarea maxlength="20000" value=${goal} onInput=${(/** @type {any} */ event) => type(event.target.value)} /></label>

@@ -13,7 +13,7 @@ const pathOf = (id) => `/users/{user}/memories/${encodeURIComponent(id)}`;
 /** @param {{memory: Memory}} props */
 export function Care({ memory }) {
   const [correcting, setCorrecting] = useState(false);
-  if (base.value) return html`<p class="soft small">A recording cannot be changed. In <a href="#/memory">your own memory</a>, a memory that is open has <b>Correct</b> and <b>Forget</b> here; what goes with it is shown first.</p>`;
+  if (base.value) return html`<p class="soft small">A recording cannot be changed. In <a href="#/memory">your own memory</a>, open a memory to <b>correct</b> or <b>forget</b> it here; you see first what would be deleted with it.</p>`;
   return html`
     <div class="row">
       ${memory.status === "holds" && html`<button aria-expanded=${correcting} onClick=${() => setCorrecting(!correcting)}>Correct</button>`}

@@ -35,7 +35,7 @@ function factsLike(found, typed) {
 
 /** @param {{found: Knowledge, typed: string, choose: (fact: string) => void}} props `typed`: the words that a fact is to hold */
 function List({ found, typed, choose }) {
-  if (!found.facts.length) return html`<p class="soft">No resident has a memory from the beginning.</p>`;
+  if (!found.facts.length) return html`<p class="soft">No resident had any memory when the town began.</p>`;
   const like = factsLike(found, typed);
   const facts = like.slice(0, SHOWN);
   if (!facts.length) return html`<p class="soft">No fact holds any of these words. Enter looks for one that means it.</p>`;

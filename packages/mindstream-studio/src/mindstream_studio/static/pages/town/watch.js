@@ -21,6 +21,12 @@ const NAMES = /** @type {const} */ (["t", "who", "place", "see"]);
 /** Return the parameters of the link that concern the town. */
 const said = () => new URLSearchParams(NAMES.map((name) => [name, params.value[name] ?? ""]).filter(([, value]) => value)).toString();
 
+/** Open a recording at its first happening, and play it. @param {TownPlayer} player */
+function begin(player) {
+  player.toHappening(1);
+  if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) player.play(true);
+}
+
 /** @param {{name: string}} props */
 export function Watch({ name }) {
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
@@ -45,7 +51,8 @@ export function Watch({ name }) {
         show(made, place.current);
         if (before) made.takeOver(before);
         else if (said() || base.value) made.open(new URLSearchParams(said()));
-        else made.seek(made.town.last); // a town that lives is opened at its newest moment, a recording on its first morning
+        else made.seek(made.town.last); // a town that lives is opened at its newest moment
+        if (!before && base.value && !said()) begin(made);
         written.current = said();
         keep(made);
         tell(null);

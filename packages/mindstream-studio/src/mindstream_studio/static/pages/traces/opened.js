@@ -82,5 +82,5 @@ function laidOut(text) {
 function NotKept() {
   return html`
     <h3>What was asked and answered</h3>
-    <p class="soft">These words were not kept. They are from now on, if the server is started with <code>MINDSTREAM_KEEP_PROMPTS=1</code>; the log grows by them, and what is forgotten goes from them too.</p>`;
+    <p class="soft">These words were not kept. To keep the words of later calls, start the server with <code>MINDSTREAM_KEEP_PROMPTS=1</code>. The log grows by them; forgotten text is removed from them, too.</p>`;
 }

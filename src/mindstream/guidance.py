@@ -1,0 +1,246 @@
+"""Errors that say what to do when a class is used in a way that Python would report without help: an unknown argument,
+a forgotten `await`, a forgotten `async with`."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import wraps
+from types import TracebackType
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from mindstream.errors import InputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+SYNC = "in a program without asyncio, use mindstream.sync"
+COMMON = {
+    "data": ("path", "folder", "directory", "dir", "url", "db", "database", "data_dir", "metadata", "meta"),
+    "name": ("user", "user_id", "username", "owner"),
+    "user": ("name", "user_id", "username", "owner"),
+    "model": ("llm", "model_name", "provider"),
+    "instructions": ("system", "system_prompt", "prompt", "persona"),
+    "session": ("thread", "thread_id", "session_id", "conversation", "conversation_id", "run_id"),
+    "limit": ("n", "top_k", "topk", "top_n", "count", "max_results"),
+    "floor": ("threshold", "min_score", "min_certainty", "score_threshold"),
+    "where": ("filter", "filters", "metadata_filter"),
+    "asked_in": ("query_record_id",),
+    "episode": ("session", "session_id", "thread", "conversation"),
+    "by": ("role", "author", "speaker"),
+    "embed": ("embedder", "embedding", "embeddings", "embedding_model"),
+    "approve": ("approver", "permission", "allow"),
+    "how": ("strategy", "method"),
+    "until": ("hours", "steps", "days", "to"),
+    "seconds": ("timeout", "timeout_s"),
+    "tool_calls": ("max_tool_calls", "max_steps", "max_iterations"),
+    "residents": ("people", "agents", "characters"),
+    "places": ("locations", "rooms"),
+}
+"""For each argument, names that other libraries use for it."""
+METHODS = {
+    "retain": ("add", "save", "store", "write", "insert", "remember", "put"),
+    "retain_messages": ("add_messages", "add_memory", "save_context"),
+    "recall": ("search", "query", "retrieve", "find_similar", "ask"),
+    "correct": ("update", "edit", "modify"),
+    "forget": ("delete", "erase", "drop", "delete_all", "clear"),
+    "list": ("get_all", "all", "items"),
+    "send": ("chat", "say", "ask", "run", "invoke", "complete"),
+    "stream": ("stream_chat", "astream"),
+    "interview": ("ask", "question"),
+    "timeline": ("history", "log", "events"),
+    "run": ("step", "steps", "simulate", "live", "advance"),
+    "solve": ("run_task", "execute", "invoke", "do"),
+}
+"""For each method, names that other libraries use for it."""
+CALLED = {"": "memory", "Stream": "memory", "ChatBot": "bot"}
+"""Names of variables in messages, by class."""
+
+
+def explain_arguments(called: str, function: Callable[..., Any], given: dict[str, Any], error: TypeError) -> NoReturn:
+    """Raise a TypeError that names the arguments of a function, and those that were probably meant.
+
+    Args:
+        called: the function's name in the message.
+        given: the keyword arguments of the call that failed.
+        error: the error of the call; it is raised as it is unless an argument is unknown.
+    """
+    names = [each for each in inspect.signature(function).parameters if each not in ("self", "cls")]
+    unknown = [each for each in given if each not in names]
+    if not unknown or any(each.startswith("*") for each in names):
+        raise error
+    told = []
+    for each in unknown:
+        meant = [name for name, others in COMMON.items() if name in names and each in others]
+        meant = meant or difflib.get_close_matches(each, names, 1)
+        told.append(f"{each!r}{f' (did you mean {meant[0]!r}?)' if meant else ''}")
+    raise TypeError(f"{called}() has no argument {', '.join(told)}; its arguments are {', '.join(names)}") from None
+
+
+def explain_attribute(thing: object, name: str) -> NoReturn:
+    """Raise an AttributeError that names the method that was probably meant."""
+    meant = [known for known, others in METHODS.items() if name in others and hasattr(type(thing), known)]
+    meant = meant or difflib.get_close_matches(name, [each for each in dir(type(thing)) if each[0] != "_"], 1)
+    text = (
+        f"{type(thing).__name__!r} object has no attribute {name!r}{f'; did you mean {meant[0]!r}?' if meant else ''}"
+    )
+    raise AttributeError(text)  # without name= and obj=, with which Python would add a guess of its own
+
+
+def checked_id(value: object) -> str:
+    """Return the id of a record.
+
+    Raises:
+        InputError: the value is no id, but for example the record itself.
+    """
+    if isinstance(value, str):
+        return value
+    raise InputError(f"expected the id of a record, such as note.id or hit.id, found {type(value).__name__}")
+
+
+def explained(function: Callable[P, R]) -> Callable[P, R]:
+    """Make calls of a function explain an unknown argument."""
+
+    @wraps(function)
+    def calling(*args: P.args, **given: P.kwargs) -> R:
+        try:
+            return function(*args, **given)
+        except TypeError as error:
+            explain_arguments(function.__qualname__.removesuffix(".__init__"), function, dict(given), error)
+
+    return calling
+
+
+class Opening(AbstractAsyncContextManager[T]):
+    """The result of `open`: an object that exists inside an `async with` block. Any other use is explained."""
+
+    def __init__(self, called: str, context: AbstractAsyncContextManager[T]) -> None:
+        self._called, self._context = called, context
+
+    async def __aenter__(self) -> T:
+        return await self._context.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._context.__aexit__(kind, error, trace)
+
+    def _explain(self, *_: object) -> NoReturn:
+        name = self._called.split(".")[0]
+        raise InputError(f"open it with `async with {self._called}(…) as {name.lower()}:`; {SYNC}")
+
+    __enter__ = __await__ = __iter__ = _explain
+
+    def __exit__(self, *_: object) -> None:
+        """Exist, so that `with` reaches the explanation of `__enter__`."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._explain()
+
+
+def opens(function: Callable[P, AsyncIterator[T]]) -> Callable[P, AbstractAsyncContextManager[T]]:
+    """Turn an asynchronous generator that yields once into an asynchronous context manager that explains wrong use."""
+    made = asynccontextmanager(function)
+    called = function.__qualname__
+
+    @wraps(function)
+    def opening(*args: P.args, **given: P.kwargs) -> AbstractAsyncContextManager[T]:
+        try:
+            return Opening(called, made(*args, **given))
+        except TypeError as error:
+            explain_arguments(called, function, dict(given), error)
+
+    return opening
+
+
+class Unawaited(Coroutine[Any, Any, R]):
+    """A coroutine that says that it must be awaited if it is used like its result."""
+
+    __slots__ = ("_called", "_inner")
+
+    def __init__(self, called: str, inner: Coroutine[Any, Any, R]) -> None:
+        self._called, self._inner = called, inner
+
+    def __await__(self) -> Generator[Any, Any, R]:
+        return self._inner.__await__()
+
+    def send(self, value: Any) -> Any:
+        """Continue the coroutine."""
+        return self._inner.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raise an error in the coroutine."""
+        return self._inner.throw(*error)
+
+    def close(self) -> None:
+        """Close the coroutine."""
+        self._inner.close()
+
+    def _explain(self, *_: object) -> NoReturn:
+        self.close()
+        raise TypeError(f"the result of {self._called}(…) must be awaited: `await {self._called}(…)`; {SYNC}")
+
+    __getitem__ = __iter__ = __len__ = __contains__ = _explain
+
+    def __repr__(self) -> str:
+        return f"<{self._called}(…) was not awaited: write `await {self._called}(…)`>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_", "cr_", "gi_", "ag_")):
+            return getattr(self._inner, name)
+        return self._explain()
+
+
+class Streamed(AsyncGenerator[T, None]):
+    """An asynchronous generator that says that it needs `async for` if it is used in another way."""
+
+    def __init__(self, called: str, inner: AsyncGenerator[T, None]) -> None:
+        self._called, self._inner = called, inner
+
+    async def asend(self, value: None) -> T:
+        """Return the next item."""
+        return await self._inner.asend(value)
+
+    async def athrow(self, *error: Any) -> T:
+        """Raise an error in the generator."""
+        return await self._inner.athrow(*error)
+
+    async def aclose(self) -> None:
+        """Close the generator."""
+        await self._inner.aclose()
+
+    def _explain(self) -> NoReturn:
+        raise TypeError(f"{self._called}(…) yields pieces: `async for piece in {self._called}(…):`; {SYNC}")
+
+    __iter__ = __await__ = _explain
+
+
+def streamed(function: Callable[P, AsyncGenerator[T, None]]) -> Callable[P, AsyncGenerator[T, None]]:
+    """Make calls of an asynchronous generator function explain a wrong use of the generator."""
+    owner, _, name = function.__qualname__.rpartition(".")
+    called = f"{CALLED.get(owner, owner.lower())}.{name}"
+
+    @wraps(function)
+    def calling(*args: P.args, **given: P.kwargs) -> AsyncGenerator[T, None]:
+        return Streamed(called, function(*args, **given))
+
+    return calling
+
+
+def awaited(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Make calls of an asynchronous function explain an unknown argument and a forgotten `await`."""
+    owner, _, name = function.__qualname__.rpartition(".")
+    called = f"{CALLED.get(owner, owner.lower())}.{name}"
+
+    @wraps(function)
+    def calling(*args: P.args, **given: P.kwargs) -> Coroutine[Any, Any, R]:
+        try:
+            return Unawaited(called, function(*args, **given))
+        except TypeError as error:
+            explain_arguments(called, function, dict(given), error)
+
+    return calling

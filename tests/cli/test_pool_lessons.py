@@ -1,0 +1,72 @@
+"""`mindstream pool verdict`, `lessons` and `lesson`: from a correction to a lesson, its sources and its amendments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fake_endpoint import FakeEndpoint, Says
+from running import mistaken, run
+
+NET = "Revenue is without VAT."
+
+
+@pytest.fixture
+def where(folder: Path, door: FakeEndpoint) -> tuple[str | Path, ...]:
+    """A pool of olga's with the members ann and ben, and a run of ann's with a wrong answer."""
+    where = ("--data", folder, "--user")
+    run("pool", "create", "shop", "--add", "ann", "--add", "ben", *where, "olga")
+    door.will(Says("123"))
+    assert (
+        run("solve", "What was our revenue?", "--how", "direct", "--model", f"{door.url}#any", *where, "ann").code == 0
+    )
+    return where
+
+
+def lesson(text: str) -> Says:
+    return Says(json.dumps({"edits": [{"action": "add", "text": text, "basis": "person"}]}))
+
+
+def test_a_correction_becomes_a_lesson_with_its_sources(where: tuple[str | Path, ...], door: FakeEndpoint) -> None:
+    door.will(lesson(NET))
+    verdict = ("pool", "verdict", "shop", "--model", f"{door.url}#any")
+    told = run(*verdict, "--wrong", "No. Revenue is without VAT here.", *where, "ann")
+    assert (
+        "1 lesson written" in told.out and "No. Revenue is without VAT here." in told.out and "private" not in told.out
+    )
+    (row,) = run("pool", "lessons", "shop", "--json", *where, "ben").rows
+    assert (row["text"], row["state"], row["confirmed_by"], row["writer"]) == (NET, "confirmed", 1, "ann")
+    assert row["sources"] == ["What was our revenue?", "No. Revenue is without VAT here."] and row["version"] > 0
+    assert "--right, or --wrong" in mistaken(run(*verdict, *where, "ann"))
+    door.will(Says('{"edits": []}'))
+    assert "kept as an exemplar" in run(*verdict, "--right", *where, "ann").out
+
+
+def test_a_guests_lesson_is_said_to_be_private_until_it_is_shared(
+    where: tuple[str | Path, ...], door: FakeEndpoint
+) -> None:
+    run("pool", "members", "shop", "--add", "*", *where, "olga")
+    door.will(Says("123"), lesson(NET))
+    run("solve", "And in May?", "--how", "direct", "--model", f"{door.url}#any", *where, "eve")
+    told = run("pool", "verdict", "shop", "--wrong", "Net!", "--model", f"{door.url}#any", *where, "eve")
+    assert "private until a named member shares it: mindstream pool lessons shop --share" in told.out
+    assert run("pool", "lessons", "shop", "--json", *where, "ben").rows == []
+    (row,) = run("pool", "lessons", "shop", "--json", *where, "eve").rows
+    assert "only a member by name" in mistaken(run("pool", "lessons", "shop", "--share", row["id"], *where, "eve"))
+    assert NET in run("pool", "lessons", "shop", "--share", row["id"], *where, "olga").out
+    assert NET in run("pool", "lessons", "shop", *where, "ben").out
+
+
+def test_a_lesson_is_written_amended_and_retired_by_hand(where: tuple[str | Path, ...]) -> None:
+    assert "has 1 lesson" in run("pool", "lesson", "shop", NET, "--when", "money is asked for", *where, "ann").out
+    (row,) = run("pool", "lessons", "shop", "--json", *where, "ann").rows
+    run("pool", "lesson", "shop", "Revenue is with VAT.", "--amend", row["id"][:6], *where, "ann")
+    (amended,) = run("pool", "lessons", "shop", "--json", *where, "ben").rows
+    assert (amended["id"], amended["text"]) == (row["id"], "Revenue is with VAT.") and amended["version"] > row[
+        "version"
+    ]
+    assert "no lesson" in mistaken(run("pool", "lesson", "shop", NET, "--amend", row["id"], *where, "ben"))
+    run("pool", "lessons", "shop", "--retire", row["id"], "--because", "the law changed", *where, "ann")
+    assert "no lessons yet" in run("pool", "lessons", "shop", *where, "ben").out
+    assert "retired: the law changed" in run("pool", "lessons", "shop", "--all", *where, "ben").out

@@ -1,0 +1,138 @@
+"""Wrong uses of the public classes are answered by what to write instead."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mindstream
+from mindstream import ChatBot, FakeModel, InputError, Memory, Mind, Planner, SettingsError, sync
+
+# A type checker reports most of these mistakes as well; here they are made on purpose.
+AnyMemory: Any = Memory
+AnyBot: Any = ChatBot
+AnyMind: Any = Mind
+AnyPlanner: Any = Planner
+AnySync: Any = sync.Memory
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
+    async with Memory(tmp_path, "ann") as memory:
+        yield memory
+
+
+async def test_a_memory_is_opened_by_its_constructor_as_by_open(tmp_path: Path) -> None:
+    described = Memory(tmp_path, "ann")
+    async with described as memory:
+        assert memory is described
+        note = await memory.retain("The key is under the mat.")
+    async with Memory.open(tmp_path, "ann") as memory:
+        assert [each.id for each in await memory.list()] == [note.id]
+
+
+def test_a_memory_without_asyncio_is_opened_both_ways(tmp_path: Path) -> None:
+    with sync.Memory(tmp_path, "ann") as memory:
+        note = memory.retain("The key is under the mat.")
+    with sync.Memory.open(tmp_path, "ann") as memory:
+        assert [each.id for each in memory.list()] == [note.id]
+
+
+@pytest.mark.parametrize("open_bot", [ChatBot, ChatBot.open])
+async def test_a_bot_is_opened_by_its_constructor_as_by_open(tmp_path: Path, open_bot: Any) -> None:
+    async with open_bot(tmp_path, user="ann", model=FakeModel(["Hello!", "Bach."])) as bot:
+        assert await bot.send("Hi") == "Hello!"
+        assert "".join([piece async for piece in bot.stream("My cat?")]) == "Bach."
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "advice"),
+    [
+        (lambda memory: memory.recall("x")[0], TypeError, "`await memory.recall(…)`"),
+        (lambda memory: memory.retain("x").id, TypeError, "`await memory.retain(…)`"),
+        (lambda memory: list(memory.list()), TypeError, "`await memory.list(…)`"),
+        (lambda memory: memory.recall("x", top_k=3), TypeError, "did you mean 'limit'"),
+        (lambda memory: memory.retain("x", metadata={}), TypeError, "did you mean 'data'"),
+        (lambda memory: memory.add("x"), AttributeError, "did you mean 'retain'"),
+        (lambda memory: memory.search("x"), AttributeError, "did you mean 'recall'"),
+    ],
+)
+async def test_a_guess_about_an_open_memory_is_explained(
+    memory: Memory, use: Callable[[Memory], object], error: type[Exception], advice: str
+) -> None:
+    with pytest.raises(error, match=advice.replace("(", r"\(").replace(")", r"\)")):
+        use(memory)
+
+
+@pytest.mark.parametrize("use", [Memory.get, Memory.history, Memory.forget])
+async def test_a_record_in_place_of_its_id_is_explained(memory: Memory, use: Callable[..., Awaitable[object]]) -> None:
+    note = await memory.retain("The key is under the mat.")
+    with pytest.raises(InputError, match=r"the id of a record, such as note\.id"):
+        await use(memory, note)
+    with pytest.raises(InputError, match=r"the id of a record, such as note\.id"):
+        await memory.correct(note, "It is gone.")  # type: ignore[arg-type]
+
+
+def enter(opening: Any) -> None:
+    with opening:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "advice"),
+    [
+        (lambda: Memory("data", "ann").recall, None, ""),
+        (lambda: Memory("data", "ann").store, InputError, "async with Memory"),
+        (lambda: AnyMemory.open("data", "ann").retain, InputError, "async with Memory.open"),
+        (lambda: enter(Memory("data", "ann")), InputError, "async with Memory"),
+        (lambda: enter(Mind.open("data", user="ann")), InputError, "async with Mind.open"),
+        (lambda: ChatBot("data", model="rules").mind, InputError, "async with ChatBot"),
+        (lambda: AnyMemory("data", user="ann"), TypeError, "did you mean 'name'"),
+        (lambda: AnyMemory.open(path="data", user="ann"), TypeError, "did you mean 'data'"),
+        (lambda: AnyBot("data", system="Be brief."), TypeError, "did you mean 'instructions'"),
+        (lambda: AnyMind.open("data", user_id="ann"), TypeError, "did you mean 'user'"),
+        (lambda: AnyPlanner(strategy="react"), TypeError, "did you mean 'how'"),
+        (lambda: AnySync("data", user="ann"), TypeError, "did you mean 'name'"),
+        (lambda: mindstream.Chatbot, AttributeError, "did you mean ChatBot"),
+        (lambda: FakeModel("Hello!"), InputError, "a list of answers"),
+    ],
+)
+def test_a_guess_before_opening_is_explained(use: Any, error: type[Exception] | None, advice: str) -> None:
+    if error is None:
+        assert callable(use())
+        return
+    with pytest.raises(error, match=advice):
+        use()
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("gpt-5-mini", "openai:gpt-5-mini"), ("claude-haiku-4-5", "anthropic:"), ("openai/gpt-5-mini", "openai:gpt")],
+)
+async def test_a_model_without_its_vendor_is_explained(tmp_path: Path, name: str, advice: str) -> None:
+    with pytest.raises(SettingsError, match=f"did you mean '{advice}"):
+        async with ChatBot(tmp_path, model=name):
+            pass
+
+
+@pytest.mark.parametrize("model", [FakeModel(["4"]), {"worker": FakeModel(["4"])}, mindstream.Models(FakeModel(["4"]))])
+async def test_model_takes_a_model_a_table_of_roles_or_models(model: Any) -> None:
+    assert (await Planner(model=model, how="direct").solve("2 + 2")).answer == "4"
+
+
+async def test_the_earlier_word_for_model_warns(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="model="):
+        assert AnyPlanner(models="rules").model == "rules"
+    with pytest.warns(DeprecationWarning, match="model="):
+        opening = AnyMind.open(tmp_path, user="ann", models="rules")
+    async with opening as mind:
+        assert mind.models.only_rules
+
+
+async def test_wrong_uses_of_a_stream_and_of_a_plan_are_explained(tmp_path: Path) -> None:
+    async with ChatBot(tmp_path, model=FakeModel(["Hello!"])) as bot:
+        with pytest.raises(TypeError, match=r"async for piece in bot\.stream"):
+            list(bot.stream("Hi"))  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="solve"):
+        await Planner(model="rules").run("What is 2 + 2?")  # type: ignore[arg-type]
