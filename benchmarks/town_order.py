@@ -281,7 +281,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._now
 
-    def run_in_executor(self, *given: Any) -> Any:
+    def run_in_executor(self, *given: Any) -> Any:  # type: ignore[override]
         job = super().run_in_executor(*given)
         self._jobs += 1
         job.add_done_callback(self._ended)

@@ -203,8 +203,9 @@ class Job(NamedTuple):
 
 def jobs_of(settings: Settings, outcome: Outcome, causes: Sequence[Cause], seeds: Sequence[int]) -> list[Job]:
     """Return the forks that show the effects of memories: with each of them, and without."""
-    arms = {(each.step, (), None): None for each in causes}
-    arms |= {(each.step, each.records, (each.whose, each.text)): None for each in causes}
+    arms = dict[tuple[int, tuple[str, ...], tuple[str, str] | None], None]()
+    for each in causes:
+        arms |= {(each.step, (), None): None, (each.step, each.records, (each.whose, each.text)): None}
     return [Job(settings, outcome, step, lost, seed, withheld) for seed in seeds for step, lost, withheld in arms]
 
 
