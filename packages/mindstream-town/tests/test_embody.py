@@ -178,7 +178,7 @@ def asked_of_ada(door: FakeEndpoint) -> list[str]:
 
 def by_prompt(asked: Asked) -> Behaviour:
     """Plan the rest of a day, or a part of it."""
-    if "what is left of a day" in str(asked.body["messages"][0]):
+    if "the rest of the day of a person" in str(asked.body["messages"][0]):
         return Says(reply_of("schlafen"))
     return Says(json.dumps({"tasks": [{"minutes": 60, "what": "schlafen"}]}))
 

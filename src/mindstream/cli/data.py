@@ -31,7 +31,9 @@ app = group("Copy all data, set retention, export a person's data, delete a tena
 @command(app, "", "mindstream data copy ./data postgresql://mind@localhost:5432/mind")
 def copy(
     source: Annotated[str, word("FROM", "A data folder, or postgresql://user@host:port/db.")],
-    target: Annotated[str, word("TO", "The other kind of location than FROM; it must be empty.")],
+    target: Annotated[
+        str, word("TO", "The target: a PostgreSQL URL if FROM is a folder, else a folder; it must be empty.")
+    ],
     json: AsJson = False,
 ) -> None:
     """Copy all rows of a data folder into a PostgreSQL database, or back.

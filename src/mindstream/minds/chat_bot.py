@@ -65,8 +65,9 @@ NO_MODEL = (
 class CompanionTalk(Prompt[str]):
     """Answer the utterance, from the memory of this user.
 
-    `persona`: the developer's instructions, in place of the companion's description of itself. `instructions`: what
-    the page of this talk asks of whoever answers. `beside`: what it found for these words.
+    `persona`: the developer's instructions, in place of the companion's description of itself. `instructions`: the
+    system prompt that the client (a chat page) sends. `beside`: documents or search results that the client sends with
+    the utterance.
     """
 
     role: ClassVar[str] = "talker"

@@ -255,7 +255,7 @@ def _checked_tool(name: str) -> str:
 
 
 def _checked_arguments(value: Any, depth: int = 0) -> Any:
-    """Check that a value is JSON; return it without control characters, and with texts with references normalised."""
+    """Check that a value is JSON; return it without control characters and with references in their canonical form."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, (*NESTED, tuple)) and depth >= MAX_DEPTH:

@@ -271,8 +271,8 @@ class PlanningRun:
 
     @property
     def may_mend(self) -> bool:
-        """Whether the plan may be revised: the limit is not reached, and a step was run since a revision without
-        effect."""
+        """Whether the plan may be revised: the limit is not reached, and it is not the case that the last revision
+        changed nothing and no step has run since."""
         return self.replans > 0 and not self._is_kept
 
     # Planning.

@@ -169,7 +169,7 @@ class _Index:
                 above.setdefault(each, []).append(id_)
         waits = {id_: len(ids) for id_, ids in below.items()}
         ready, length = [id_ for id_, count in waits.items() if not count], 0
-        while ready and length < MAX_CHAIN:  # first records whose evidence is checked, then those derived from them
+        while ready and length < MAX_CHAIN:  # first records without unchecked evidence, then those derived from them
             length += 1
             following: list[str] = []
             for id_ in ready:

@@ -33,7 +33,9 @@ from mindstream.settings import Chosen, Settings
 from mindstream.text.words import count_of
 
 FAULTY = 1
-PlanFile = Annotated[Path, word("FILE", "A plan: JSON, or text in one of three forms.")]
+PlanFile = Annotated[
+    Path, word("FILE", "A plan: JSON, or text in the form of ReWOO or LLMCompiler, or a numbered list.")
+]
 TaskText = Annotated[str, flag("WORDS", "The task [the one in the file].", "--task")]
 app = group("Check, draw, edit and run plans in files; compare strategies on sets of questions.")
 
@@ -181,7 +183,9 @@ def edit(
 )
 def export(
     settings: Settings,
-    file: Annotated[Path | None, word("FILE", "A plan: JSON, or text in one of three forms.")] = None,
+    file: Annotated[
+        Path | None, word("FILE", "A plan: JSON, or text in the form of ReWOO or LLMCompiler, or a numbered list.")
+    ] = None,
     solved: Annotated[bool, switch("--solved", "Export the plans of all your runs that answered their task.")] = False,
     task: TaskText = "",
     form: Annotated[

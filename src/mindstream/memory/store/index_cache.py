@@ -209,8 +209,8 @@ class IndexCache:
         return columns
 
     async def _is_erased(self, stream: StreamKey, since: int) -> bool:
-        """Return whether a whole stream was erased after the erasure `since`; no rows are left then that list its
-        records."""
+        """Return whether a whole stream was erased after the erasure `since`. The rows of the log that would name its
+        erased records are gone then."""
         salt, erased = await self._store.erased_since(since)
         return any(each.whole and each.digest == digest_of(salt, stream) for each in erased)
 

@@ -419,7 +419,7 @@ class _Reply:
             return []
         self._finish = str(choice.get("finish_reason") or self._finish)
         delta = choice.get("delta")
-        if delta and delta.keys() <= USUAL_IN_DELTA and isinstance(delta.get("content"), str):
+        if isinstance(delta, dict) and delta.keys() <= USUAL_IN_DELTA and isinstance(delta.get("content"), str):
             text = self._added(delta["content"])
             found: list[Arrival] = [Delta("reply", text)] if text else []
         else:

@@ -48,7 +48,7 @@ class McpEndpoint:
                 "unavailable",
                 "the MCP server has not started: the application that mounts this one must use its `lifespan`",
             )
-        caller = caller_of_request(self._runtime, scope)  # refuses a wrong user or set before the SDK sees the request
+        caller = caller_of_request(self._runtime, scope)  # refuses a wrong user or `?tools=`, before the SDK runs
         receive = await require_scope(scope, receive, caller)
         self._wanted.set()
         manager = await asyncio.shield(self._manager)

@@ -91,7 +91,7 @@ class Session:
             if now is None or now.fingerprint != accepted:
                 return {"changed": now and [now.name, now.description, now.parameters, now.hints]}
             params = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
-            # not `call_tool`: it applies the server's patterns to the server's text by Python's own engine
+            # not `call_tool`: it validates results by the server's schema with `re`, which a hostile pattern can hang
             answer = await self._client.session.send_request(types.CallToolRequest(params=params), _ANSWER)
             if isinstance(answer, types.InputRequiredResult):
                 return {"fault": "the server asks for input before it answers, which is not supported"}

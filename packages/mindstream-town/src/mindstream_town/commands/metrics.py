@@ -95,8 +95,8 @@ def metrics(
     """Show measures of a town: talks, reflections, the spread of facts.
 
     With a model, a resident knows a --fact if one of its memories means it (about one call a resident); without one,
-    if a memory is derived from the first memory with most of these words. Also shows acquaintance, adherence to plans,
-    and acts at closed or private places.
+    if one of its memories is, or is derived from, the memory with most of these words among those that residents had
+    when the town began. Also shows acquaintance, adherence to plans, and acts at closed or private places.
     """
     history = read(settings)
     if at:

@@ -87,7 +87,7 @@ function askUndo({ sleep, at, forgotten, weakened }) {
     verb: "Undo it",
     preview: async () => html`
       <p>${counted(forgotten.length, "memory that faded is", "memories that faded are")} held again, and ${counted(weakened.length, "memory that became weaker is", "memories that became weaker are")} as strong as before.</p>
-      <p>What it made, its dream too, goes to the archive. What was recalled or forgotten meanwhile stays so.</p>`,
+      <p>The memories that this sleep created, with its dream, are archived. Memories that were recalled or forgotten since then stay as they are.</p>`,
     act: async () => { await ask({ path: "/users/{user}/memories/undo-sleep", body: { sleep } }); askAllAgain(); },
   });
 }

@@ -15,7 +15,7 @@ export function Beside({ exchanges, rows, at, from }) {
   const answered = exchanges.findLast((one) => lastOf(one, "said")) ?? exchanges.at(-1);
   return html`
     <${AtWork} exchanges=${exchanges} />
-    ${answered && html`<section class="stack"><h2>The last answer, part by part</h2><${Times} one=${answered} /></section>`}
+    ${answered && html`<section class="stack"><h2>How long each part of the last answer took</h2><${Times} one=${answered} /></section>`}
     ${beliefsAt(rows, at).map((belief) => html`<${BeliefNow} key=${belief.slot} belief=${belief} rows=${rows} from=${from} />`)}
     ${plansAt(rows, at).map((plan) => html`<${PlanNow} key=${plan.by} plan=${plan} rows=${rows} from=${from} />`)}
     <${Thoughts} exchanges=${exchanges} rows=${rows} />`;
