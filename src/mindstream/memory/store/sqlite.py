@@ -147,14 +147,17 @@ class SqliteStore(SqlStore):
                 await self._database.compact()
 
 
-def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterable[str] = ()) -> None:
-    """Copy a folder's database file without the row `seq`, all later rows and the records that they wrote.
+def copy_without(
+    source: Path, target: Path, rows: Iterable[int], at: float, unrated: Iterable[str] = (), lost: Iterable[str] = ()
+) -> None:
+    """Copy a folder's database file without some rows of its log, by their numbers, and the records that they wrote.
 
-    Open work is not copied. A record that a later recall returned gets `at` as the time of its last recall, because the
-    time of the recall before is not stored.
+    Open work is not copied. A record that a recall after `at` returned gets `at` as the time of its last recall,
+    because the time of the recall before is not stored.
 
     Args:
         unrated: ids of records that were rated later; they get no importance.
+        lost: ids of further records that are not copied.
 
     Raises:
         InputError: the target is not empty.
@@ -167,10 +170,10 @@ def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterab
     with explain_errors(source / FILE), contextlib.closing(sqlite3.connect(source / FILE)) as connection:
         connection.execute("VACUUM INTO ?", (str(path),))
     with explain_errors(path), contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DELETE FROM log WHERE seq >= ?", (seq,))
-        connection.execute("DELETE FROM records WHERE seq >= ?", (seq,))
-        connection.execute("DELETE FROM checkpoints WHERE seq >= ?", (seq,))
-        connection.execute("DELETE FROM uniques WHERE seq >= ?", (seq,))
+        gone = [(row,) for row in rows]
+        for table in ("log", "records", "checkpoints", "uniques"):
+            connection.executemany(f"DELETE FROM {table} WHERE seq = ?", gone)
+        connection.executemany("DELETE FROM records WHERE id = ?", [(each,) for each in lost])
         connection.execute("DELETE FROM work")
         connection.execute("UPDATE records SET accessed = ? WHERE accessed > ?", (at, at))
         connection.executemany("UPDATE records SET importance = NULL WHERE id = ?", [(each,) for each in unrated])
