@@ -122,8 +122,8 @@ class SqlStore(Store):
     def _changed(
         self, connection: Any, stream: StreamKey, since: int, after: int, most: int | None
     ) -> tuple[Sequence[tuple[Any, ...]], int]:
-        """Return rows of changed records (COLUMNS and the number), and the number after which to continue, 0 at the
-        end."""
+        """Return rows of records changed after `since` (COLUMNS, then the record's number), and the number to pass as
+        `after` for the next rows; 0: there are no more."""
         raise NotImplementedError
 
     def _count_changed(self, connection: Any, stream: StreamKey, since: int) -> int:
