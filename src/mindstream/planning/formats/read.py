@@ -344,7 +344,7 @@ def read(text: str, tools: Sequence[ToolSpec] = (), format: FormatName = "rewoo"
 
 
 def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
-    """Read a planner's text that has no ReWOO step, as JSON or as LLMCompiler's calls.
+    """Read a planner's text that has no ReWOO step: JSON, LLMCompiler's calls, a table of steps, or a ReAct trace.
 
     Return None if it has no steps in these formats, or if a step names an unknown tool.
     """
