@@ -542,7 +542,7 @@ class SqlStore(Store):
         return await self.read(lambda connection: audit.read(connection, about, tenant, limit))
 
     async def forget_tenant(self) -> None:
-        """Delete the counters of this store's tenant, after all its other data was deleted."""
+        """Delete the counters of this store's tenant, after all its other data; without such counters, do nothing."""
 
     async def close(self) -> None:
         fillings = [*self._indexing.values()]
