@@ -178,7 +178,9 @@ class Solution(Generic[Output]):
     output: Output | None = None
 
     def __str__(self) -> str:
-        return self.answer or f"no answer: {self.stopped or self.unanswered or 'the plan has none'}"
+        said = self.answer or f"no answer: {self.stopped or self.unanswered or 'the plan has none'}"
+        failed = "; ".join(f"{id}: {self.evidence[id].text}" for id in self.missing)
+        return f"{said}\nfailed steps: {failed}" if failed else said
 
     @property
     def is_quotation(self) -> bool:
