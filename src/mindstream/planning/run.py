@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic
 
 from mindstream.errors import BudgetSpent, InputError
+from mindstream.guidance import Explained
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model, ToolSpec
 from mindstream.models.providers.thoughts import Thinking
@@ -149,7 +150,7 @@ else:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution(Generic[Output]):
+class Solution(Explained, Generic[Output]):
     """The result of a run.
 
     Attributes:

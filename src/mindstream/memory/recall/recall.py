@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mindstream.clock import Moment, format_iso
 from mindstream.errors import InputError
+from mindstream.guidance import Explained
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.embedding import Embedding
 from mindstream.memory.recall.question import ALL, Filters, allowed_mask, compare_large, understood
@@ -60,7 +61,7 @@ CANDIDATES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(Explained):
     """A hit: a record that a recall returned.
 
     Attributes:
