@@ -165,13 +165,13 @@ async def test_results_explain_the_names_of_other_libraries(memory: Memory) -> N
     await memory.retain("The key is under the mat.")
     hit: Any = (await memory.recall("Where is the key?"))[0]
     solution: Any = await Planner(model=FakeModel(["4"]), how="direct").solve("2 + 2")
-    for use, advice in ((lambda: hit.content, "text"), (lambda: solution.result, "answer")):
+    for found, name, advice in ((hit, "content", "text"), (solution, "result", "answer")):
         with pytest.raises(AttributeError, match=f"did you mean '{advice}'"):
-            use()
+            getattr(found, name)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_the_warning_about_a_forgotten_await_names_the_call(memory: Memory) -> None:
     with pytest.warns(RuntimeWarning, match=r"memory\.retain"):
-        memory.retain("The key is under the mat.")
+        memory.retain("The key is under the mat.")  # type: ignore[unused-coroutine]
         gc.collect()

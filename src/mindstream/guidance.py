@@ -197,7 +197,7 @@ class Unawaited(Coroutine[Any, Any, R]):
 
     def __init__(self, called: str, inner: Coroutine[Any, Any, R]) -> None:
         self._called, self._inner = called, inner
-        inner.__qualname__ = called  # in the warning of Python that it was never awaited
+        inner.__qualname__ = called  # type: ignore[attr-defined]  # Python's warning "… was never awaited" shows it
 
     def __await__(self) -> Generator[Any, Any, R]:
         return self._inner.__await__()

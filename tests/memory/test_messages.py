@@ -105,3 +105,14 @@ async def test_a_correction_keeps_the_confidence_in_its_successor(folder: Path) 
             confidences.append(best.confidence)
     stated, corrected = confidences
     assert stated > 0.5 and corrected == pytest.approx(stated, abs=0.05)
+
+
+async def test_the_current_wording_is_the_last_of_the_history(folder: Path) -> None:
+    async with Memory.open(folder, "ann") as memory:
+        lyon, paris = "Ann lives in Lyon.", "Ann lives in Paris."
+        for _ in range(2):  # a program that is started twice
+            note = await memory.retain(lyon)
+            await memory.correct(note.id, paris)
+        history = await memory.history(note.id)
+        assert [each.text for each in await memory.list()] == [paris]
+        assert history[-1].text == paris and not history[-1].superseded_by and history[0].text == lyon

@@ -96,6 +96,16 @@ def test_the_first_bot_answers_messages_that_name_none(folder: Path) -> None:
         assert (listed["packs"], listed["pack"]) == (["pirate", "cook"], "pirate")
 
 
+def test_a_client_that_forgot_a_part_is_told_which(folder: Path) -> None:
+    with Served(folder) as served, served.client() as client:
+        missing = client.get("/models", headers={"authorization": "Bearer none"})
+        assert missing.status_code == 404 and "begin with /v1" in missing.text
+        plain = client.post(
+            "/api/v1/users/ann/send", content='{"text": "Hello!"}', headers={"content-type": "text/plain"}
+        )
+        assert plain.status_code == 422 and "header `content-type: application/json`" in plain.text
+
+
 def test_a_named_pack_answers_before_the_bots(folder: Path) -> None:
     settings = Settings(data=folder, pack="tutor")
     with Served(folder, settings=settings, bots={"pirate": ChatBot.using(model=FakeModel([]))}) as served:

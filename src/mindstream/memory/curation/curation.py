@@ -182,7 +182,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
 
 
 async def read_history(stream: Stream, id_: str) -> list[Record]:
-    """Return all wordings of a record, those before and after the given one, oldest first.
+    """Return all wordings of a record, those before and after the given one, oldest first, the current one last.
 
     Raises:
         InputError: there is no such record.
@@ -200,7 +200,8 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
         there = [each for each in await stream.store.records(stream.key, before) if each.superseded_by in found]
         found |= {record.id: record for record in there}
         before = [each for record in there for each in record.evidence if each not in found]
-    return sorted(found.values(), key=lambda record: record.seq)
+    # A correction to an earlier wording makes that record the current one again.
+    return sorted(found.values(), key=lambda record: (not record.superseded_by, record.seq))
 
 
 async def archive(stream: Stream) -> list[Record]:

@@ -24,7 +24,8 @@ from mindstream.memory.store.columns import KIND_CODES, Columns
 from mindstream.text.lexical import K1, B, Matches, saturated, telling, telling_all
 
 Floats = NDArray[np.float32]
-Positions = Rows = NDArray[np.int64]
+Positions = NDArray[np.int64]
+Rows = NDArray[np.int64]
 CHAT = KIND_CODES["chat"]
 ALSO = 1000
 """Number of the best records by words whose vectors are compared even if these are not among the most similar."""

@@ -47,7 +47,18 @@ Mark = Annotated[str, Field(min_length=1, max_length=1)]
 Marks = Annotated[str, Field(min_length=1, max_length=20)]
 
 
-class Table(BaseModel):
+class _Describing(type(BaseModel)):  # type: ignore[misc]
+    """Makes the constructor of a table describe mistakes like those of a town file; it is not used for nested tables."""
+
+    def __call__(cls, *args: Any, **given: Any) -> Any:
+        try:
+            return super().__call__(*args, **given)
+        except ValidationError as error:
+            said = "; ".join(said for _, said in describe_mistakes(cls, error))
+            raise InputError(f"{cls.__name__}(…): {said}") from None
+
+
+class Table(BaseModel, metaclass=_Describing):
     """A table of a town file; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
