@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from mindstream import ChatBot, FakeModel, InputError
-from mindstream.models.model import Call
+from mindstream import Call, ChatBot, FakeModel, InputError
 
 SCRIPT: Any = FakeModel
 
