@@ -47,15 +47,23 @@ Mark = Annotated[str, Field(min_length=1, max_length=1)]
 Marks = Annotated[str, Field(min_length=1, max_length=20)]
 
 
-class _Describing(type(BaseModel)):  # type: ignore[misc]
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class _Describing(ModelMetaclass):
     """Makes the constructor of a table describe mistakes like those of a town file; it is not used for nested tables."""
 
-    def __call__(cls, *args: Any, **given: Any) -> Any:
-        try:
-            return super().__call__(*args, **given)
-        except ValidationError as error:
-            said = "; ".join(said for _, said in describe_mistakes(cls, error))
-            raise InputError(f"{cls.__name__}(…): {said}") from None
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **given: Any) -> Any:
+            try:
+                return super().__call__(*args, **given)
+            except ValidationError as error:
+                said = "; ".join(said for _, said in describe_mistakes(cls, error))
+                raise InputError(f"{cls.__name__}(…): {said}") from None
 
 
 class Table(BaseModel, metaclass=_Describing):
