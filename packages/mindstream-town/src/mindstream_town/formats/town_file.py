@@ -54,11 +54,11 @@ else:
 
 
 class _Describing(ModelMetaclass):
-    """Makes the constructor of a table describe mistakes like those of a town file; it is not used for nested tables."""
+    """Makes constructors of tables describe mistakes like those of a town file; it is not used for nested tables."""
 
     if not TYPE_CHECKING:
 
-        def __call__(cls, *args: Any, **given: Any) -> Any:
+        def __call__(cls, *args: Any, **given: Any) -> Any:  # noqa: N805 (of a metaclass)
             try:
                 return super().__call__(*args, **given)
             except ValidationError as error:
