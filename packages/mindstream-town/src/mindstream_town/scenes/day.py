@@ -298,7 +298,7 @@ async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
 
 
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a resident has told no one what it knew at the beginning."""
+    """Return whether a record is something that the resident knew at the beginning and has told no one yet."""
     return _is_from_the_start(turn, record) and not any(record.id in ids for ids in turn.state.shared.values())
 
 
