@@ -24,10 +24,15 @@ async def test_a_morning_without_a_model_in_which_news_is_told() -> None:
     async with Town(residents=[ADA, ben], places=[bakery]) as town:
         await town.run(until="12:30")
         lines = await town.timeline("ben")
+        knowers = await town.knowers("the ferry rests")
+        with pytest.raises(InputError, match="no first memory is like"):
+            await town.knowers("a whale in the harbour")
         found = await town.residents["Ben Marsh"].memory.find()
         told = [each.text for each in found]
     assert any("having lunch, at" in each and each.endswith("Bakery") for each in lines)
     assert any("The ferry rests." in each for each in told)
+    assert [(each.name, each.by) for each in knowers] == [("Ada Brook", ""), ("Ben Marsh", "Ada Brook")]
+    assert knowers[0].step == 0 < knowers[1].step
 
 
 async def test_the_same_program_continues_the_town_of_its_folder(tmp_path: Path) -> None:
