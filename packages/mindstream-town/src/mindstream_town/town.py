@@ -174,6 +174,11 @@ class Town:
             hint = "open the town first, with `async with Town(…) as town`"
             raise AttributeError(f"this town has no {name!r}: {hint}", name=name, obj=self)
 
+        def __enter__(self) -> NoReturn:
+            raise InputError("open the town with `async with Town(…) as town:`; towns have no version without asyncio")
+
+        def __exit__(self, *_: object) -> None: ...
+
     @classmethod
     def _attached(
         cls,
