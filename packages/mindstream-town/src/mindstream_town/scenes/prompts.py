@@ -48,6 +48,7 @@ class SceneDay(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     items: list[SceneItem] = Field(min_length=1, max_length=MOST)
+    keeps: list[int] = Field(default_factory=list, max_length=20)
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:
@@ -134,6 +135,7 @@ class Briefing(BaseModel):
     bearing: str = Field("", max_length=100)
     plan: list[int] = Field(default_factory=list, max_length=20)
     hides: list[int] = Field(default_factory=list, max_length=20)
+    hides_memories: list[int] = Field(default_factory=list, max_length=20)
 
 
 class LetOn(Prompt[Briefing]):
@@ -146,6 +148,7 @@ class LetOn(Prompt[Briefing]):
     """The description in lines, numbered from 1; the talk's prompt leaves out those whose numbers are in `hides`."""
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
+    """The memories that the talk's prompt would show, numbered from 1; it leaves out those in `hides_memories`."""
     other: str
     relation: str
     when: str
@@ -156,9 +159,9 @@ class LetOn(Prompt[Briefing]):
 
 
 @rule(LetOn)
-def keep_it(ask: LetOn) -> Briefing:  # noqa: ARG001
-    """Rule: reveal nothing."""
-    return Briefing()
+def keep_it(ask: LetOn) -> Briefing:
+    """Rule: reveal nothing, and show no memories."""
+    return Briefing(hides_memories=[number for number, _ in enumerate(ask.memories, 1)])
 
 
 class SceneLine(BaseModel):
