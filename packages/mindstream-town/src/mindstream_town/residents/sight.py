@@ -104,7 +104,7 @@ def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentStat
 def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
     """Return an act as subject, predicate and object; a talk gives the same percept for both speakers."""
     if act.why != "talk" or state.name < state.partner:
-        return state.name, "is", act.outwardly
+        return state.name, "is", act.outwardly.removeprefix(f"{state.name} ")
     return state.partner, "is", f"talking with {state.name}"
 
 

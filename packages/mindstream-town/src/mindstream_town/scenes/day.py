@@ -35,6 +35,7 @@ from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import household, housemates, people_in_sight, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.prompts import (
+    MOST_INSIGHTS,
     Evening,
     PlanScenes,
     ReflectScenes,
@@ -284,8 +285,9 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
     news = [each for each in await known_from_the_start(turn) if _is_untold(turn, each)][:MAX_NEWS]
     insights = await _newest_insights(turn)
     records = [*(each for each, _ in today), *insights, *news, *later, *(each.record for each in found)]
-    known = identity(turn)
-    fresh = {each.id: each for each in records if each.text not in known and not _is_known_anyway(each)}
+    known, false = identity(turn), await disproved(turn)
+    worth = (each for each in records if each.text not in known and each.id not in false)
+    fresh = {each.id: each for each in worth if not _is_known_anyway(each)}
     return without_past(turn, fresh.values())[:MAX_PLAN_MEMORIES], [at for _, at in today]
 
 
@@ -294,7 +296,7 @@ async def _newest_insights(turn: ResidentTurn) -> list[Record]:
     memory = turn.resident.memory
     await turn.resident.written()
     newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
-    return [each for each in newest if each.by == BY and THEN in each.data][:MOST]
+    return [each for each in newest if each.by == BY and THEN in each.data][:MOST_INSIGHTS]
 
 
 async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
@@ -302,8 +304,17 @@ async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
     memory = turn.resident.memory
     await turn.resident.written()
     notes = await memory.store.latest(memory.key, ("note",), LOOKED_THROUGH, now=turn.now)
-    told = [each for each in notes if _is_from_the_start(turn, each)]
+    false = await disproved(turn)
+    told = [each for each in notes if _is_from_the_start(turn, each) and each.id not in false]
     return sorted(told, key=lambda each: (-(each.importance or 0.0), each.id))
+
+
+async def disproved(turn: ResidentTurn) -> set[str]:
+    """Return the ids of memories that newer memories of the resident show to be false."""
+    memory = turn.resident.memory
+    await turn.resident.written()
+    newest = await memory.store.latest(memory.key, ("thought",), MAX_CORRECTIONS, now=turn.now)
+    return {id_ for each in newest for id_ in each.data.get(CORRECTS, ())}
 
 
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
@@ -501,11 +512,14 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 
 DAILY = 1
 """Importance of an act if the plan does not state it."""
-DEED, OUTCOME, THEN = "deed", "outcome", "then"
-"""Keys in the data of memories: the resident's own act; what came of one; what it will do about an insight."""
+DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
+"""Keys in the data of memories: the resident's own act; what came of one; what it will do about an insight; the ids of
+memories that this one shows to be false."""
 UNHEARD = "no one has heard it yet"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
 """Maximum untold memories in a prompt, acts a day whose result is open, and acts of yesterday."""
+MAX_CORRECTIONS = 1_000
+"""Number of the newest thoughts that may correct earlier memories."""
 OPEN_MEMORIES, OUTCOMES = 6, 2
 """Number of memories about an act whose result is open, and of the newest results."""
 
@@ -781,8 +795,8 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
-MOST, MIN_EVIDENCE = 3, 2
-"""Maximum insights per evening, and minimum memories on which an insight rests."""
+MIN_EVIDENCE = 2
+"""Minimum memories on which an insight rests."""
 MAX_MEMORY_CHARACTERS = 400
 """Maximum characters of a memory in the prompt."""
 MIN_IMPORTANCE = 10.0
@@ -860,14 +874,13 @@ def _shown(turn: ResidentTurn, record: Record) -> str:
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
     """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence.
 
-    An insight that rests on fewer than MIN_EVIDENCE memories repeats what a memory says, and is left out; so are those
-    after the first MOST.
+    An insight that rests on fewer than MIN_EVIDENCE memories repeats what a memory says, and is left out.
     """
     drafts = list[RecordDraft]()
     for each in evening.insights:
         numbers = [number for number in dict.fromkeys(each.because) if 0 < number <= len(records)]
         evidence = [records[number - 1] for number in numbers]
-        if len(evidence) < min(MIN_EVIDENCE, len(records)) or len(drafts) == MOST:
+        if len(evidence) < min(MIN_EVIDENCE, len(records)):
             continue
         secret = each.secret or any(is_secret(turn, record) for record in evidence)
         own = turn.name.casefold() in each.text.casefold()

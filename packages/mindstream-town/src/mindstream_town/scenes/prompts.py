@@ -15,6 +15,8 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 MOST = 60
 LONGEST = 16 * 60
 """Maximum minutes of an item; a longer item indicates a mistake in its times."""
+MOST_INSIGHTS = 3
+"""Maximum insights of an evening; a reply's later ones are left out."""
 NIGHT_ENDS = 5 * 60
 """An item that starts before this minute of the day and follows an item of the evening is past midnight."""
 
@@ -195,6 +197,7 @@ class SceneMemory(BaseModel):
     who: str = Field(max_length=200)
     text: str = Field(min_length=1, max_length=400)
     weight: int = Field(3, ge=1, le=10)
+    corrects: list[int] = Field(default_factory=list, max_length=8)
 
 
 class SceneChange(BaseModel):
@@ -348,9 +351,14 @@ class Evening(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    insights: list[SceneInsight] = Field(default_factory=list, max_length=5)
+    insights: list[SceneInsight] = Field(default_factory=list, max_length=MOST_INSIGHTS)
     currently: str = Field("", max_length=600)
     about: str = Field("", max_length=600)
+
+    @field_validator("insights", mode="before")
+    @classmethod
+    def _first(cls, given: Any) -> Any:
+        return given[:MOST_INSIGHTS] if isinstance(given, list) else given
 
     @field_validator("currently", "about", mode="before")
     @classmethod

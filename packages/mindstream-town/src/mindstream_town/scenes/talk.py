@@ -30,6 +30,7 @@ from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
+    CORRECTS,
     DEED,
     MAX_NEWS,
     MOST_KNOWN,
@@ -38,6 +39,7 @@ from mindstream_town.scenes.day import (
     by_words,
     change_day,
     close_questions,
+    disproved,
     doing,
     find_place,
     identity,
@@ -105,7 +107,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     lines = _lines(scene, both, minds) if talked else ()
     until = talk_end(first, lines)
     for at, (one, other) in enumerate((both, (second, first))):
-        await _keep(one, other, scene, lines, until, minds[1 - at], places, plans[at], plans[1 - at])
+        await _keep(one, other, scene, lines, until, minds, at, places, plans[at], plans[1 - at])
     for each in near:
         await _overhear(each, first, second, scene, talked)
 
@@ -132,10 +134,11 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
         for record, at in await turn.recall_appointments()
         if not (_is_in_plan(turn, at) and (other.name in at.who or record.id in shared))
     ][:DATED]
-    secret = {each.id for each in await secrets_of(turn)}
+    secret, false = {each.id for each in await secrets_of(turn)}, await disproved(turn)
 
     def may_be_shown(record: Record) -> bool:
-        return can_be_told(record) and not is_secret(turn, record) and not secret.intersection(record.evidence)
+        hints = is_secret(turn, record) or secret.intersection(record.evidence)
+        return can_be_told(record) and not hints and record.id not in false
 
     news = [each for each in await known_from_the_start(turn) if each.id not in shared and may_be_shown(each)]
     found = [
@@ -267,12 +270,18 @@ async def _keep(
     scene: Scene,
     lines: tuple[SpokenLine, ...],
     until: int,
-    theirs: Sequence[Record],
+    minds: Sequence[Sequence[Record]],
+    at: int,
     places: Sequence[str],
     plan: Mapping[int, Block],
     their_plan: Mapping[int, Block],
 ) -> None:
-    """Write a scene into a resident's stream, and change its day's plan accordingly."""
+    """Write a scene into a resident's stream, and change its day's plan accordingly.
+
+    Args:
+        minds: the memories of both in the prompt, which are numbered through. at: the index of the resident's own ones.
+    """
+    own, theirs, first = minds[at], minds[1 - at], 1 + at * len(minds[0])
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
     weight = float(max((each.weight for each in kept), default=PASSING))
     spoken = await one.build(*spoken_drafts(one.name, other.name, one.step, lines, weight))
@@ -292,6 +301,10 @@ async def _keep(
         for each, importance in zip_longest(every, weights[: len(taken.memo)], fillvalue=IMPORTANCE)
         if isinstance(each, Kept)
     }
+    for each in kept:
+        draft, corrected = thoughts.get(normalised(each.text.strip())), {*each.corrects}
+        if draft and (false := [record.id for n, record in enumerate(own, first) if n in corrected]):
+            thoughts[normalised(draft.text)] = replace(draft, data=draft.data | {CORRECTS: false})
     for result in scene.results:
         if result.number in plan or result.number in their_plan:
             draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other.name,))
