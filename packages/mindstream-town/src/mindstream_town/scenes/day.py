@@ -314,7 +314,8 @@ async def disproved(turn: ResidentTurn) -> set[str]:
     memory = turn.resident.memory
     await turn.resident.written()
     newest = await memory.store.latest(memory.key, ("thought",), MAX_CORRECTIONS, now=turn.now)
-    return {id_ for each in newest for id_ in each.data.get(CORRECTS, ())}
+    corrected = (each.data.get(CORRECTS) for each in newest)
+    return {str(id_) for ids in corrected if isinstance(ids, list) for id_ in ids}
 
 
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
@@ -581,7 +582,7 @@ async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
     noticed = {
         each.about.subject
         for each in newest
-        if each.about and each.created >= began and house and sector_of(each.data.get("place", "")) == house
+        if each.about and each.created >= began and house and sector_of(str(each.data.get("place", ""))) == house
     }
     return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn, act)} & turn.setting.people.keys())
 
