@@ -565,8 +565,9 @@ async def remember_deed(turn: ResidentTurn) -> None:
         )
     )
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance), (record,))
-    minute, ended = setting.minute(turn.step), turn.step >= act.until and not turned_away and not asked
-    if act.open and ended and has_left(turn.state, turn.profile, reserved=appointments_ahead(turn.state, minute)):
+    ended = turn.step >= act.until and not turned_away and not asked
+    reserved = reserved_calls(setting, turn.step, turn.state)
+    if act.open and ended and has_left(turn.state, turn.profile, reserved=reserved):
         await _find_out(turn, act, record, seen)
 
 
@@ -725,27 +726,39 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         return False
     if keep_appointment(setting, step, state, other):
         return True
-    if not all(is_free(each, setting, step) and _is_guest_or_home(each, setting, step) for each in (state, other)):
+    errand = is_errand_to(state, other.name, step) or is_errand_to(other, state.name, step)
+    share = 1.0 if errand else pace(setting.minute(step))
+    both = (state, other)
+    if not all(is_free(each, setting, step, share) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
     return last < 0 or step - last >= _rest(setting, state.name, other.name)
 
 
-def is_free(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Return whether a resident can be spoken to: awake, not talking, not busy, and within its daily budget."""
+def is_errand_to(state: ResidentState, other: str, step: int) -> bool:
+    """Return whether a resident has arrived at an act with an open question that names another resident."""
+    act = state.act
+    return act is not None and bool(act.open) and act.has_arrived(step) and other in f"{act.what} {act.open}"
+
+
+def is_free(state: ResidentState, setting: Setting, step: int, share: float = 1.0) -> bool:
+    """Return whether a resident can be spoken to: awake, not talking, not busy, and within this share of its daily
+    budget, of which a part is reserved for appointments."""
     act = state.act
     if act is None or act.asleep or act.why not in ("plan", "wait") or act.busy or state.is_talking(step):
         return False
     minute = setting.profile.a_minute
     lately = [each for each in state.scenes.values() if step - each < AN_HOUR * minute]
-    at = setting.minute(step)
-    keeps = has_left(state, setting.profile, reserved=appointments_ahead(state, at))
-    return len(lately) < MOST_AN_HOUR and keeps and has_left(state, setting.profile, pace(at))
+    keeps = has_left(state, setting.profile, reserved=reserved_calls(setting, step, state))
+    return len(lately) < MOST_AN_HOUR and keeps and has_left(state, setting.profile, share)
 
 
-def appointments_ahead(state: ResidentState, minute: int) -> int:
-    """Return the number of today's appointments with others for which some budget is reserved."""
-    return sum(bool({*each.agreed} - {state.name}) and each.end > minute and not each.asleep for each in state.blocks)
+def reserved_calls(setting: Setting, step: int, state: ResidentState) -> int:
+    """Return the number of calls that are reserved for today's appointments: one each, and two if it has secrets."""
+    minute = setting.minute(step)
+    ahead = [each for each in state.blocks if each.end > minute and {*each.agreed} - {state.name}]
+    has_secrets = bool(state.keeps) or any(each.secret for each in setting.people[state.name].memories)
+    return len(ahead) * (1 + has_secrets)
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
@@ -770,7 +783,7 @@ def pace(minute: int) -> float:
 
 
 def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0) -> bool:
-    """Return whether the rest of this share of the daily budget is enough for a talk, and for these appointments."""
+    """Return whether the rest of this share of the daily budget is enough for a talk, and for reserved calls."""
     calls, tokens = state.asked
     most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - TALK_TOKENS)
     return calls + reserved < most[0] and tokens + reserved * TALK_TOKENS // 2 < most[1]
@@ -784,14 +797,15 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return the resident in sight to meet now; "": none.
 
-    A resident with whom there is an appointment comes first, then the least recently met, of these the nearest. A
-    resident does not come up to people whom it avoids.
+    A resident with whom there is an appointment comes first, then one from whom an answer is needed, then the least
+    recently met, of these the nearest. A resident does not come up to people whom it avoids.
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     agreed = [each for each in seen if keep_appointment(*where, others[each])] if seen else []
     liked = [each for each in seen if each not in avoided_by(turn)] if seen else []
-    return min(agreed or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
+    errand = [each for each in liked if is_errand_to(turn.state, each, turn.step)]
+    return min(agreed or errand or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
 
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
@@ -813,7 +827,7 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
     act = turn.state.act
     to_bed = act is not None and act.asleep and before is not None and not before.asleep
     worth = to_bed and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE
-    ahead = appointments_ahead(turn.state, turn.setting.minute(turn.step))
+    ahead = reserved_calls(turn.setting, turn.step, turn.state)
     if worth or (is_due(turn.state, turn.profile) and has_left(turn.state, turn.profile, reserved=ahead)):
         await think_about_the_day(turn)
 
