@@ -303,3 +303,23 @@ def test_surplus_insights_are_left_out() -> None:
         "insight 1",
         "insight 2",
     ]
+
+
+async def test_who_needs_an_answer_asks_the_person_in_sight(tmp_path: Path) -> None:
+    """In a café in which everyone always sees everyone, an open question names one of them."""
+
+    async def met_at_ten(folder: Path, question: str) -> bool:
+        def plans(ask: PlanScenes) -> dict[str, Any]:
+            plan = out_all_day(ask)
+            if ask.who == "Ada Brook":
+                plan["items"][12] |= {"what": "asking Emil Kern", "open": question}
+            return plan
+
+        mind = SceneMind(plan_scenes=plans, let_on=lambda _: {})
+        async with Town.open(folder, five(), model=Models(mind)) as town:
+            await town.run(until=11 * HOUR)
+        scenes = [ask for ask in mind.of(TalkScene) if "10:00" <= ask.when[-5:] < "10:15"]
+        return any({side.who for side in ask.sides} == {"Ada Brook", "Emil Kern"} for ask in scenes)
+
+    assert not await met_at_ten(tmp_path / "chance", "")
+    assert await met_at_ten(tmp_path / "errand", "whether the boat is ready")

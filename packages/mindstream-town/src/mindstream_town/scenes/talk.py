@@ -304,7 +304,7 @@ async def _keep(
     for memory in kept:
         draft, corrected = thoughts.get(normalised(memory.text.strip())), {*memory.corrects}
         if draft and (false := [record.id for n, record in enumerate(own, first) if n in corrected]):
-            thoughts[normalised(draft.text)] = replace(draft, data={**draft.data, CORRECTS: false})
+            thoughts[normalised(draft.text)] = replace(draft, data={**draft.data, CORRECTS: [*false]})
     for result in scene.results:
         if result.number in plan or result.number in their_plan:
             draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other.name,))
