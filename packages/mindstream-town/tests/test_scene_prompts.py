@@ -279,6 +279,16 @@ async def test_an_act_that_names_its_resident_is_told_without_the_name(tmp_path:
     assert f"{HOST}: keeping a table" in texts and not any(f"{HOST}: {HOST}" in each for each in texts)
 
 
+async def test_an_appointment_that_names_one_of_the_two_is_seen_as_a_sentence(tmp_path: Path) -> None:
+    brings = f"{HOST} bringing a cake"
+    mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, brings, "12:00", "13:00"))
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=14 * HOUR)
+        seen = {name: await remembered(town, name, ("observation",)) for name in (HOST, GUEST)}
+    assert f"{HOST} is bringing a cake" in seen[GUEST]
+    assert f"{GUEST} is busy with: {HOST} bringing a cake" in seen[HOST]
+
+
 async def test_a_refuted_rumour_is_not_shown_again(tmp_path: Path) -> None:
     rumour = "听说磨坊的水轮坏了。"
 
