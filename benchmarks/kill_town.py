@@ -1,11 +1,13 @@
 """Kill a town with `kill -9` at random moments, resume it each time, and compare its journal with an uninterrupted run.
 
     python benchmarks/kill_town.py --json [--kills 20] [--seeds 5] [--town smallville] [--steps 8640] [--model rules]
+                                   [--order free] [--control chance]
 
-For each seed a town runs without kills, in its own process with another hash seed and time zone, and once more in
-another folder, killed repeatedly. The journals must be complete and the same, byte for byte. `scripted` uses a model
-with random delays, so that residents overtake each other. Two controls must fail: `chance` draws from the process's own
-random numbers, `rows` deletes one resident's acts at each kill.
+For each seed a town runs in lock-step without kills, in its own process with another hash seed and time zone, and once
+more in another folder, in the given order, killed repeatedly. The journals must be complete and the same, byte for
+byte. `scenes` and `paper` use a scripted model with random delays, so that residents overtake each other. Three
+controls must fail: `chance` draws from the process's own random numbers, `rows` deletes one resident's acts at each
+kill, and `deaf` (with `--order free`) schedules as if residents saw and heard only those at their own place.
 """
 
 from __future__ import annotations
@@ -22,23 +24,24 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from killed import FORK, kill_again_and_again
+from mindstream_town import clockwork
+from mindstream_town.inspect.estimate import LIVED, Counting
 from mindstream_town.journal import check_journal, write_journal
 from mindstream_town.packs.find import open_setting
 from mindstream_town.setting import Setting
-from mindstream_town.town import Town
+from mindstream_town.town import Order, Town
+from mindstream_town.world.reach import reach_of
 
 from mindstream.models.embedders.embedder import embedder
-from mindstream.models.model import Part, Piece, Request
+from mindstream.models.model import Part, Request
 from mindstream.models.roles import Models
-from mindstream.models.rules import Rules
-from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
 
 LONGEST_S = 0.005
 ELSEWHERE = {"PYTHONHASHSEED": "7", "TZ": "Pacific/Kiritimati"}
@@ -46,24 +49,24 @@ JOURNAL = "journal.jsonl"
 
 
 class Slow:
-    """The rules' answers, and a scripted answer for reflections (which have no rule), each after a random delay."""
+    """Rules that behave like a language model; each reply comes after a random delay."""
 
     name = "scripted"
 
     def __init__(self) -> None:
-        self._rules, self._chance = Rules(), random.SystemRandom()
+        self._mind, self._chance = Counting(name=LIVED), random.SystemRandom()
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         await asyncio.sleep(self._chance.uniform(0, LONGEST_S))
-        match ask := request.prompt:
-            case SalientQuestions():
-                yield Piece(json.dumps({"questions": [f"What matters to {ask.who}?", ask.memories[0]]}))
-            case Insights():
-                insight = {"text": f"{ask.who} thinks of {len(ask.memories)} things.", "because": [1]}
-                yield Piece(json.dumps({"insights": [insight]}))
-            case _:
-                async for part in self._rules.reply(request):
-                    yield part
+        async for part in self._mind.reply(request):
+            yield part
+
+
+def setting_of(town: str, seed: int, model: str) -> Setting:
+    """Return the setting of a town whose residents' days are simulated by a model: rules, scenes or paper."""
+    setting = open_setting(town, seed=seed)
+    lives = {} if model == "rules" else {"lives": model}
+    return replace(setting, profile=setting.profile.model_copy(update=lives))
 
 
 class Chancy(Setting):
@@ -77,16 +80,16 @@ def with_chance(setting: Setting) -> Setting:
     return Chancy(**{each.name: getattr(setting, each.name) for each in fields(setting)})
 
 
-async def live(folder: Path, setting: Setting, model: str, steps: int) -> None:
+async def live(folder: Path, setting: Setting, model: str, steps: int, order: Order = "lockstep") -> None:
     """Start or resume the town and run it for the given number of steps; then write the journal."""
     new = setting if not (folder / "begun").exists() else None
-    models: Models | str = Models(Slow()) if model == "scripted" else "rules"
+    models: Models | str = "rules" if model == "rules" else Models(Slow())
     if new is not None and (folder / "mindstream.db").exists():  # killed during its first start
         with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as file:
             tables = file.execute("SELECT count(*) FROM sqlite_master WHERE name = 'log'").fetchone()[0]
             new = None if tables and file.execute("SELECT count(*) FROM log").fetchone()[0] else setting
     began = time.perf_counter()
-    async with Town.open(folder, new, model=models, lease_s=0.5) as town:
+    async with Town.open(folder, new, model=models, lease_s=0.5, order=order) as town:
         (folder / "begun").touch()
         if isinstance(setting, Chancy):
             town.setting = setting
@@ -96,8 +99,10 @@ async def live(folder: Path, setting: Setting, model: str, steps: int) -> None:
     (folder / "done").write_text(str(time.perf_counter() - began))
 
 
-def _process(folder: Path, setting: Setting, model: str, steps: int) -> None:
-    asyncio.run(live(folder, setting, model, steps))
+def _process(folder: Path, setting: Setting, model: str, steps: int, order: Order, deaf: bool) -> None:
+    if deaf:
+        vars(clockwork)["reach_of"] = lambda world, *_: reach_of(world, 0, 0)
+    asyncio.run(live(folder, setting, model, steps, order))
 
 
 def lose_rows(folder: Path) -> bool:
@@ -111,10 +116,12 @@ def lose_rows(folder: Path) -> bool:
     return lost > 0
 
 
-def compare(town: str, seed: int, model: str, steps: int, kills: int, control: str = "") -> dict[str, Any]:
-    """Run the town once without kills and once with many kills; return the comparison."""
+def compare(
+    town: str, seed: int, model: str, steps: int, kills: int, control: str = "", order: Order = "lockstep"
+) -> dict[str, Any]:
+    """Run the town once in lock-step without kills and once with many kills; return the comparison."""
     embedder("wordllama")  # once, for all processes that are forked from here
-    setting = open_setting(town, seed=seed)
+    setting = setting_of(town, seed, model)
     with tempfile.TemporaryDirectory() as folder:
         calm, wild = Path(folder) / "calm", Path(folder) / "wild"
         calm.mkdir()
@@ -122,13 +129,15 @@ def compare(town: str, seed: int, model: str, steps: int, kills: int, control: s
         seconds = _live_elsewhere(calm, town, seed, model, steps)
         setting = with_chance(setting) if control == "chance" else setting
         killed = kill_again_and_again(
-            partial(FORK.Process, target=_process, args=(wild, setting, model, steps)), wild / "done", kills,
-            1.8 * seconds / kills, random.Random(), partial(lose_rows, wild) if control == "rows" else lambda: True,
+            partial(FORK.Process, target=_process, args=(wild, setting, model, steps, order, control == "deaf")),
+            wild / "done", kills,
+            1.8 * seconds / max(1, kills), random.Random(),
+            partial(lose_rows, wild) if control == "rows" else lambda: True,
         )  # fmt: skip
         one, other = ((each / JOURNAL).read_bytes() for each in (calm, wild))
         pairs = enumerate(zip_longest(one.splitlines(), other.splitlines(), fillvalue=b""), 1)
         return {
-            "seed": seed, "model": model, "killed": killed, "same_journal": one == other,
+            "seed": seed, "model": model, "order": order, "killed": killed, "same_journal": one == other,
             "rows": check_journal(wild / JOURNAL), "digest": one[-35:-3].decode(),
             "first_difference": next(
                 ([n, a[:300].decode(), b[:300].decode()] for n, (a, b) in pairs if a != b), None
@@ -155,18 +164,21 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20, help="number of kills per town [%(default)s]")
     parser.add_argument("--seeds", type=int, default=5, help="number of towns [%(default)s]")
     parser.add_argument("--steps", type=int, default=8_640, help="steps of each town [%(default)s]")
-    parser.add_argument("--model", choices=("rules", "scripted"), default="rules", help="who thinks [%(default)s]")
-    parser.add_argument("--control", choices=("chance", "rows"), default="", help="what must fail")
+    parser.add_argument(
+        "--model", choices=("rules", "scenes", "paper"), default="rules", help="who thinks [%(default)s]"
+    )
+    parser.add_argument("--control", choices=("chance", "rows", "deaf"), default="", help="what must fail")
+    parser.add_argument("--order", choices=("lockstep", "free"), default="lockstep", help="of the killed town's steps")
     parser.add_argument("--json", action="store_true", help="print one JSON object per town")
     parser.add_argument("--live", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=1, help="the first seed [%(default)s]")
     given = parser.parse_args()
     if given.live:
-        setting = open_setting(given.town, seed=given.seed)
+        setting = setting_of(given.town, given.seed, given.model)
         asyncio.run(live(given.live, setting, given.model, given.steps))
         return
     for seed in range(given.seed, given.seed + given.seeds):
-        report = compare(given.town, seed, given.model, given.steps, given.kills, given.control)
+        report = compare(given.town, seed, given.model, given.steps, given.kills, given.control, given.order)
         print(json.dumps(report, indent=None if given.json else 1), flush=True)
 
 

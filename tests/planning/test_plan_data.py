@@ -6,7 +6,8 @@ import pytest
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
-from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, bind
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.references import Reference, Text, bind
 
 Json = dict[str, JsonValue]
 

@@ -118,7 +118,7 @@ def test_mistakes_are_reported_together() -> None:
     with pytest.raises(InputError) as caught:
         Town([ADA, Resident(name="Ben Brook", home="Mill House", day=[("08:00", "08:00", "baking")])], places)
     said = str(caught.value).split("\n")
-    assert len(said) == 2 and "did you mean 'Ada Brook'" in said[0] and "must end after it starts" in said[1]
+    assert len(said) == 2 and "did you mean 'Ada Brook'" in said[0] and "same time" in said[1]
     with pytest.raises(InputError, match="the town has no place"):
         Town([])
 

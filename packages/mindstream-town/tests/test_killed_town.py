@@ -14,7 +14,7 @@ from hamlet import live as live_to
 from kill_town import JOURNAL, compare, live, lose_rows
 from mindstream_town.events import TownSaved
 from mindstream_town.journal import check_journal, read_town, rows_after, write_journal
-from mindstream_town.town import Town
+from mindstream_town.town import Order, Town
 
 from mindstream.errors import HeldElsewhere, InputError, SettingsError, StorageError
 from mindstream.log.events import Logged
@@ -26,11 +26,12 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked
 
 
 @linux
-@pytest.mark.parametrize("model", ["rules", "scripted"])
-def test_a_killed_town_has_the_same_journal(model: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("order", ["lockstep", "free"])
+@pytest.mark.parametrize("model", ["rules", "scenes", "paper"])
+def test_a_killed_town_has_the_same_journal(model: str, order: Order, tmp_path: Path) -> None:
     file = tmp_path / "town.toml"
     file.write_text(HAMLET)
-    found = compare(str(file), 1, model, MORNING, 6)
+    found = compare(str(file), 1, model, MORNING, 6, order=order)
     assert found["killed"] > 0 and found["same_journal"], found["first_difference"]
 
 

@@ -92,7 +92,7 @@ async def rubric(
     settings: Settings,
     name: Name,
     draft: Annotated[Path | None, flag("FILE", "Let the model draft a rubric into this file.")] = None,
-    freeze: Annotated[Path | None, flag("FILE", "Freeze the reviewed rubric in this file.")] = None,
+    freeze: Annotated[Path | None, flag("FILE", "Read the reviewed rubric from this file, and freeze it.")] = None,
     json: AsJson = False,
 ) -> None:
     """Draft a rubric, freeze it, or show the frozen one.

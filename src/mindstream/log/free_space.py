@@ -80,7 +80,7 @@ def changed_pages(path: Path) -> tuple[int | None, set[int] | None]:
     there, pages, beside = path.stat(), set[int](), path.with_name(f"{path.name}-wal")
     if not beside.exists():
         return None, None
-    with beside.open("rb", buffering=0) as log:  # may be closed: SQLite holds no locks on the log
+    with beside.open("rb", buffering=0) as log:  # SQLite holds no locks on this file, so closing drops none
         header = log.read(HEADER)
         if len(header) < HEADER:
             return None, None

@@ -142,34 +142,3 @@ def id_of(key: str, kind: StreamKind) -> str:
 def tenant_of(key: str) -> str:
     """Return the tenant in a key; "" if there is none."""
     return key.partition(MARK)[0] if MARK in key else ""
-
-
-EVERYONE = "*"
-"""Stands for all tenants together. A server's operator may read their rows with it; no key belongs to it, so nothing
-can be written."""
-
-
-class Tenant:
-    """The tenant of a store; "": no tenant."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name if name == EVERYONE else str(checked_tenant(name))
-
-    def own(self, key: StreamKey) -> StreamKey:
-        """Return a key if it belongs to this tenant.
-
-        Raises:
-            InputError: it belongs to another tenant.
-        """
-        if tenant_of(key) != self.name:
-            raise InputError(f"{shown_name(key)!r} belongs to another tenant: open the store of that tenant")
-        return key
-
-    def owned(self, column: str) -> str:
-        """Return the SQL condition that a column contains the key of a stream of this tenant."""
-        if self.name == EVERYONE:
-            return "1 = 1"
-        if not self.name:
-            return f"instr({column}, '{MARK}') <= 1"
-        first = f"{self.name}{MARK}"  # safe in SQL: the name has only letters, digits, . _ and -
-        return f"({column} >= '{first}' AND {column} < '{first[:-1]}{chr(ord(MARK) + 1)}')"

@@ -134,9 +134,8 @@ async def facts_to_write(
     """
     now = stream.clock.now()
     there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
-    corrected = [
-        fact.text for fact in found.facts if fact.replaces
-    ]  # compared with current notes only: the old note ends
+    # a correction ends the old note, so its text is compared only with notes that are valid now
+    corrected = [fact.text for fact in found.facts if fact.replaces]
     there |= await stream.store.find_same(stream.key, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]

@@ -11,11 +11,12 @@ from mindstream.errors import StorageError
 from mindstream.location import OWN, AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
-from mindstream.log.names import EVERYONE, OwnTenant, StreamKey, checked_tenant
+from mindstream.log.names import OwnTenant, StreamKey, checked_tenant
 from mindstream.memory.privacy_watch import watching
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
+from mindstream.memory.store.tenant import EVERYONE
 
 if TYPE_CHECKING:
     from mindstream.memory.store.postgres.copying import Copied

@@ -217,7 +217,7 @@ def _read_json5(text: str) -> str:
     Raises:
         ValueError: the text is not JSON5, or holds a number that JSON does not have, such as NaN.
     """
-    import pyjson5  # only if a model could not correct its own reply
+    import pyjson5  # imported late: needed only for text that is not valid JSON
 
     try:
         value = pyjson5.decode(text, maxdepth=MAX_DEPTH)

@@ -13,7 +13,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
-from mindstream.planning.plan import REF, TEXT, Plan, PlannedStep, Reference, fill
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.references import REF, TEXT, Reference, fill
 
 MOST_STEPS = 64
 """Maximum number of steps of a plan."""

@@ -21,7 +21,8 @@ from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
 from mindstream.moved import renamed
-from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, insert
+from mindstream.planning.plan import Evidence, Plan, PlannedStep
+from mindstream.planning.references import Reference, insert
 from mindstream.text.links import links
 from mindstream.tools.approval import Approver, ToolRequest, refuse
 from mindstream.tools.approval import allow as allow  # known by callers from here

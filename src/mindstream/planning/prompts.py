@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from mindstream.errors import ToolError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text
+from mindstream.planning.plan import Evidence, Plan, PlannedStep
+from mindstream.planning.references import Reference, Text
 from mindstream.tools.calculator import read_formulas, words_in
 
 

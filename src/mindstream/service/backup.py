@@ -48,7 +48,7 @@ class MindHeader(Header):
 
 
 async def export(opened: Memory, settings: Settings) -> AsyncIterator[str]:
-    """Yield the lines of a mind's file; if its log contains no conversation, the header gets `settings`.
+    """Yield the lines of a mind's file. Its header has the settings of the log's last conversation, else `settings`.
 
     Raises:
         InputError: there are no data of that user.

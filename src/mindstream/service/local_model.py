@@ -70,7 +70,9 @@ def install(packages: list[Package]) -> Path:
     written = " ".join(command(packages))
     if packages:
         if find_spec("pip") is None:
-            raise SettingsError(f"pip is not installed: install these packages with another tool, as {written} would")
+            raise SettingsError(
+                f"pip is not installed: install pip, or do with another tool what this command does: {written}"
+            )
         if subprocess.run(command(packages), check=False).returncode:
             raise SettingsError(f"pip failed (see above): solve the problem, then run {written}")
     file = local_file()

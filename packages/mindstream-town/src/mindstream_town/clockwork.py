@@ -1,30 +1,48 @@
-"""The scheduler of a town. In a step, only residents whose act has ended or who may see something new have a turn.
+"""The simulation of a town. In a step, only residents whose act has ended or who may see something new have a turn.
 
-A step has three parts. First all turns run concurrently, each on the state of the town before the step. Then encounters
-(talks) take place, in the order of names. Then the results are written in one commit. So a town resumes after the last
-complete step after a crash, and the order in which models answer does not change the result.
+A step of a group of residents has three parts. First all turns run concurrently, each on the state before the step.
+Then encounters (talks) take place, in the order of names. Then the results are written in one commit. A scheduler
+chooses the groups: all residents in lock-step, or those who may perceive each other. So a town resumes after the last
+complete steps after a crash, and the order in which models answer does not change the result.
 """
 
 from __future__ import annotations
 
 import asyncio
-import heapq
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import Commit, Entry
 from mindstream_town.embody.living import Begin, Deed, Say, is_here, live_as
 from mindstream_town.encounters import Encounters
-from mindstream_town.events import MENDED, Act, ObjectChanged
+from mindstream_town.events import MENDED, Act, ObjectChanged, TownReached
+from mindstream_town.journal import TownState
 from mindstream_town.paper.people import finish_act
 from mindstream_town.residents.percept import Percept
+from mindstream_town.residents.plan import ASIDE
 from mindstream_town.residents.sight import dangers_of, is_news, look, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import whom_to_meet
+from mindstream_town.scheduler import FAR, Group, LockStep, Scheduler
 from mindstream_town.setting import Setting
+from mindstream_town.slots import RANK
 from mindstream_town.state import ResidentState
 from mindstream_town.ways import live
+from mindstream_town.world.reach import reach_of
+from mindstream_town.world.tree import OBJECT, Spot
 from mindstream_town.world.whereabouts import Condition, Whereabouts
+
+Turns = dict[str, ResidentTurn]
+
+
+class Begun(NamedTuple):
+    """A step of a group that has begun, and the marks of its residents before it."""
+
+    group: Group
+    marked: set[str]
+    entered: set[str]
 
 
 class Clockwork:
@@ -32,59 +50,91 @@ class Clockwork:
 
     Args:
         journal: key of the stream for rows that belong to no resident.
-        conditions: conditions of the objects that are not in order, by address.
-        step: the last finished step; -1: none.
-        changed: addresses of the objects that changed in that step.
+        state: conditions of objects, and the steps that residents have finished.
 
     Attributes:
         deeds: actions of users in the next step, by the resident that the user controls.
     """
 
     def __init__(
-        self,
-        journal: StreamKey,
-        setting: Setting,
-        residents: Mapping[str, Resident],
-        conditions: dict[str, Condition],
-        step: int = -1,
-        changed: Collection[str] = (),
+        self, journal: StreamKey, setting: Setting, residents: Mapping[str, Resident], state: TownState
     ) -> None:
         self.journal = journal
         self.setting = setting
         self.residents = dict(sorted(residents.items()))
-        self.step = step
-        self.changed = set(changed)
         self.deeds: dict[str, Deed] = {}
-        self.whereabouts = Whereabouts(setting, conditions)
-        self._timers: list[tuple[int, str]] = []
+        self.whereabouts = Whereabouts(setting, state.conditions, state.changes)
+        self._first = state.step
         self._due: dict[str, int] = {}
+        self._moved: set[str] = set()
+        self._is_free = False
+        self._running: dict[asyncio.Task[tuple[int, Turns, list[Commit]]], Begun] = {}
         for name, resident in self.residents.items():
             if is_here(resident):
-                self.whereabouts.place(name, resident.state.spot(max(step, 0)))
-                self._wind(name, resident.state)
-        self._mark_as_after(step)
+                step = state.reached.get(name, state.step)
+                self.whereabouts.place(name, resident.state.spot(max(step, 0)), step)
+                self._wind(name, resident.state, step)
+        self._mark_as_after(state)
 
     @property
     def conditions(self) -> dict[str, Condition]:
         """Conditions of the objects that are not in order, by address."""
         return self.whereabouts.conditions
 
-    def _mark_as_after(self, step: int) -> None:
+    @property
+    def step(self) -> int:
+        """The last step that all residents have finished."""
+        return min(self._steps().values(), default=self._first)
+
+    def state(self) -> TownState:
+        """Return the conditions of objects and the finished steps.
+
+        `reached` is empty if all residents are at the same step, and will be in the next one.
+        """
+        where, steps, low = self.whereabouts, self._steps(), self.step
+        changes = [each for each in where.changes if each[0] >= low]
+        state = TownState(self.setting.profile, {}, self.conditions, low, changes)
+        if self._is_free or low < max(steps.values(), default=low):
+            state.reached, state.marked, state.entered = steps, self._marked(), self._entered()
+        return state
+
+    def take_reached(self) -> TownReached:
+        """Return the finished steps that have changed since the last call."""
+        moved, self._moved = self._moved, set()
+        return TownReached(
+            step=self.step,
+            reached={name: step for name, step in sorted(self._steps().items()) if name in moved},
+            marked=tuple(sorted(self._marked() & moved)),
+            entered=tuple(sorted(self._entered() & moved)),
+        )
+
+    def _steps(self) -> dict[str, int]:
+        """Return each resident's last finished step."""
+        running = {name: each.group.step for each in self._running.values() for name in each.group.members}
+        return {**self.whereabouts.steps, **running}
+
+    def _marked(self) -> set[str]:
+        return self.whereabouts.marked.union(*(each.marked for each in self._running.values()))
+
+    def _entered(self) -> set[str]:
+        return self.whereabouts.entered.union(*(each.entered for each in self._running.values()))
+
+    def _mark_as_after(self, state: TownState) -> None:
         """Mark the residents who may have a turn in the next step, as if this process had run the last step."""
-        where = self.whereabouts
+        where, step = self.whereabouts, state.step
+        if state.reached:
+            where.marked, where.entered = state.marked & where.spots.keys(), state.entered & where.spots.keys()
+            return
         if step < 0:
             return  # before the first step all residents are marked
         where.marked.clear()
         where.entered.clear()
-        for name, resident in self.residents.items():
-            if not is_here(resident):
-                continue
+        for name in where.spots:
+            resident = self.residents[name]
             if resident.state.act and resident.state.act.since == step:
                 where.mark_around(name)
             if resident.state.asleep and self._has_entered(resident.state, step):
                 where.entered.add(name)
-        for place in self.changed:
-            where.mark_at(place)
 
     def _has_entered(self, state: ResidentState, step: int) -> bool:
         """Return whether a sleeping resident entered another arena on its way to bed. Such a resident looks around only
@@ -95,69 +145,137 @@ class Clockwork:
             for each in range(act.since + 1, min(step, act.arrives) + 1)
         )
 
-    def next_step(self) -> int:
-        """Return the next step in which something may happen."""
-        if self.whereabouts.is_anybody_walking or self.whereabouts.marked or self.deeds:
-            return self.step + 1
-        while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
-            heapq.heappop(self._timers)
-        return max(self.step + 1, self._timers[0][0]) if self._timers else self.step + 1
+    def scheduler(self, free: bool) -> Scheduler | LockStep:
+        """Return a scheduler for the residents who are in the town.
 
-    def rest_until(self, step: int) -> None:
-        """Skip the steps up to this one, in which nothing can happen."""
-        if step > self.step:
-            self.step = step
-            self.changed.clear()
+        Args:
+            free: whether residents may run ahead of others who cannot affect them. While a user controls a resident,
+                or a resident jumps to another position, all run in lock-step.
+        """
+        steps = self.whereabouts.steps
+        self._moved = set(steps)
+        states = [self.residents[name].state for name in steps]
+        if not free or self.deeds or any(each.embodied or (each.act and ";" in each.act.path) for each in states):
+            return LockStep(steps, self._first)
+        reach = reach_of(self.setting.world, self.setting.profile.vision, ASIDE)
+        return Scheduler(reach, steps, self._next_spots(steps))
 
-    async def advance(self, step: int) -> list[Commit]:
-        """Run a step and return its commits; return no commits if no resident had a turn.
+    async def run(self, order: Scheduler | LockStep, until: int) -> AsyncGenerator[list[Commit]]:
+        """Run all residents up to a step; yield the commits of each step of a group when it is over.
 
         Raises:
-            ModelError and others: the residents and conditions stay as before the step, but this object cannot be used
-                on.
+            ModelError and others: the residents of unfinished steps stay as before them.
         """
-        self.step = step
-        self.changed.clear()
-        self.whereabouts.walk(step)
-        ended = self._ended(step) - self._spoken_to()
-        marked = self.whereabouts.take_marked() | self.deeds.keys()
+        self._is_free = order.is_free
+        try:
+            while True:
+                for group in order.groups(until):
+                    begun, step = self._note(group), self._next_step(group)
+                    if step > group.limit:
+                        self._rest(group.members, step := group.limit)
+                    elif (turns := self._begin(group.members, step)) is not None:
+                        RANK.set(partial(order.rank, group))
+                        self._running[asyncio.create_task(self._live(group.members, step, turns))] = begun
+                        continue
+                    self._hand_back(order, group, step)
+                    yield []
+                if not self._running:
+                    return
+                for task in (await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED))[0]:
+                    step, turns, commits = task.result()
+                    group = self._running.pop(task).group
+                    commits += self._finish(group.members, step, turns)
+                    self._hand_back(order, group, step)
+                    yield commits
+        finally:
+            self._is_free = False
+            await self._give_up()
+
+    def _next_step(self, group: Group) -> int:
+        """Return the next step in which something may happen to a group."""
+        if self.deeds or self.whereabouts.has_news(group.members, group.step):
+            return group.step + 1
+        return max(group.step + 1, min((self._due.get(name, FAR) for name in group.members), default=0))
+
+    def _next_spots(self, names: Iterable[str]) -> list[Spot]:
+        """Return the positions of residents in their next steps."""
+        steps = self.whereabouts.steps
+        return [self.residents[name].state.spot(steps[name] + 1) for name in names]
+
+    def _rest(self, names: Iterable[str], step: int) -> None:
+        """Skip the steps up to this one, in which nothing can happen to these residents."""
+        self.whereabouts.steps.update(dict.fromkeys(names, step))
+
+    def _hand_back(self, order: Scheduler | LockStep, group: Group, step: int) -> None:
+        """Tell the scheduler that a group has finished a step."""
+        self._first = max(self._first, step) if not group.members else self._first
+        self._moved.update(group.members)
+        order.done(group, step, self._next_spots(group.members) if order.is_free else ())
+        if self.whereabouts.changes:
+            self.whereabouts.forget_changes(self.step)
+
+    def _note(self, group: Group) -> Begun:
+        """Return what is needed to undo a step of a group."""
+        where = self.whereabouts
+        return Begun(group, where.marked.intersection(group.members), where.entered.intersection(group.members))
+
+    async def _give_up(self) -> None:
+        """Cancel the running steps; their residents are as before them."""
+        running, self._running = self._running, {}
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        for begun in running.values():
+            self.deeds, where, names = {}, self.whereabouts, begun.group.members
+            for name in names:
+                where.place(name, self.residents[name].state.spot(max(begun.group.step, 0)), begun.group.step)
+                self._wind(name, self.residents[name].state, begun.group.step)
+            where.marked = where.marked.difference(names) | begun.marked
+            where.entered = where.entered.difference(names) | begun.entered
+
+    def _begin(self, names: Sequence[str], step: int) -> Turns | None:
+        """Move a group to a step and return the turns of its residents; None if nothing happens."""
+        self.whereabouts.walk(names, step)
+        ended = self._ended(names, step)
+        marked = self.whereabouts.take_marked(names) | self.deeds.keys()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
-        if not turns and not any(resident.state.embodied for resident in self.residents.values()):
-            return []
-        await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
+        return turns if turns or any(self.residents[name].state.embodied for name in names) else None
+
+    def _ended(self, names: Iterable[str], step: int) -> set[str]:
+        """Return the residents whose act ends at or before this step, except those whose talk with a user goes on."""
+        return {name for name in names if self._due.get(name, FAR) <= step} - self._spoken_to()
+
+    async def _live(self, names: Sequence[str], step: int, turns: Turns) -> tuple[int, Turns, list[Commit]]:
+        """Run the turns and encounters of a step; return the step and all turns, by name, with their commits."""
+        ended = self._ended(names, step)
+        await _all_of([self._live_one(turn, name in ended) for name, turn in turns.items()])
         await Encounters(self.setting, self.residents, self.whereabouts, step, turns, self.deeds).take_place()
-        self.deeds = {}
         for name in sorted(turns.keys() - ended):
             if (turn := turns[name]).is_paper() and (
                 broken_off := self.residents[name].state.act
             ) is not turn.state.act:
                 await finish_act(turn, broken_off)
         turns = dict(sorted(turns.items()))  # encounters may have added turns of other residents
-        commits = [commit for turn in turns.values() if (commit := await turn.commit())]
+        return step, turns, [commit for turn in turns.values() if (commit := await turn.commit())]
+
+    def _finish(self, names: Sequence[str], step: int, turns: Turns) -> list[Commit]:
+        """Apply the results of a step to the residents; return the commit of the objects that they changed."""
+        self.deeds = {}
         changes = [change for name, turn in turns.items() if (change := self._left_behind(name, turn))]
+        for name in names:
+            if self._due.get(name, FAR) <= step:
+                del self._due[name]
         for name, turn in turns.items():
-            self._take_over(name, turn.state)
-        if changes:
-            commits.append(self.change_objects(*changes))
-        return commits
+            self._take_over(name, turn.state, step)
+        return [self.change_objects(*changes)] if changes else []
 
     def change_objects(self, *changes: ObjectChanged) -> Commit:
         """Apply changes of objects that come from outside the simulation, and return the commit to write."""
         for change in changes:
             self.whereabouts.change(change)
-            self.changed.add(change.place)
         step = max(0, *(change.step for change in changes))
         entries = tuple(Entry(change, change.by or "town") for change in changes)
         return Commit(mind=self.journal, at=self.setting.moment(step), entries=entries)
-
-    def _ended(self, step: int) -> set[str]:
-        """Return the residents whose act ends at or before this step."""
-        ended = set()
-        while self._timers and self._timers[0][0] <= step:
-            due, name = heapq.heappop(self._timers)
-            if self._due.get(name) == due:
-                ended.add(name)
-        return ended
 
     def _turn(self, name: str, step: int, ended: bool) -> ResidentTurn | None:
         """Return a turn if the resident's act has ended or the resident sees something new; else None."""
@@ -179,7 +297,7 @@ class Clockwork:
         turn = ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places)
         return turn if has_turn or whom_to_meet(turn, people_seen(percepts, self.residents)) else None
 
-    async def _live(self, turn: ResidentTurn, ended: bool) -> None:
+    async def _live_one(self, turn: ResidentTurn, ended: bool) -> None:
         """Run a turn: apply the user's action if a user controls the resident; else the resident decides itself."""
         deed = self.deeds.get(turn.name)
         if turn.state.embodied or isinstance(deed, Begin):
@@ -199,16 +317,19 @@ class Clockwork:
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:
         """Return the change of an object that the resident's finished act causes, if any."""
         done = self.residents[name].state.act
-        if done is None or done is turn.state.act or not done.place or not done.has_arrived(turn.step):
+        if done is None or done is turn.state.act or not done.leaves or not done.has_arrived(turn.step):
+            return None
+        address = self.setting.addresses.get(done.place)
+        if address is None or address.level < OBJECT or turn.step < done.until:
             return None
         is_there = self.conditions.get(done.place)
         condition = condition_of(done)
-        if not done.leaves or turn.step < done.until or condition == (is_there.text if is_there else ""):
+        if condition == (is_there.text if is_there else ""):
             return None
         danger = bool(condition) and done.danger
         return ObjectChanged(step=turn.step, place=done.place, condition=condition, danger=danger, by=name)
 
-    def _take_over(self, name: str, state: ResidentState) -> None:
+    def _take_over(self, name: str, state: ResidentState, step: int) -> None:
         resident = self.residents[name]
         before, resident.state = resident.state, state
         if not is_here(resident):
@@ -216,20 +337,19 @@ class Clockwork:
             self._due.pop(name, None)
             return
         if name not in self.whereabouts.spots:
-            self.whereabouts.place(name, state.spot(self.step))
+            self.whereabouts.place(name, state.spot(step), step)
             self.whereabouts.entered.discard(name)
         if state.act is before.act or state.act is None:
             return
-        self._wind(name, state)
+        self._wind(name, state, step)
         self.whereabouts.mark_around(name)
 
-    def _wind(self, name: str, state: ResidentState) -> None:
+    def _wind(self, name: str, state: ResidentState, step: int) -> None:
         """Set the timer for the end of a resident's act, and start the walk to its place."""
         if state.act is None:
             return
         self._due[name] = state.act.until
-        heapq.heappush(self._timers, (state.act.until, name))
-        self.whereabouts.set_off(name, state.act, max(self.step, 0))
+        self.whereabouts.set_off(name, state.act, max(step, 0))
 
 
 async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:

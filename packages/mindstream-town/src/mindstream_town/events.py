@@ -423,6 +423,30 @@ class TownRested(TownEvent):
     kind = "town_rested"
 
 
+class TownForked(TownEvent):
+    """The town is a fork that was changed at this step; in the town's own stream, not in the journal."""
+
+    kind = "town_forked"
+    seed: int
+    """The seed of later random draws."""
+    lost: NoWords[tuple[str, ...]] = ()
+    """Ids of the memories that the fork does not have."""
+    withheld: Quotes[dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    """Texts that a resident does not keep if others tell them, by its name."""
+
+
+class TownReached(TownEvent):
+    """Steps that residents have finished who run ahead of others; in the town's own stream, not in the journal."""
+
+    kind = "town_reached"
+    reached: NoWords[dict[str, int]]
+    """The last finished step of each resident whose step has changed since the row before."""
+    marked: NoWords[tuple[str, ...]] = ()
+    """Those of these residents who may see something new in the next step."""
+    entered: NoWords[tuple[str, ...]] = ()
+    """Those of these residents who have not looked around in their arena yet."""
+
+
 class TownSaved(TownEvent):
     """The complete state after a step, from which the town can be opened quickly; in the town's own stream."""
 
@@ -436,5 +460,5 @@ EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
     Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
-    VisitorCame, Embodied, Released, Spoke, Declined, TownRested,
+    VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached, TownForked,
 )  # fmt: skip

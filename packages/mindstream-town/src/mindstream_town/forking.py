@@ -9,21 +9,44 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
 from mindstream.memory.opening import open_store
-from mindstream.memory.store.sqlite import copy_before
+from mindstream.memory.store.sqlite import copy_without
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream_town.events import JOURNAL, TOWN, MemoriesRated, TownEvent, TownRested
+from mindstream_town.events import (
+    JOURNAL,
+    TOWN,
+    MemoriesRated,
+    TownEvent,
+    TownForked,
+    TownReached,
+    TownRested,
+    TownSaved,
+)
 from mindstream_town.inspect.lookup import format_time
-from mindstream_town.journal import read_setting, read_town, rows_after
+from mindstream_town.journal import OF_PROCESS, read_setting, read_town, rows_after
 from mindstream_town.setting import Setting
 
 
-async def fork(source: AnyData, target: Path, step: int) -> Setting:
+async def fork(
+    source: AnyData,
+    target: Path,
+    step: int,
+    lost: Sequence[str] = (),
+    seed: int | None = None,
+    withheld: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> Setting:
     """Copy a town as of a step into a folder, and return its setting.
+
+    Args:
+        lost: ids of memories that the copy does not have.
+        seed: seed of the copy's later random draws; None: the town's own.
+        withheld: texts that a resident of the copy does not keep if others tell them, by its name.
 
     From a database, only the rows of the town's tenant are copied.
 
@@ -33,15 +56,23 @@ async def fork(source: AnyData, target: Path, step: int) -> Setting:
     """
     place = Location.of(source)
     if place.folder is not None:
-        return await _fork(place.folder, place.tenant, target, step)
+        return await _fork(place.folder, place.tenant, target, step, lost, seed, withheld)
     from mindstream.memory.store.postgres.copying import copy_part
 
     with tempfile.TemporaryDirectory() as beside:
         await asyncio.to_thread(copy_part, place, folder := Path(beside) / "town")
-        return await _fork(folder, place.tenant, target, step)
+        return await _fork(folder, place.tenant, target, step, lost, seed, withheld)
 
 
-async def _fork(folder: Path, tenant: str, target: Path, step: int) -> Setting:
+async def _fork(
+    folder: Path,
+    tenant: str,
+    target: Path,
+    step: int,
+    lost: Sequence[str],
+    seed: int | None,
+    withheld: Mapping[str, tuple[str, ...]],
+) -> Setting:
     async with open_store(Location(folder, tenant=tenant)) as store:
         setting = await read_setting(store)
         now = (await read_town(store, setting.profile)).step
@@ -49,23 +80,33 @@ async def _fork(folder: Path, tenant: str, target: Path, step: int) -> Setting:
             raise InputError(
                 f"{setting.name} has run up to {format_time(setting, now)}: choose a step from 0 to {now} for the fork"
             )
-        cut, rated = await _later(store, setting, step)
+        gone, rated = await _later(store, setting, step)
     at = setting.moment(step)
-    await asyncio.to_thread(copy_before, folder, target, cut, at, rated)
+    await asyncio.to_thread(copy_without, folder, target, gone, at, rated, lost)
     async with open_store(Location(target, tenant=tenant)) as store:
-        key, rested = store.key(JOURNAL), Entry(TownRested(step=step), TOWN)
-        await store.commit(Commit(mind=key, at=at, entries=(rested,)))
+        entries = [Entry(TownRested(step=step), TOWN)]
+        if lost or seed is not None:
+            seed = setting.seed if seed is None else seed
+            entries.append(Entry(TownForked(step=step, seed=seed, lost=tuple(lost), withheld=dict(withheld)), TOWN))
+        await store.commit(Commit(mind=store.key(JOURNAL), at=at, entries=tuple(entries)))
         return await read_setting(store)
 
 
-async def _later(store: Store, setting: Setting, step: int) -> tuple[int, list[str]]:
-    """Return the number of the first row after a step, and the records that were rated in that row or later."""
-    cut, rated, last, end = 0, list[str](), 0, setting.moment(step)
+async def _later(store: Store, setting: Setting, step: int) -> tuple[list[int], list[str]]:
+    """Return the numbers of the rows after a step, and the records that were rated in them.
+
+    If residents ran ahead of others, rows of earlier steps can follow those of later ones; then all saved states go,
+    too, because they may contain later steps.
+    """
+    gone, saves, rated, end = list[int](), list[int](), list[str](), setting.moment(step)
+    ran_ahead = False
     async for row in rows_after(store):
-        last, event = row.seq, row.event
+        event = row.event
+        ran_ahead |= isinstance(event, TownReached)
+        if isinstance(event, TownSaved | TownReached):
+            saves.append(row.seq)
         is_later = event.step > step if isinstance(event, TownEvent) else row.at > end
-        if not cut and is_later:
-            cut = row.seq
-        if cut and isinstance(event, MemoriesRated):
-            rated += event.records
-    return cut or last + 1, rated
+        if is_later or (gone and isinstance(event, OF_PROCESS)):
+            gone.append(row.seq)
+            rated += event.records if isinstance(event, MemoriesRated) else ()
+    return (sorted({*gone, *saves}) if ran_ahead else gone), rated

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -35,6 +35,8 @@ from mindstream_town.events import (
     Talked,
     TownBegan,
     TownEvent,
+    TownForked,
+    TownReached,
     TownRested,
     TownSaved,
     VisitorCame,
@@ -45,9 +47,9 @@ from mindstream_town.residents.person import Person
 from mindstream_town.setting import Setting
 from mindstream_town.source import load_source
 from mindstream_town.state import ResidentState, applied
-from mindstream_town.world.whereabouts import Condition
+from mindstream_town.world.whereabouts import Change, Condition
 
-OF_PROCESS = (Unknown, TownSaved, TownRested, ModelCalled, Opened, Failed)
+OF_PROCESS = (Unknown, TownSaved, TownRested, TownReached, TownForked, ModelCalled, Opened, Failed)
 """Events that describe the process and not the town: starts, model calls, failures."""
 A_PAGE = 2_000
 DIGEST = 16
@@ -56,12 +58,21 @@ OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "e
 
 
 class Saved(BaseModel):
-    """The complete state of a town after a step, as stored in `TownSaved`."""
+    """The complete state of a town after a step, as stored in `TownSaved`.
+
+    Attributes:
+        changed: objects that changed in that step; in saves of earlier versions.
+        changes, reached, marked, entered: see `TownState`.
+    """
 
     step: int
     states: dict[str, ResidentState]
     conditions: dict[str, tuple[str, int, bool] | tuple[str, int]]
     changed: tuple[str, ...] = ()
+    changes: tuple[tuple[int, str, tuple[str, int, bool] | None], ...] = ()
+    reached: dict[str, int] = {}
+    marked: frozenset[str] = frozenset()
+    entered: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -69,24 +80,39 @@ class TownState:
     """The state of a town, derived from its rows.
 
     Attributes:
-        step: last known step; -1: none.
-        changed: objects whose condition changed in that step.
+        step: the last step that all residents have finished; -1: none.
+        changes: changes of objects in that step or later.
+        reached: the last finished step of each resident, if residents are at different steps; else empty.
+        marked, entered: if residents are at different steps: residents who may see something new, and residents who
+            have not looked around in their arena yet.
     """
 
     profile: Profile
     states: dict[str, ResidentState] = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
     step: int = -1
-    changed: set[str] = field(default_factory=set)
+    changes: list[Change] = field(default_factory=list)
+    reached: dict[str, int] = field(default_factory=dict)
+    marked: set[str] = field(default_factory=set)
+    entered: set[str] = field(default_factory=set)
+
+    @property
+    def latest(self) -> int:
+        """The last step that any resident has finished."""
+        return max(self.reached.values(), default=self.step)
 
     def apply(self, row: Logged) -> None:
         """Apply a row."""
         event = row.event
-        if isinstance(event, TownEvent) and not isinstance(event, MovedIn | TownBegan) and event.step > self.step:
-            self.step = event.step
-            self.changed.clear()
+        if isinstance(event, TownReached):
+            self.reached |= event.reached
+            self._finished(min(self.reached.values()))
+            self.marked = (self.marked - event.reached.keys()) | set(event.marked)
+            self.entered = (self.entered - event.reached.keys()) | set(event.entered)
+        elif isinstance(event, TownEvent) and not isinstance(event, MovedIn | TownBegan) and not self.reached:
+            self._finished(max(event.step, self.step))
         if isinstance(event, ObjectChanged):
-            self.changed.add(event.place)
+            self.changes.append((event.step, event.place, self.conditions.get(event.place)))
             if event.condition:
                 self.conditions[event.place] = Condition(event.condition, event.step, event.danger)
             else:
@@ -98,12 +124,23 @@ class TownState:
             if before is not None:
                 self.states[name] = applied(before, event, self.profile)
 
-    def saved(self, step: int) -> TownSaved:
+    def _finished(self, step: int) -> None:
+        self.step = step
+        self.changes = [each for each in self.changes if each[0] >= step]
+
+    def saved(self) -> TownSaved:
         """Return the state as an event."""
         conditions: dict[str, tuple[str, int, bool] | tuple[str, int]] = dict(sorted(self.conditions.items()))
-        states, changed = dict(sorted(self.states.items())), tuple(sorted(self.changed))
-        state = Saved(step=step, states=states, conditions=conditions, changed=changed)
-        return TownSaved(step=step, state=state.model_dump_json())
+        state = Saved(
+            step=self.latest,
+            states=dict(sorted(self.states.items())),
+            conditions=conditions,
+            changes=tuple(self.changes),
+            reached=self.reached,
+            marked=frozenset(self.marked),
+            entered=frozenset(self.entered),
+        )
+        return TownSaved(step=self.latest, state=state.model_dump_json())
 
 
 def resident_of(row: Logged) -> str:
@@ -124,11 +161,17 @@ async def read_town(store: Store, profile: Profile, upto: int | None = None) -> 
     last = await store.last(store.key(JOURNAL), TownSaved.kind)
     if last is not None and isinstance(last.event, TownSaved) and (upto is None or last.event.step <= upto):
         saved, after = Saved.model_validate_json(last.event.state), last.seq
-        town.states, town.step = saved.states, saved.step
+        town.states, town.step = saved.states, min(saved.reached.values(), default=saved.step)
         town.conditions = {place: Condition(*each) for place, each in saved.conditions.items()}
-        town.changed = set(saved.changed)
+        town.changes = [(step, place, was and Condition(*was)) for step, place, was in saved.changes]
+        town.changes += ((saved.step, place, None) for place in saved.changed)
+        town.reached, town.marked, town.entered = dict(saved.reached), set(saved.marked), set(saved.entered)
+        if upto is not None:
+            town.reached, town.step = {}, saved.step
     async for row in rows_after(store, after):
-        if row.at <= until and (upto is None or not isinstance(row.event, TownEvent) or row.event.step <= upto):
+        event = row.event
+        is_past = upto is None or (not isinstance(event, TownReached) and getattr(event, "step", upto) <= upto)
+        if row.at <= until and is_past:
             town.apply(row)
     return town
 
@@ -144,7 +187,10 @@ async def read_setting(store: Store) -> Setting:
         raise InputError("there is no town in this folder: begin one with `mindstream town new`")
     event = began.event
     profile = Profile.model_validate_json(event.profile)
+    forked = await store.last(store.key(JOURNAL), TownForked.kind)
     setting = load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+    if forked is not None and isinstance(forked.event, TownForked):
+        setting = replace(setting, seed=forked.event.seed, withheld=forked.event.withheld)
     came = await store.last(store.key(JOURNAL), VisitorCame.kind)
     if came is None or not isinstance(came.event, VisitorCame):
         return setting

@@ -39,7 +39,7 @@ from mindstream_town.residents.person import Person
 from mindstream_town.residents.places import words_of
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
-from mindstream_town.town import Town
+from mindstream_town.town import Order, Town
 from mindstream_town.world.tree import OBJECT
 
 SWITCHES = {
@@ -50,6 +50,8 @@ SWITCHES = {
     "talk": "talks",
 }
 """Parts of residents that can be switched off, and the profile constant that does it."""
+SLOTS = 8
+"""Default maximum of simultaneous model calls of a town."""
 WAITING = 8
 """Concurrent residents per processor when they run as remote tasks; they mostly wait for a model provider."""
 
@@ -170,13 +172,18 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
 
 @contextlib.asynccontextmanager
 async def open_town(
-    settings: Settings, engine: Engine | None = None, models: Models | None = None
+    settings: Settings,
+    engine: Engine | None = None,
+    models: Models | None = None,
+    order: Order | None = None,
+    slots: int = SLOTS,
 ) -> AsyncIterator[Town]:
     """Open the town of the data folder with the models of the settings; each call is logged there.
 
     Args:
         engine: workers that run the residents' turns, also those answered by rules.
         models: models that the caller has opened; None: those of the settings.
+        order, slots: see `Town.open`.
 
     Raises:
         InputError: there is no town.
@@ -185,16 +192,19 @@ async def open_town(
     await require_town(settings.data)
     if models is None and is_free(settings):
         rules: AnyModels = Models(EngineModel(Rules.name, engine)) if engine else Rules.name
-        async with Town.open(settings.data, model=rules, embed=settings.embedder) as town:
+        async with Town.open(settings.data, model=rules, embed=settings.embedder, order=order) as town:
             yield town
         return
     calls = CallLog(SystemClock())
     async with contextlib.AsyncExitStack() as opened:
         if models is None:
-            named = await opened.enter_async_context(answering(settings, on_call=calls.take, engine=engine))
+            named = await opened.enter_async_context(
+                answering(settings, on_call=calls.take, engine=engine, at_once=slots)
+            )
         else:
             named = models.with_listener(calls.take)
-        town = await opened.enter_async_context(Town.open(settings.data, model=named, embed=settings.embedder))
+        opening = Town.open(settings.data, model=named, embed=settings.embedder, order=order, slots=slots)
+        town = await opened.enter_async_context(opening)
         async with calls.writing(bill_of(town.store, town.setting, embedder(settings.embedder))):
             yield town
 
@@ -219,15 +229,21 @@ async def live(
     on_step: Callable[[int], None],
     on_commits: Callable[[Sequence[Commit]], None],
     ray: bool = False,
+    order: Order | None = None,
+    slots: int = SLOTS,
 ) -> int:
-    """Run the town up to a step and return the last finished step; `ray`: residents' turns run as Ray tasks.
+    """Run the town up to a step and return the last finished step.
+
+    Args:
+        ray: residents' turns run as Ray tasks.
+        order, slots: see `Town.open`.
 
     Raises:
         ModelError: a model is not available, or the budget is spent; finished steps are stored.
     """
     async with contextlib.AsyncExitStack() as opened:
         engine = await opened.enter_async_context(open_engine(True, WAITING, 1 / WAITING)) if ray else None
-        town = await opened.enter_async_context(open_town(settings, engine))
+        town = await opened.enter_async_context(open_town(settings, engine, order=order, slots=slots))
         await town.run(max(town.step, last), on_step, on_commits)
         return town.step
 

@@ -33,6 +33,8 @@ class Setting:
     start: Moment = START
     conditions: Conditions = field(default_factory=Conditions)
     weather: Weather = field(default_factory=Weather)
+    withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Texts that a resident does not keep if others tell them, in a fork without these memories."""
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def with_people(self, *people: Person) -> Setting:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from mindstream import redaction
 from mindstream.clock import ManualClock, SystemClock
@@ -54,6 +54,7 @@ from mindstream_town.residents.person import Person, ResidentMemory, policy_of
 from mindstream_town.residents.places import words_of
 from mindstream_town.residents.turn import Resident
 from mindstream_town.setting import Setting
+from mindstream_town.slots import Queued, Slots
 from mindstream_town.source import dump_source, setting_of
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition
@@ -63,6 +64,8 @@ ANYBODY = "a person"
 """Name of a user who controls a resident and gives no name."""
 SAVE_EVERY = 2_000
 """Maximum rows of the log between two saved states."""
+Order: TypeAlias = Literal["lockstep", "free"]
+"""Order of the residents' steps: all together, or each as soon as no other can affect it. The journal is the same."""
 SLOT, LIVING = "living", "letting this town live"
 """Slot of the lease that a process holds while it has the town open, and its description."""
 
@@ -81,16 +84,20 @@ class Town:
     Attributes:
         setting: world, people, constants and seed.
         residents: by name.
-        step: the last finished step; -1: none.
+        step: the last step that all residents have finished; -1: none.
+        order: the order of the residents' steps.
     """
 
     setting: Setting
     store: Store
     residents: dict[str, Resident]
+    order: Order
     _settle: Callable[[Person], Awaitable[Resident]]
     _clockwork: Clockwork
     _writing: Writing
     _rows: int
+    _is_uneven: bool
+    """Whether the log has residents at different steps since the last saved state."""
 
     @renamed_keywords(models="model")
     @explained
@@ -106,6 +113,7 @@ class Town:
         profile: Profile | None = None,
         model: AnyModels = "rules",
         embed: Embedder | str = "wordllama",
+        order: Order | None = None,
     ) -> None:
         """Describe a town; `async with` opens it.
 
@@ -114,13 +122,13 @@ class Town:
             data: a folder for this town alone, a database URL, or a store; None: a temporary folder.
             start: the time of the first step; None: Monday, February 13, 2023, midnight.
             seed: seed of all random draws; without a model, the same town with the same seed has the same days.
-            model, embed: see `Town.open`.
+            model, embed, order: see `Town.open`.
 
         Raises:
             InputError: the description is invalid; the message has all faults, one per line.
         """
         self.setting = setting_of(town_file.build_town(name, residents, places, start), seed=seed, profile=profile)
-        self._data, self._models, self._embed = data, model, embed
+        self._data, self._models, self._embed, self._order = data, model, embed, order
         self._opened = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Town:
@@ -142,7 +150,9 @@ class Town:
                     "or begin this one in another folder"
                 )
             new = self.setting if is_new else None
-            town = await opened.enter_async_context(Town.open(store, new, model=self._models, embed=self._embed))
+            town = await opened.enter_async_context(
+                Town.open(store, new, model=self._models, embed=self._embed, order=self._order)
+            )
             town._opened = self._opened = opened.pop_all()
         return town
 
@@ -170,12 +180,14 @@ class Town:
         state: TownState,
         writing: Writing,
         settle: Callable[[Person], Awaitable[Resident]],
+        order: Order,
     ) -> Town:
         """Return an open town."""
         self = cls.__new__(cls)
         self.setting, self.store, self.residents = setting, store, residents
-        self._settle = settle
-        self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state.conditions, state.step, state.changed)
+        self._settle, self.order = settle, order
+        self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state)
+        self._is_uneven = bool(state.reached)
         self._writing = writing
         self._rows = 0
         return self
@@ -203,6 +215,8 @@ class Town:
         *,
         model: AnyModels = "rules",
         embed: Embedder | str = "wordllama",
+        order: Order | None = None,
+        slots: int = 0,
         lease_s: float = LEASE_S,
     ) -> AsyncIterator[Town]:
         """Open the town of a data folder, or begin one there.
@@ -211,6 +225,8 @@ class Town:
             new: the town to begin; None: open the existing one.
             model: the residents' models: `rules`, a name, a model, or a mapping by role (planner, decider, talker,
                 reasoner, importance).
+            order: order of the residents' steps; None: `free` if a model is configured, else `lockstep`.
+            slots: maximum number of simultaneous model calls, those on which most residents wait first; 0: no limit.
             lease_s: seconds after which another process may open the town if this one has crashed.
 
         Raises:
@@ -223,6 +239,9 @@ class Town:
             bare = Models(Rules()) if model == Rules.name else model  # rules need no wrappers
             shared = await opened.enter_async_context(open_models(bare))
             shared.check("planner", "decider", "talker", "reasoner", "importance")
+            if slots:
+                queue = Slots(slots)
+                shared = shared.each(lambda model: model if isinstance(model, Rules) else Queued(model, queue))
             vectors = embedder(embed) if isinstance(embed, str) else embed
             store = await opened.enter_async_context(opened_store(data))
             setting = await _setting_of(store, new)
@@ -243,7 +262,8 @@ class Town:
                         one = await opened.enter_async_context(_residents(new, state, writing, vectors, shared))
                         return one[person.name]
 
-                    yield cls._attached(setting, store, residents, state, writing, settle)
+                    order = order or ("lockstep" if shared.only_rules else "free")
+                    yield cls._attached(setting, store, residents, state, writing, settle, order)
 
     @awaited
     async def run(
@@ -259,7 +279,8 @@ class Town:
 
         Args:
             until: a step, or a time in the town: "12:00" (today), "tomorrow noon", "day 2 19:00", "Feb 14 19:00".
-            on_commits: called with the commits of each step that has any.
+            on_step: called with the last step that all residents have finished.
+            on_commits: called with the commits of each step of a group of residents that has any.
 
         Raises:
             InputError: the text is not a time.
@@ -269,8 +290,10 @@ class Town:
         until = find_step(self.setting, until, self.step) if isinstance(until, str) else until
         try:
             await self.finish_visits()
-            if until > self.step:
-                self._clockwork.deeds = {name: Leave() for name, one in self.residents.items() if one.state.embodied}
+            controlled = {name: Leave() for name, one in self.residents.items() if one.state.embodied}
+            if controlled and until > self.step:
+                self._clockwork.deeds = dict(controlled)
+                await self._live(self.step + 1, on_step, on_commits)
             await self._live(until, on_step, on_commits)
         finally:
             await self.save()
@@ -283,18 +306,29 @@ class Town:
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         """Run up to a step, or until `stop` returns True after one."""
-        while (step := self._clockwork.next_step()) <= until:
-            commits = await self._advance(step)
-            if commits:
-                on_commits(commits)
-                self._writing.add(commits)
-                self._rows += sum(len(commit.entries) for commit in commits)
+        order, before = self._clockwork.scheduler(self.order == "free"), self.step
+        if self._is_uneven and not (order.is_free or self._clockwork.state().reached):
+            await self.save()
+        self._is_uneven |= order.is_free
+        async with contextlib.aclosing(self._clockwork.run(order, until)) as steps:
+            async for commits in steps:
+                if commits:
+                    on_commits(commits)
+                    self._write(commits)
                 if self._rows >= SAVE_EVERY:
                     await self.save()
-            on_step(step)
-            if stop():
-                return
-        self._clockwork.rest_until(until)
+                if self.step > before:
+                    on_step(before := self.step)
+                if stop():
+                    return
+
+    def _write(self, commits: Sequence[Commit]) -> None:
+        """Schedule the commits of a step, with the steps of the residents if these differ."""
+        if self._is_uneven:
+            entries, at = (Entry(self._clockwork.take_reached(), TOWN),), self.setting.moment(max(self.step, 0))
+            commits = [*commits, Commit(mind=self.store.key(JOURNAL), at=at, entries=entries)]
+        self._writing.add(commits)
+        self._rows += sum(len(commit.entries) for commit in commits)
 
     async def embody(self, name: str, by: str = "", *, as_visitor: bool = False, at: str = "") -> Embodied:
         """Let a user control a resident, or a visitor, from the next step on; or resume that control.
@@ -336,6 +370,7 @@ class Town:
 
         Everything is written when this returns. Raises: see `run`.
         """
+        await self._live(self._clockwork.state().latest, on_step, lambda _: None)
         self._clockwork.deeds = dict(deeds)
         await self._live(until, on_step, lambda _: None, stop)
         await self._writing.written()
@@ -381,34 +416,20 @@ class Town:
         )
         resident.state = applied(resident.state, moved, self.setting.profile)
         self.setting, self.residents[person.name] = self.setting.with_people(person), resident
-        self._rewind(self._clockwork.step, self._clockwork.changed)
-
-    def _rewind(self, done: int, changed: Collection[str]) -> None:
-        """Reset the scheduler to the state after a step."""
         before = self._clockwork
-        self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.conditions, done, changed)
-
-    async def _advance(self, step: int) -> list[Commit]:
-        """Run a step; if it fails, reset the scheduler to the state before it."""
-        before = self._clockwork
-        done, changed = before.step, set(before.changed)
-        try:
-            return await before.advance(step)
-        except BaseException:
-            self._rewind(done, changed)
-            raise
+        self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.state())
 
     async def save(self) -> None:
         """Write the state of all residents, so that the town can be opened quickly."""
         await self._writing.written()
         if self.step < 0:
             return
-        states = {name: each.state for name, each in self.residents.items()}
-        clock = self._clockwork
-        saved = TownState(self.setting.profile, states, clock.conditions, changed=clock.changed).saved(self.step)
+        state = self._clockwork.state()
+        state.states = {name: each.state for name, each in self.residents.items()}
+        saved = state.saved()
         at, fence = self.setting.moment(self.step), self._writing.fence
         await self.store.commit(Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(saved, TOWN),), fence=fence))
-        self._rows = 0
+        self._rows, self._is_uneven = 0, bool(state.reached)
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
         """Change the condition of an object, given in words ("leaking"; "": in order), from the next step on.
@@ -428,7 +449,8 @@ class Town:
             raise InputError(f"{self.setting.name} has no object {place!r}")
         if danger is None:
             danger = bool(condition) and await self._is_danger(place, condition)
-        change = ObjectChanged(step=self.step, place=place, condition=condition, danger=danger, by=by)
+        step = self._clockwork.state().latest
+        change = ObjectChanged(step=step, place=place, condition=condition, danger=danger, by=by)
         await self._writing.written()
         await self.store.commit(replace(self._clockwork.change_objects(change), fence=self._writing.fence))
         return danger
@@ -450,7 +472,7 @@ class Town:
         if name not in self.residents:
             raise InputError(f"{self.setting.name} has no resident {name!r}; residents: {', '.join(self.residents)}")
         said, resident = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, self.residents[name]
-        now = self.setting.moment(max(self.step, 0))
+        now = self.setting.moment(self._step_of(name))
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
         new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
@@ -463,6 +485,10 @@ class Town:
         await self.store.commit(Commit(mind=key, at=now, entries=(entry,)))
         return records[0]
 
+    def _step_of(self, name: str) -> int:
+        """Return the last step that a resident has finished; 0 before the first."""
+        return max(0, self._clockwork.whereabouts.steps.get(name, self.step))
+
     async def finish_visits(self) -> None:
         """Write the memories of visits that were interrupted by a crash.
 
@@ -471,7 +497,7 @@ class Town:
         """
         await self._writing.written()
         for resident in self.residents.values():
-            await finish_visit(KeepVisit(resident, self.setting, max(self.step, 0)))
+            await finish_visit(KeepVisit(resident, self.setting, self._step_of(resident.name)))
 
     @awaited
     async def timeline(self, name: str, about: str = "") -> list[str]:

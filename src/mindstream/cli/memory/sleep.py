@@ -110,9 +110,9 @@ async def undo_sleep(
     row: Annotated[int, word("[ROW]", "The row of the log in which the sleep began [the last sleep].", min=0)] = 0,
     json: AsJson = False,
 ) -> None:
-    """Undo a sleep: restore the records that it archived and merged.
+    """Undo a sleep: restore the records that it archived, or replaced by a merged one.
 
-    All records are as before, except those recalled or forgotten since. The dream and the merged records are archived.
+    All records are as before, except those recalled or forgotten since. The dream and merged records are archived.
     A sleep cannot be undone after one of its records was purged or corrected.
     """
     async with calling(settings, own=True, known=True) as call:

@@ -249,7 +249,7 @@ LOOKED_BACK = 100
 
 
 async def read_briefing(stream: Memory, slot: str) -> Briefing:
-    """Return the briefing of the slot's last thought; an empty one if there is none."""
+    """Return the briefing of the slot's last thought; an empty one if the last LOOKED_BACK log rows have none."""
     last = await stream.store.last(stream.key, Thought.kind)
     rows = [] if last is None else [last]
     if last and not (isinstance(last.event, Thought) and last.event.slot == slot):

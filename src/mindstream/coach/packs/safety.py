@@ -127,7 +127,8 @@ def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
 
 
 def _together(pack: Pack) -> list[Together[int]]:
-    """Return the alarms' words near each other, by language and alarm index."""
+    """Return for each language the matcher of words that raise an alarm if they occur near each other; it finds the
+    indexes of alarms."""
 
     def build() -> list[Together[int]]:
         languages = {language for alarm in pack.alarms for language in alarm.together}

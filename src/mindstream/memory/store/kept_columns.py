@@ -269,7 +269,7 @@ def keeping(columns: Columns, path: Path, erased: int) -> Generator[Step]:
     """Write the current state of columns to a file, in steps; the columns may be used between two steps.
 
     Args:
-        columns: must be complete and settled.
+        columns: must be complete (`Columns.complete`), with all changes of vectors applied.
         erased: the number of the last erasure that the columns take into account.
     """
     count, upto = len(columns), columns.upto

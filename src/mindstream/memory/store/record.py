@@ -209,8 +209,8 @@ def same_words(text: str) -> int:
 
 
 def same_words_once(text: str) -> tuple[int, ...]:
-    """Return the numbers with which a text with the same words may be stored: earlier versions also stored NFD
-    texts."""
+    """Return the hashes (see `same_words`) under which an equal text may be stored: that of its NFC form and, if it
+    differs, that of its NFD form, which earlier versions stored."""
     words = normalised(text)
     parted = words if words.isascii() else unicodedata.normalize("NFD", words)
     return (_number(words),) if parted == words else (_number(words), _number(parted))

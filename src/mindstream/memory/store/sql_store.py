@@ -20,7 +20,7 @@ from mindstream.log import audit, erasures, kept, work
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamKey, StreamName, Tenant, tenant_of
+from mindstream.log.names import StreamKey, StreamName, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.log.threads import Snapshot
 from mindstream.memory.store import checkpoints, lineage, queries, registry, writing
@@ -32,6 +32,7 @@ from mindstream.memory.store.record import KINDS, Kind, Record, Vector, normalis
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Candidates, Changes, Closure, Commit, Erasure, Kept, Store
+from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
 from mindstream.memory.store.word_index.candidates import Finder, IndexReader
 from mindstream.memory.store.word_index.segments import SMALLEST
@@ -121,8 +122,8 @@ class SqlStore(Store):
     def _changed(
         self, connection: Any, stream: StreamKey, since: int, after: int, most: int | None
     ) -> tuple[Sequence[tuple[Any, ...]], int]:
-        """Return rows of changed records (COLUMNS and the number), and the number after which to continue, 0 at the
-        end."""
+        """Return rows of records changed after `since` (COLUMNS, then the record's number), and the number to pass as
+        `after` for the next rows; 0: there are no more."""
         raise NotImplementedError
 
     def _count_changed(self, connection: Any, stream: StreamKey, since: int) -> int:
@@ -541,7 +542,7 @@ class SqlStore(Store):
         return await self.read(lambda connection: audit.read(connection, about, tenant, limit))
 
     async def forget_tenant(self) -> None:
-        """Delete the counters of this store's tenant, after all its other data was deleted."""
+        """Delete the counters of this store's tenant, after all its other data; without such counters, do nothing."""
 
     async def close(self) -> None:
         fillings = [*self._indexing.values()]

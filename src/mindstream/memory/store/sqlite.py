@@ -16,7 +16,7 @@ from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, Database, connect
 from mindstream.log.erasure import delete_copies, erase_typed, overwrite_where_due
 from mindstream.log.files import KEPT_COLUMNS, explain_errors, private_database, private_folder
-from mindstream.log.names import StreamKey, Tenant
+from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept_columns import outdated
@@ -24,6 +24,7 @@ from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes
 from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.word_index import in_sqlite
 from mindstream.memory.store.word_index.segments import LARGEST, SEARCHED_FROM, SEVERAL
 from mindstream.paths import usable
@@ -146,14 +147,17 @@ class SqliteStore(SqlStore):
                 await self._database.compact()
 
 
-def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterable[str] = ()) -> None:
-    """Copy a folder's database file without the row `seq`, all later rows and the records that they wrote.
+def copy_without(
+    source: Path, target: Path, rows: Iterable[int], at: float, unrated: Iterable[str] = (), lost: Iterable[str] = ()
+) -> None:
+    """Copy a folder's database file without some rows of its log, by their numbers, and the records that they wrote.
 
-    Open work is not copied. A record that a later recall returned gets `at` as the time of its last recall, because the
-    time of the recall before is not stored.
+    Open work is not copied. A record that a recall after `at` returned gets `at` as the time of its last recall,
+    because the time of the recall before is not stored.
 
     Args:
         unrated: ids of records that were rated later; they get no importance.
+        lost: ids of further records that are not copied.
 
     Raises:
         InputError: the target is not empty.
@@ -166,10 +170,10 @@ def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterab
     with explain_errors(source / FILE), contextlib.closing(sqlite3.connect(source / FILE)) as connection:
         connection.execute("VACUUM INTO ?", (str(path),))
     with explain_errors(path), contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("DELETE FROM log WHERE seq >= ?", (seq,))
-        connection.execute("DELETE FROM records WHERE seq >= ?", (seq,))
-        connection.execute("DELETE FROM checkpoints WHERE seq >= ?", (seq,))
-        connection.execute("DELETE FROM uniques WHERE seq >= ?", (seq,))
+        gone = [(row,) for row in rows]
+        for table in ("log", "records", "checkpoints", "uniques"):
+            connection.executemany(f"DELETE FROM {table} WHERE seq = ?", gone)
+        connection.executemany("DELETE FROM records WHERE id = ?", [(each,) for each in lost])
         connection.execute("DELETE FROM work")
         connection.execute("UPDATE records SET accessed = ? WHERE accessed > ?", (at, at))
         connection.executemany("UPDATE records SET importance = NULL WHERE id = ?", [(each,) for each in unrated])

@@ -401,9 +401,10 @@ class WorkStore(Protocol):
         """Release all work of `owner`, so that other processes can claim it at once."""
 
     async def release_work(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-        """Release the work of an utterance that `owner` holds and has not started, so that any process can claim it.
+        """Release the reasoners' work on an utterance that `owner` holds and has not started, so that any process can
+        claim it.
 
-        The work of the slots `ended` is marked as done instead.
+        Work on the answer is not released. The work of the slots `ended`, also that on the answer, is marked as done.
         """
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:

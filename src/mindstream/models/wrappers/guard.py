@@ -37,7 +37,8 @@ class Guard:
     """Passes a reply on until it degenerates, and ends it there.
 
     The text before that point stays: free text is an answer; structured data is parsed, and is invalid if incomplete. A
-    mark in a code block or after a backtick does not count. A role with a colon counts only if another turn follows.
+    mark of a prompt or of another turn (`<|im_end|>`, `### User:`) does not count in a code block or after a backtick.
+    A line such as `User:` counts only if another turn follows, or if the reply ends with it after a blank line.
     `only_words`: pass on structured data unchecked, for a model whose grammar limits the length of the data.
     """
 

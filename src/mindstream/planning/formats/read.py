@@ -41,7 +41,8 @@ from mindstream.planning.formats.rewoo import (
     scan_text,
     split_arguments,
 )
-from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, parse_part
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.references import Reference, Text, parse_part
 
 NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
 ITEM = re.compile(
@@ -343,7 +344,7 @@ def read(text: str, tools: Sequence[ToolSpec] = (), format: FormatName = "rewoo"
 
 
 def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
-    """Read a planner's text that has no ReWOO step, as JSON or as LLMCompiler's calls.
+    """Read a planner's text that has no ReWOO step: JSON, LLMCompiler's calls, a table of steps, or a ReAct trace.
 
     Return None if it has no steps in these formats, or if a step names an unknown tool.
     """

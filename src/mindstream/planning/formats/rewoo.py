@@ -23,7 +23,8 @@ from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth, without_controls
-from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, parse_part
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.references import TEXT, Reference, Text, parse_part
 
 Scan = Callable[[str], JsonValue]
 """Replaces the references in a text, written in the notation of one plan format."""

@@ -18,7 +18,8 @@ from pydantic import JsonValue, ValidationError
 from mindstream.memory.memory import Memory
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
-from mindstream.planning.plan import Plan, Reference, Text, parse_part
+from mindstream.planning.plan import Plan
+from mindstream.planning.references import Reference, Text, parse_part
 from mindstream.planning.run import Solution
 from mindstream.text.words import STOP
 

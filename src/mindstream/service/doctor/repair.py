@@ -139,7 +139,7 @@ def _readable(connection: sqlite3.Connection, sql: str) -> list[Row]:
 
 
 def _last(connection: sqlite3.Connection, table: str) -> int:
-    """Return the highest row number of a table, or an upper limit of it if the table is damaged."""
+    """Return the highest row number of a table; if the table is damaged, an estimate that is usually higher."""
     for sql, more in ((f"SELECT max(rowid) FROM {table}", 0), ("SELECT seq FROM sqlite_sequence", 10_000)):
         for (number,) in _readable(connection, sql)[:1]:
             if isinstance(number or 0, int):

@@ -173,7 +173,9 @@ def evaluate(
     how: Annotated[
         Literal["react", "rewoo", "plan-execute"], typer.Option(help="The strategy of the agents.")
     ] = "react",
-    separate: Annotated[bool, switch("--separate", "Each arm trains alone, `none` too.")] = False,
+    separate: Annotated[
+        bool, switch("--separate", "Train each arm (also `none`) separately, instead of one training shared by all.")
+    ] = False,
     plant: Annotated[int, flag("N", "Only make N attempts to plant a lesson.", min=0)] = 0,
     price: Annotated[bool, switch("--price", "Only show the expected cost.")] = False,
     file: Svg = None,

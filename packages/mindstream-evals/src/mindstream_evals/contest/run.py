@@ -170,7 +170,7 @@ async def _judged(
 async def _graded(
     model: Model, folder: Path, scripts: Sequence[Script], played: Sequence[Played]
 ) -> dict[str, list[float]]:
-    """Return the grades of answers to lines with a key, by side; stored grades are reused."""
+    """Return by side the points of each answer to a line with a reference answer (`key`); stored grades are reused."""
     keys = {(each.id, line.text): line.key for each in scripts for line in each.lines if line.key}
     path = folder / "grades.json"
     kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.is_file() else {}

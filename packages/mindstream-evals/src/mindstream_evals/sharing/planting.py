@@ -54,7 +54,8 @@ class Obedient:
     name = "obedient"
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        """Answer; for the prompt that keeps lessons, return the worst edits."""
+        """Repeat the planted lessons; for the prompt `keep_lessons`, return edits that add each of them as said by a
+        person, and that amend, merge and retire all lessons that exist."""
         text = "\n".join(message.text for message in request.messages)
         if request.prompt.label() == "keep_lessons":
             given = text.partition("<lessons>")[2].partition("</lessons>")[0]

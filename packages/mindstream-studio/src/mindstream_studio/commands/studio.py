@@ -111,8 +111,8 @@ def export(
     with_calls: Annotated[bool, switch("--with-calls", "Include the model calls.")] = False,
     recorded: Annotated[bool, switch("--recorded", "Read the shipped recordings instead of your data.")] = False,
     town: Annotated[Path | None, flag("DIR", "Save the town in this folder.")] = None,
-    since: Annotated[str, flag("TIME", "Start of the saved time, with --town.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "End of the saved time, with --town.", "--to")] = "",
+    since: Annotated[str, flag("TIME", "With --town: save from this time in the town on.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "With --town: save up to this time in the town.", "--to")] = "",
     json: AsJson = False,
 ) -> None:
     """Save a conversation, a plan or a town as one HTML file that needs no network."""

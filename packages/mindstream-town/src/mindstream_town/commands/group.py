@@ -12,7 +12,10 @@ app = group(
     "Start with `new`, then `run`, then `status`.",
 )
 Seed = Annotated[int, flag("N", "Seed of the random numbers; the same seed gives the same days.", "--seed")]
-PROFILE = "Change a constant, such as vision=4; lives=paper: step by step as in Park 2023; repeatable."
+PROFILE = (
+    "Change a constant, such as vision=4; with lives=paper and a model, residents decide step by step, as in Park 2023;"
+    " repeatable."
+)
 ProfileOf = Annotated[list[str] | None, flag("KEY=VALUE", PROFILE, "--profile")]
 MODEL = "The model that decides and speaks for the residents [rules]."
 ROLE = "The model for one role: planner, decider, talker, reasoner, importance; repeatable."

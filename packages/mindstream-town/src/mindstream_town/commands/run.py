@@ -34,6 +34,7 @@ from mindstream_town.opened import is_free
 from mindstream_town.preparing import Preparing
 from mindstream_town.setting import Setting
 from mindstream_town.source import missing_keys
+from mindstream_town.town import Order
 
 app = group()
 RESTED = 1
@@ -78,12 +79,16 @@ class Span:
 
 @dataclass(frozen=True)
 class TownOptions:
-    """Options of a run: `yes`: skip the question about the cost; `verbose`: print events; `ray`: use Ray."""
+    """Options of a run: `yes`: skip the question about the cost; `verbose`: print events; `ray`: use Ray.
+
+    `order`, `slots`: see `Town.open`."""
 
     yes: bool = False
     verbose: bool = False
     json: bool = False
     ray: bool = False
+    order: Order | None = None
+    slots: int = towns.SLOTS
 
 
 LIMITS = """With a model, the cost is estimated first, and you are asked to approve it (--yes
@@ -218,11 +223,16 @@ def let_live(
     ray: Annotated[
         bool, switch("--ray", "Run the residents' turns as Ray tasks, beside the town's clock (docs/ray.md).")
     ] = False,
+    order: Annotated[
+        Order | None,
+        flag("ORDER", "free: residents run ahead of others; lockstep: all run together [free with a model]."),
+    ] = None,
+    slots: Annotated[int, flag("N", "Maximum of simultaneous model calls.", min=1, max=1_000)] = towns.SLOTS,
     json: AsJson = False,
 ) -> int:
     """Run the town, starting after its last finished step."""
     span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
-    return live(settings, span, TownOptions(yes, verbose, json, ray))
+    return live(settings, span, TownOptions(yes, verbose, json, ray, order, slots))
 
 
 def live(settings: Settings, span: Span, options: TownOptions) -> int:
@@ -242,11 +252,14 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
         watcher = Watcher(options, told, setting, now, last)
 
         async def living() -> int:
-            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits, options.ray)
+            watching = watcher.on_step, watcher.on_commits
+            watcher.step = await towns.live(settings, last, *watching, options.ray, options.order, options.slots)
             return 0
 
         def goes_on(why: str) -> str:
-            again = _command("resume", settings, "--steps", str(last - watcher.step), *["--ray"] * options.ray)
+            order = [*["--order", str(options.order)] * bool(options.order)]
+            order += ["--slots", str(options.slots)] * (options.slots != towns.SLOTS)
+            again = _command("resume", settings, "--steps", str(last - watcher.step), *["--ray"] * options.ray, *order)
             return f"{why}; finished steps are stored; resume with:\n  {again}"
 
         try:

@@ -28,7 +28,9 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
         if each.level == ARENA and may_use(setting, person, str(each)) and setting.rules.is_open(each, when)
     ]
     if not open_to_all:
-        raise InputError(f"no public place in {setting.name} is open now: name one with --at")
+        raise InputError(
+            f"no public place in {setting.name} is open now: wait, or name with --at where someone can let you in"
+        )
     return open_to_all[0]
 
 

@@ -799,7 +799,9 @@ def _day_item(table: DayTable, home: Address, world: World) -> DayItem:
     try:
         start, end, on = minute_of(table.start), minute_of(table.end), sorted(parse_days(table.on))
         if start in (end, DAY_MINUTES):
-            raise InputError(f"must end after it starts, and start before 24:00; found {table.start} to {table.end}")
+            raise InputError(
+                f"must not start and end at the same time, nor start at 24:00; found {table.start} to {table.end}"
+            )
         place = _find_place(table.where, home, world, "where") if table.where else str(home)
     except InputError as error:
         raise InputError(f"day: {table.start} {table.what}: {error}") from None

@@ -52,7 +52,7 @@ def trace_attendance(history: History, event: Event, known: Diffusion) -> Attend
         raise InputError(
             f"an event needs a place of the town and an end after its start, not {event.place} and {event.end}"
         )
-    minutes = {name: count for name in history.names if (count := _minutes(history, event, name)) >= LEAST}
+    minutes = {name: count for name in history.names if (count := minutes_at(history, event, name)) >= LEAST}
     told = {each.name: each.step for each in known.knowers if each.how == "told" and each.step < event.end}
     return Attendance(
         minutes,
@@ -63,7 +63,7 @@ def trace_attendance(history: History, event: Event, known: Diffusion) -> Attend
     )
 
 
-def _minutes(history: History, event: Event, name: str) -> int:
+def minutes_at(history: History, event: Event, name: str) -> int:
     """Return the number of waking minutes that a resident spent at the event."""
     a_minute = history.setting.profile.a_minute
     steps = range(event.start, min(event.end, history.step + 1), a_minute)

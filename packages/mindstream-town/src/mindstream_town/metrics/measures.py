@@ -210,7 +210,7 @@ def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
         if (name, record.id) in fact.records:
             origins[name, record.id] = None
             continue
-        parents = [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in _told(record))]
+        parents = [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in told_ids(record))]
         parent = next((each for each in parents if each in origins), None)
         if parent is not None:
             origins[name, record.id] = parent
@@ -225,7 +225,7 @@ def count_knowers(history: History) -> dict[str, int]:
         if is_first(record):
             known = frozenset({record.text})
         else:
-            parents = [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in _told(record))]
+            parents = [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in told_ids(record))]
             known = frozenset[str]().union(*(facts.get(each, ()) for each in parents))
         if known:
             facts[name, record.id] = known
@@ -240,7 +240,7 @@ def _in_order(history: History) -> Iterator[tuple[str, Record]]:
         yield name, record
 
 
-def _told(record: Record) -> tuple[str, ...]:
+def told_ids(record: Record) -> tuple[str, ...]:
     """Return the ids of the speaker's memories that a line of a talk passes on."""
     told = record.data.get("told")
     return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list) else ()

@@ -241,6 +241,40 @@ async def why(runtime: Runtime, principal: Principal, request: WhyRequest) -> Wh
     return Why(resident=name, text="\n".join(reason.lines()), reason=reason.as_json())
 
 
+class BeliefShape(Reply):
+    """What a resident believes about something, next to what is so; `origin`: how the belief began."""
+
+    kind: str
+    about: str
+    believed: str
+    happened: str
+    is_false: bool | None
+    since: int
+    origin: str
+
+
+class Beliefs(Reply):
+    """A resident's beliefs at a step."""
+
+    resident: str
+    step: int
+    beliefs: list[BeliefShape]
+
+
+@operation("towns.beliefs", "read", "GET /towns/{town}/beliefs", mcp="town_beliefs", cli="town beliefs")
+async def beliefs(runtime: Runtime, principal: Principal, request: WhyRequest) -> Beliefs:
+    """Return what a resident believes next to what happened, and where each belief began."""
+    from mindstream_town import opened as service
+    from mindstream_town.inspect.beliefs import beliefs_of
+    from mindstream_town.inspect.lookup import find_resident
+
+    history = await watched(runtime, principal, request.town).history()
+    name = find_resident(history.setting, request.resident)
+    step = service.find_past_step(history.setting, request.at, history.step) if request.at else history.step
+    found = await asyncio.to_thread(beliefs_of, history, name, step)
+    return Beliefs(resident=name, step=step, beliefs=[BeliefShape(**each._asdict()) for each in found])
+
+
 @operation(
     "towns.whisper", "write", "POST /towns/{town}/whisper", mcp="town_whisper", cli="town whisper", tenant_wide=True
 )

@@ -277,9 +277,8 @@ def _relations(history: History) -> Relations:
 class EmbodiedName(TownName):
     """A resident or visitor that a user controls.
 
-    `resident`: the full name. `visitor`: it is a visitor. `person`: the user who controls a resident; a visitor is its
-    own
-    user. With a token for one user, this is that user.
+    `resident`: the full name of the resident or visitor. `visitor`: whether it is a visitor. `person`: the user who
+    controls the resident; ignored for a visitor. With a token for one user, that user is in control.
     """
 
     resident: str = Field(min_length=1, max_length=100)

@@ -41,8 +41,8 @@ class Memory(BaseModel):
 
     @property
     def line(self) -> str:
-        """The text with its appointment: `Ada bakes a cake (having tea, at the Inn, 2024-05-01 16:00 to 17:00, host:
-        Ada, comes: Ben)`."""
+        """The text with its appointment: `Ada bakes a cake (having tea, at the Inn, Wednesday 2024-05-01 16:00 to
+        17:00, host: Ada, comes: Ben)`."""
         at = self.appointment
         if at is None:
             return self.said

@@ -102,7 +102,15 @@ def keep(
     for record, at in zip(told, news, strict=True):
         if at is not None and not any(at.is_same(each) for each in known):
             kept.append(Kept(record.text, at))
-    return [each for each in kept if each.text]
+    withheld = {normalised(text) for text in turn.setting.withheld.get(turn.name, ())}
+    lost = [at for record, at in zip(told, news, strict=True) if at and normalised(record.text) in withheld]
+    return [
+        each
+        for each in kept
+        if each.text
+        and normalised(each.text) not in withheld
+        and not (each.appointment and any(at.is_same(each.appointment) for at in lost))
+    ]
 
 
 def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:

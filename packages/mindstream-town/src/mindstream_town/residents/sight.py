@@ -70,7 +70,7 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     others = people_seen(seen, residents)
     if profile.lives == "paper":
         seen += _used_things(setting, spot, others, step)
-    seen += [thing for place in odd if (thing := see_thing(setting, spot, place, where.conditions[place]))]
+    seen += [thing for place, now in odd.items() if (thing := see_thing(setting, spot, place, now))]
     seen += find_taken(setting, state, spot, others, step)
     noticed = nearest(seen, spot, profile.attention)
     dangers = dangers_of(seen) if odd else []
@@ -116,7 +116,8 @@ def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]
         return list(percepts[:most])
     x, y = spot
     by_distance = sorted(
-        percepts, key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple, each.place)
+        percepts,
+        key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple, each.place, each.who),
     )
     return list({each.triple: each for each in reversed(by_distance)}.values())[::-1][:most]
 

@@ -319,7 +319,8 @@ async def disproved(turn: ResidentTurn) -> set[str]:
 
 
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a resident has told no one what it knew at the beginning, and does not keep it to itself."""
+    """Return whether a record is something that the resident knew at the beginning, has told no one yet, and does not
+    keep to itself."""
     return _is_untold(turn, record) and not is_secret(turn, record)
 
 

@@ -1,8 +1,12 @@
-"""Positions of residents and of objects that are not in order, by arena; marks residents who may see something new."""
+"""Positions of residents and of objects that are not in order, by arena; marks residents who may see something new.
+
+Residents can be at different steps. Each has its position of its own last step, and sees only residents at that step
+and objects as they were then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from mindstream_town.events import Act, ObjectChanged
@@ -19,47 +23,66 @@ class Condition(NamedTuple):
     danger: bool = False
 
 
+Change = tuple[int, str, Condition | None]
+"""A change of an object: step, address, and the condition before; None: it was in order."""
+
+
 class Whereabouts:
-    """Positions by arena in the current step. Residents cannot see into other arenas.
+    """Positions by arena. Residents cannot see into other arenas.
 
     Args:
         conditions: conditions of the objects that are not in order, by address.
+        changes: changes of objects that not all residents have seen yet.
 
     Attributes:
         spots: the position of each resident.
+        steps: the step of each resident's position.
         marked: residents who may see something new, or whose act may have become impossible.
         entered: residents who have entered another arena and have not looked around there yet.
     """
 
-    def __init__(self, setting: Setting, conditions: dict[str, Condition]) -> None:
+    def __init__(self, setting: Setting, conditions: dict[str, Condition], changes: Iterable[Change] = ()) -> None:
         self.setting = setting
         self.conditions = conditions
+        self.changes = list(changes)
         self.spots: dict[str, Spot] = {}
+        self.steps: dict[str, int] = {}
         self.marked: set[str] = set()
         self.entered: set[str] = set()
         self._walking: dict[str, tuple[int, tuple[Spot, ...]]] = {}  # for each walk: first step and tiles
         self._residents: dict[int, dict[str, None]] = {}
         self._odd: dict[int, dict[str, None]] = {}
         self._arena: dict[str, int] = {}
-        for place in conditions:
+        for place in {*conditions, *(place for _, place, _ in self.changes)}:
             self._update_odd(place)
 
-    @property
-    def is_anybody_walking(self) -> bool:
-        return bool(self._walking)
+    def has_news(self, names: Iterable[str], step: int) -> bool:
+        """Return whether one of these residents walks or is marked, or an object changed in this step."""
+        is_moving = any(name in self._walking or name in self.marked for name in names)
+        return is_moving or any(each[0] >= step for each in self.changes)
 
     def residents_around(self, name: str) -> Collection[str]:
-        """Return the residents in the arena of a resident, including that resident."""
-        return self._residents[self._arena[name]].keys()
+        """Return the residents of the same step in the arena of a resident, including that resident."""
+        steps, step = self.steps, self.steps[name]
+        return [other for other in self._residents[self._arena[name]] if steps[other] == step]
 
-    def odd_around(self, name: str) -> Collection[str]:
-        """Return the objects in a resident's arena that are not in order."""
-        return self._odd.get(self._arena[name], {}).keys()
+    def odd_around(self, name: str) -> dict[str, Condition]:
+        """Return the conditions of the objects in a resident's arena that are not in order, at the resident's step."""
+        odd = self._odd.get(self._arena[name], ())
+        return {place: now for place in odd if (now := self.condition(place, self.steps[name]))} if odd else {}
 
-    def place(self, name: str, spot: Spot) -> None:
-        """Set a resident's position."""
+    def condition(self, place: str, step: int) -> Condition | None:
+        """Return the condition of an object before a step; None: it is in order."""
+        if self.changes:
+            for at, changed, before in self.changes:
+                if changed == place and at >= step:
+                    return before
+        return self.conditions.get(place)
+
+    def place(self, name: str, spot: Spot, step: int) -> None:
+        """Set a resident's position at a step."""
         arena, before = self.setting.world.arena_of(spot), self._arena.get(name)
-        self.spots[name] = spot
+        self.spots[name], self.steps[name] = spot, step
         if arena != before:
             if before is not None:
                 del self._residents[before][name]
@@ -74,6 +97,7 @@ class Whereabouts:
         if arena is not None:
             del self._residents[arena][name]
         self.spots.pop(name, None)
+        self.steps.pop(name, None)
         self._walking.pop(name, None)
         self.marked.discard(name)
         self.entered.discard(name)
@@ -85,62 +109,68 @@ class Whereabouts:
         if step < act.since + len(tiles) - 1:
             self._walking[name] = act.since, tiles
 
-    def walk(self, step: int) -> None:
-        """Move all residents that walk, and mark those who may see something new."""
+    def walk(self, names: Iterable[str], step: int) -> None:
+        """Move residents to a step; mark those who may see something new."""
         moved = []
-        for name, (since, tiles) in tuple(self._walking.items()):
-            at, last = step - since, len(tiles) - 1
-            if at >= last:
-                del self._walking[name]
-            if (spot := tiles[max(0, min(at, last))]) != self.spots[name]:
-                self.place(name, spot)
-                moved.append(name)
+        for name in names:
+            self.steps[name] = step
+            if (walk := self._walking.get(name)) is not None:
+                (since, tiles), last = walk, len(walk[1]) - 1
+                if step - since >= last:
+                    del self._walking[name]
+                if (spot := tiles[max(0, min(step - since, last))]) != self.spots[name]:
+                    self.place(name, spot, step)
+                    moved.append(name)
         for name in moved:  # after all have moved, so that the result does not depend on their order
-            self._mark_near(name)
+            self.mark_around(name)
+        for at, place, _ in self.changes:
+            if at == step - 1:
+                self.marked.update(name for name in names if self._sees(name, place))
 
     def change(self, change: ObjectChanged) -> None:
-        """Change the condition of an object, and mark the residents who may see it."""
+        """Change the condition of an object. Residents who can see it are marked in the next step."""
+        self.changes.append((change.step, change.place, self.conditions.get(change.place)))
         if change.condition:
             self.conditions[change.place] = Condition(change.condition, change.step, change.danger)
         else:
             self.conditions.pop(change.place, None)
         self._update_odd(change.place)
-        self.mark_at(change.place)
+
+    def forget_changes(self, step: int) -> None:
+        """Remove the changes that all residents have seen, since all have finished this step."""
+        if self.changes and self.changes[0][0] < step:
+            old = {place for at, place, _ in self.changes if at < step}
+            self.changes = [each for each in self.changes if each[0] >= step]
+            for place in old:
+                self._update_odd(place)
 
     def mark_around(self, name: str) -> None:
-        """Mark the residents who may see a resident's act, and the resident itself, whose act may be impossible."""
-        if self._has_company(name):
-            self.marked.update(self.residents_around(name))
+        """Mark a resident who has moved or begun an act and the residents who see it; none, if it sees nothing."""
+        distance, vision, spot = self.setting.world.distance, self.setting.profile.vision, self.spots[name]
+        around = self.residents_around(name)
+        near = [each for each in around if each != name and distance(self.spots[each], spot) <= vision]
+        if near or any(self._sees(name, place) for place in self.odd_around(name)):
+            self.marked.update((name, *near))
 
-    def mark_at(self, place: str) -> None:
-        """Mark the residents who may see an object."""
-        arena = self.setting.world.arena_of(self._spots_of(place)[0])
-        self.marked.update(self._residents.get(arena, ()))
-
-    def take_marked(self) -> set[str]:
-        """Return the marked residents and clear the marks."""
-        marked, self.marked = self.marked, set()
+    def take_marked(self, names: Iterable[str]) -> set[str]:
+        """Return the marked ones of these residents and clear their marks."""
+        marked = self.marked.intersection(names)
+        self.marked -= marked
         return marked
 
-    def _mark_near(self, name: str) -> None:
-        """Mark a resident who has moved, and the residents who can see it."""
-        if self._has_company(name):
-            distance, vision = self.setting.world.distance, self.setting.profile.vision
-            self.marked.add(name)
-            self.marked.update(
-                other
-                for other in self.residents_around(name)
-                if distance(self.spots[other], self.spots[name]) <= vision
-            )
-
-    def _has_company(self, name: str) -> bool:
-        """Return whether the arena of a resident contains another resident, or an object that is not in order."""
-        return len(self.residents_around(name)) > 1 or bool(self.odd_around(name))
+    def _sees(self, name: str, place: str) -> bool:
+        """Return whether an object is in sight of a resident."""
+        world, vision, spot = self.setting.world, self.setting.profile.vision, self.spots[name]
+        arena = self._arena[name]
+        return any(
+            world.arena_of(each) == arena and world.distance(each, spot) <= vision for each in self._spots_of(place)
+        )
 
     def _update_odd(self, place: str) -> None:
-        """Add an object to the arenas' lists of objects that are not in order; remove it if it is in order again."""
+        """Add an object to the arenas' lists of objects that are or were not in order; remove it if it is in order."""
+        is_odd = place in self.conditions or any(changed == place for _, changed, _ in self.changes)
         for arena in map(self.setting.world.arena_of, self._spots_of(place)):
-            if place in self.conditions:
+            if is_odd:
                 self._odd.setdefault(arena, {})[place] = None
             else:
                 self._odd.get(arena, {}).pop(place, None)

@@ -18,7 +18,6 @@ from mindstream.clock import SharedClock, SystemClock
 from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.erasures import ERASURES
-from mindstream.log.names import EVERYONE
 from mindstream.log.threads import Snapshot
 from mindstream.memory.store.postgres.pool import (
     NO_TENANT,
@@ -35,6 +34,7 @@ from mindstream.memory.store.postgres.pool import (
 )
 from mindstream.memory.store.postgres.writer import CommitWriter, digest_of, listening_to
 from mindstream.memory.store.sql_store import OPEN
+from mindstream.memory.store.tenant import EVERYONE
 
 T = TypeVar("T")
 STALE_S = 60

@@ -253,7 +253,7 @@ class ConnectionPool:
         is_sound = not connection.closed and connection.info.transaction_status == IDLE and connection.autocommit
         pooled.since = self._clock.elapsed()
         with self._lock:
-            is_kept = len(self._idle) < 2 * MOST  # long walks may have needed more at once
+            is_kept = len(self._idle) < 2 * MOST  # those lent with `beyond` are not bounded by MOST
             if is_sound and is_kept and pooled.tenant != UNKNOWN and not self._closed:
                 self._idle.append(pooled)
                 if self._sweep is None:

@@ -18,7 +18,7 @@ from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.erasure import erase_typed
 from mindstream.log.files import KEPT_COLUMNS
-from mindstream.log.names import EVERYONE, StreamKey, Tenant
+from mindstream.log.names import StreamKey
 from mindstream.log.work import Taken, take
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
@@ -30,6 +30,7 @@ from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes
+from mindstream.memory.store.tenant import EVERYONE, Tenant
 from mindstream.paths import home
 
 SKIPPING = "FOR UPDATE OF work SKIP LOCKED"

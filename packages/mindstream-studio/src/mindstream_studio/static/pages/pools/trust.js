@@ -19,12 +19,12 @@ export function Trust({ pool, details: { sources, owner } }) {
     { title: "Who", of: ({ source }) => html`<span class="words">${source}</span>` },
     { title: "Judged", numeric: true, of: ({ pairs }) => counted(pairs, "pair") },
     { title: "Giving orders", numeric: true, of: ({ orders }) => orders || "none" },
-    { title: "Foreign answers", numeric: true, of: ({ foreign }) => percent(foreign) },
+    { title: "Mismatched answers", numeric: true, of: ({ foreign }) => percent(foreign) },
     { title: "Trusted", of: ({ trusted }) => (trusted === null ? "by its pairs" : trusted ? "by a person" : "no, a person said") },
     ...(mayChange ? [{ title: "", of: (/** @type {Source} */ source) => html`<${Choose} pool=${pool} source=${source} />` }] : []),
   ];
   return html`
-    <p class="soft measure">Of a source that a person trusts, all is shown; of one that a person does not trust, nothing. Of the others, each pair speaks for itself. Foreign answers: the likely share that belongs to no question of theirs; orders: pairs that tell their reader what to do.</p>
+    <p class="soft measure">Of a source that a person trusts, all is shown; of one that a person does not trust, nothing. Of the others, each pair speaks for itself. Mismatched answers: the likely share that belongs to none of its questions; orders: pairs that tell their reader what to do.</p>
     <${Table} caption="Where pairs come from" columns=${columns} rows=${sources} />
     ${!mayChange && !base.value && html`<p class="soft small">${owner} owns this pool, and says who is trusted.</p>`}`;
 }

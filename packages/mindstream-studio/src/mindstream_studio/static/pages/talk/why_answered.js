@@ -56,7 +56,7 @@ function CameToMind({ heard }) {
   if (!memories.length) return null;
   return html`
     <h3>What these words bring to mind</h3>
-    <p class="small soft">Memory was asked again just now, as of then.</p>
+    <p class="small soft">This search was run just now, on the memory as it was when the words were said.</p>
     <ul class="list">
       ${memories.map(({ id, text, kind, receipt }) => html`
         <li key=${id}>

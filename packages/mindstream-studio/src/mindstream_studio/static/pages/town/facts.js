@@ -38,7 +38,7 @@ function List({ found, typed, choose }) {
   if (!found.facts.length) return html`<p class="soft">No resident had any memory when the town began.</p>`;
   const like = factsLike(found, typed);
   const facts = like.slice(0, SHOWN);
-  if (!facts.length) return html`<p class="soft">No fact holds any of these words. Enter looks for one that means it.</p>`;
+  if (!facts.length) return html`<p class="soft">No fact contains any of these words. Press Enter to search by meaning.</p>`;
   return html`
     <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "Facts that residents knew from the beginning; the most widely known first"}. Choose one to see who told whom.</p>
     <ul class="list">

@@ -5,6 +5,7 @@ import { openSheet } from "../../parts/sheet.js";
 import { CallsOfStep } from "../../parts/calls_behind.js";
 import { make } from "../../town/elements.js";
 import { actAt, entryAt } from "../../town/moment.js";
+import { Beliefs } from "./beliefs.js";
 import { Differences } from "./differences.js";
 import { SetThing, Whisper } from "./changes.js";
 import { Facts } from "./facts.js";
@@ -48,6 +49,7 @@ export function optionsFor(town, soon, pair) {
       type: "button", class: "link small", "aria-haspopup": "dialog", "aria-label": `Why: ${person.name}`,
       onclick: () => openSheet({ title: `Why ${person.name} does that`, body: () => html`
         <${Reasons} town=${town} resident=${person.name} step=${step} />
+        ${!base.value && html`<${Beliefs} town=${town} resident=${person.name} step=${step} />`}
         ${stepsBehind(person, step).map((each) => html`<${CallsOfStep} key=${each} town=${town} resident=${person.name} step=${each} />`)}` }),
     }, "why"),
     lists: (player) => ({

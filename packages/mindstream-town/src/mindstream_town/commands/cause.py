@@ -1,0 +1,142 @@
+"""`mindstream town cause` and `beliefs`: what caused an outcome, and what a resident believes against what happened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, switch, word
+from mindstream.cli.shell.output import print_json, print_table, progress, say, short
+from mindstream.engines.engine import Engine, open_engine
+from mindstream.errors import InputError
+from mindstream.evaluation_cache import EvaluationCache
+from mindstream.location import Location
+from mindstream.settings import Settings
+from mindstream_town import opened as towns
+from mindstream_town.commands.group import MODEL, ROLE, At, Name
+from mindstream_town.inspect import cause as causes
+from mindstream_town.inspect.beliefs import beliefs_of
+from mindstream_town.inspect.history import read_history
+from mindstream_town.inspect.lookup import find_resident, find_span, format_time
+
+app = group()
+
+
+@command(
+    app,
+    "model roles fallback budget_calls budget_tokens budget_usd town embedder",
+    'mindstream town cause "Klaus at the party" --data ./ville',
+    'mindstream town cause "Klaus knows Sam is running for mayor" --seeds 20 --data ./ville',
+    "mindstream town cause --against ./other --data ./ville",
+    model=MODEL,
+    roles=ROLE,
+)
+async def cause(
+    settings: Settings,
+    outcome: Annotated[str, word("OUTCOME", '"NAME at EVENT" or "NAME knows FACT".')] = "",
+    seeds: Annotated[int, flag("N", "Number of seeds per fork.", min=1, max=1_000)] = 10,
+    most: Annotated[int, flag("N", "Maximum number of memories to remove, one at a time.", min=1, max=100)] = 6,
+    since: Annotated[str, flag("TIME", "Start of the event, if it is a place.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "End of the event.", "--to")] = "",
+    into: Annotated[Path | None, flag("FILE", "Keep results in this file; the same command resumes.")] = None,
+    against: Annotated[Path | None, flag("DIR", "Show instead where another town first differs.")] = None,
+    ray: Annotated[bool, switch("--ray", "Run the forks as Ray tasks (docs/ray.md).")] = False,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Show what caused an outcome: how often it happens in forks without each memory that led to it.
+
+    Each memory on the path of the outcome is removed in forks that begin when it was made; they are compared with forks
+    that keep it, with the same seeds. One memory that is not on the path is removed as a control.
+    """
+    if against is not None:
+        await _show_difference(settings, against, json)
+        return
+    history = await read_history(settings.data)
+    span = find_span(history.setting, since, until, history.step) if since or until else None
+    wanted = causes.find_outcome(history, outcome, span)
+    if history.step < wanted.end:
+        raise InputError(f"the town must first run to {format_time(history.setting, wanted.end)}")
+    found = causes.find_causes(history, wanted, most)
+    jobs = causes.jobs_of(settings, wanted, found, range(history.setting.seed, history.setting.seed + seeds))
+    if not (towns.is_free(settings) or yes):
+        steps = sum(max(0, wanted.end - job.step) for job in jobs)
+        raise InputError(f"{len(jobs)} forks run {steps:,} steps with a model (`town estimate`): add --yes to approve")
+    cache = EvaluationCache(into)
+    with progress("forks", len(jobs)) as told:
+        async with open_engine(ray) as engine:
+            await _run(engine, [job for job in jobs if cache.find(job.key) is None], cache, told)
+    effects = causes.effects_of(found, jobs, {key: bool(row["happened"]) for key, row in cache.rows.items()})
+    happens = wanted.happens(history)
+    if json:
+        rows = [{**each._asdict(), "cause": each.cause._asdict()} for each in effects]
+        print_json({"outcome": outcome, "who": wanted.who, "happened": happens, "forks": len(jobs), "effects": rows})
+        return
+    say(f"{outcome}: {'happened' if happens else 'did not happen'}; {len(jobs)} forks, {seeds} seeds")
+    setting, lines = history.setting, list[Sequence[str]]()
+    for each in effects:
+        low, high = each.interval
+        share = f"{each.lost} of {each.seeds} ({low:.0%} to {high:.0%})"
+        at = format_time(setting, each.cause.step)
+        text = short(each.cause.text, 60)
+        lines.append(
+            (each.cause.whose, at, each.cause.how, text, f"{each.kept} of {each.seeds}", share, f"{each.p:.3f}")
+        )
+    print_table(("whose", "since", "how", "memory", "with it", "without it", "p"), lines, words=4)
+
+
+async def _run(engine: Engine, jobs: Sequence[causes.Job], cache: EvaluationCache, told: object) -> None:
+    waiting = asyncio.Semaphore(engine.workers)
+
+    async def one(job: causes.Job) -> None:
+        async with waiting:
+            cache.keep(job.key, {"happened": await engine.run(causes.live_fork, job)})
+        told(len(cache.rows), len(cache.rows) + left(), "forks") if callable(told) else None
+
+    def left() -> int:
+        return sum(cache.find(job.key) is None for job in jobs)
+
+    async with asyncio.TaskGroup() as tasks:
+        for job in jobs:
+            tasks.create_task(one(job))
+
+
+async def _show_difference(settings: Settings, other: Path, json: bool) -> None:
+    setting = (await read_history(settings.data, 0)).setting
+    found = await causes.first_difference(settings.data, Location(other))
+    if json:
+        print_json({"difference": found._asdict() if found else None})
+    elif found is None:
+        say("the two towns do not differ")
+    else:
+        say(f"they first differ on {format_time(setting, found.step)}, {found.who}")
+        say(f"  here:  {found.here or 'nothing'}")
+        say(f"  there: {found.there or 'nothing'}")
+
+
+@command(app, "town", "mindstream town beliefs klaus --data ./ville", 'mindstream town beliefs sam --at "Feb 14 12:00"')
+async def beliefs(
+    settings: Settings,
+    name: Name,
+    at: At = "",
+    false: Annotated[bool, switch("--false", "Show only beliefs that differ from what happened.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Show what a resident believes next to what is so, and where each false belief began."""
+    async with towns.look_in(settings) as look:
+        step = towns.find_past_step(look.setting, at, look.now) if at else look.now
+        history = await read_history(look.store, step)
+        who = find_resident(look.setting, name)
+    found = [each for each in beliefs_of(history, who, step) if each.is_false is not False or not false]
+    if json:
+        print_json(*(each._asdict() for each in found))
+        return
+    say(f"{who} on {format_time(history.setting, step)}: {len(found)} beliefs")
+    words = {True: "differs", False: "holds", None: "planted"}
+    print_table(
+        ("about", "believed", "happened", "", "began"),
+        [(e.about, short(e.believed, 50), short(e.happened, 50), words[e.is_false], e.origin) for e in found],
+        words=2,
+    )

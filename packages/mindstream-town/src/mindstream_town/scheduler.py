@@ -1,0 +1,135 @@
+"""Schedulers of a simulation: in lock-step, or out of order, ahead of residents who cannot affect the others.
+
+As in AI Metropolis (Xie 2024), residents of the same step who may perceive each other form a group, which runs a step
+together. A group waits only for residents at an earlier step who could come near enough before the group's next step.
+A resident who is ahead delays no one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream_town.world.tree import Spot
+
+Numbers = NDArray[np.int64]
+FAR = 2**40
+"""A step that no resident reaches."""
+
+
+class Apart(Protocol):
+    """The distance of residents in steps."""
+
+    def __call__(self, spot: Spot, across: Numbers, down: Numbers) -> Numbers:
+        """Return, for residents at the positions (across, down), a lower bound of the steps after which they could
+        perceive a resident who stays at `spot`, or change what it perceives. 0: they must run together."""
+
+
+class Group(NamedTuple):
+    """Residents who run together, by name.
+
+    Attributes:
+        step: the last step that they have finished. limit: the last step up to which they may run without others.
+    """
+
+    members: tuple[str, ...]
+    step: int
+    limit: int
+
+
+class Scheduler:
+    """Runs residents out of order, the earliest first.
+
+    Args:
+        steps: the last finished step of each resident, by name.
+        spots: the position of each resident in its next step.
+    """
+
+    is_free = True
+
+    def __init__(self, apart: Apart, steps: Mapping[str, int], spots: Iterable[Spot]) -> None:
+        self.names = tuple(steps)
+        self.steps: Numbers = np.array([*steps.values()], dtype=np.int64)
+        self.across, self.down = np.array([*spots], dtype=np.int64).reshape(-1, 2).T.copy()
+        self._apart = apart
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self._open = set(range(len(self.names)))
+        """Residents that do not run and may not have to wait."""
+        self._waiting: dict[int, set[int]] = {}
+        """Residents that wait, by the resident they wait for; one of each group."""
+
+    def groups(self, last: int) -> Iterator[Group]:
+        """Yield groups that may run, at most up to the step `last`; each runs until `done`."""
+        while ready := [number for number in self._open if self.steps[number] < last]:
+            for number in sorted(ready, key=self.steps.__getitem__):
+                if number not in self._open or self.steps[number] >= last:
+                    continue
+                members, limit, blocker = self._group(number)
+                self._open.difference_update(members)
+                if limit > self.steps[number]:
+                    names = tuple(self.names[member] for member in sorted(members))
+                    yield Group(names, int(self.steps[number]), min(limit, last))
+                else:
+                    self._waiting.setdefault(blocker, set()).add(number)
+
+    def done(self, group: Group, step: int, spots: Sequence[Spot]) -> None:
+        """Record that a group has finished a step; `spots`: the positions of its members in the next one."""
+        for name, (x, y) in zip(group.members, spots, strict=True):
+            number = self._numbers[name]
+            self.steps[number], self.across[number], self.down[number] = step, x, y
+            self._open.add(number)
+            self._open |= self._waiting.pop(number, set())
+
+    def rank(self, group: Group) -> tuple[int, int]:
+        """Return a group's place in a queue: groups for which most residents wait come first, then the earliest."""
+        found, left = set[int](), [self._numbers[name] for name in group.members]
+        while left:
+            waiting = self._waiting.get(left.pop(), set()) - found
+            found |= waiting
+            left += waiting
+        return -len(found), group.step
+
+    def _group(self, first: int) -> tuple[list[int], int, int]:
+        """Return the group of a resident, its last possible step, and the resident that sets this limit."""
+        step, members, until = self.steps[first], [first], np.full(len(self.steps), FAR)
+        for member in members:  # grows
+            spot = int(self.across[member]), int(self.down[member])
+            meets = self.steps + self._apart(spot, self.across, self.down)
+            near = np.flatnonzero((meets <= step) & (self.steps == step)).tolist()
+            members += (each for each in near if each not in members)
+            np.minimum(until, meets, out=until)
+        until[members] = FAR
+        blocker = int(until.argmin())
+        return members, int(until[blocker]), blocker
+
+
+class LockStep:
+    """Runs all residents at the earliest step together.
+
+    Args:
+        steps: the last finished step of each resident, by name; the caller keeps it up to date.
+        first: the last finished step if there are no residents.
+    """
+
+    is_free = False
+
+    def __init__(self, steps: Mapping[str, int], first: int) -> None:
+        self._steps, self._first, self._runs = steps, first, False
+
+    def groups(self, last: int) -> Iterator[Group]:
+        """See `Scheduler`."""
+        while not self._runs and (step := min(self._steps.values(), default=self._first)) < last:
+            self._runs = True
+            ahead = (each for each in self._steps.values() if each > step)
+            yield Group(tuple(sorted(n for n, at in self._steps.items() if at == step)), step, min((last, *ahead)))
+
+    def done(self, group: Group, step: int, spots: Sequence[Spot]) -> None:  # noqa: ARG002
+        """See `Scheduler`."""
+        self._first, self._runs = max(self._first, step), False
+
+    def rank(self, group: Group) -> tuple[int, int]:
+        """See `Scheduler`."""
+        return 0, group.step
