@@ -333,3 +333,24 @@ async def test_who_needs_an_answer_asks_the_person_in_sight(tmp_path: Path) -> N
 
     assert not await met_at_ten(tmp_path / "chance", "")
     assert await met_at_ten(tmp_path / "errand", "whether the boat is ready")
+
+
+async def test_an_appointment_and_a_stance_are_told_once(tmp_path: Path) -> None:
+    grudge = "为了篱笆生气"
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        said = agrees_on(ask, "下棋", "20:00", "21:00")
+        return said | {"stance": [{"who": HOST, "text": grudge}]} if HERMIT not in {s.who for s in ask.sides} else said
+
+    mind = SceneMind(plan_scenes=out_all_day_at_the_inn, talk_scene=agree)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=19 * HOUR)
+    both = [n for n, ask in enumerate(mind.asked) if "下棋" in str(ask) and {HOST, GUEST} <= {*_names(ask)}]
+    assert len(both) > 1
+    for ask, words in ((mind.asked[n], mind.rendered[n]) for n in both[1:]):
+        assert words.count("下棋") == 2, "once in each plan"
+        assert words.count(grudge) == 1 and grudge in next(side.stance for side in ask.sides if side.who == HOST)
+
+
+def _names(ask: Any) -> list[str]:
+    return [side.who for side in ask.sides] if isinstance(ask, TalkScene) else []

@@ -53,8 +53,13 @@ from mindstream_town.world.tree import ARENA, SECTOR, sector_of
 def identity(turn: ResidentTurn, about: bool = True) -> str:
     """Return a resident's description, with its household; `about`: also with its life so far."""
     life = (turn.state.about or turn.person.about) if about else ""
-    stances = (f"Stands to {name}: {text}" for name, text in sorted(turn.state.stances.items()))
+    stances = (f"{stands_to(name)}{text}" for name, text in sorted(turn.state.stances.items()))
     return "\n".join((*_described(turn, turn.state.currently, life), *stances))
+
+
+def stands_to(name: str) -> str:
+    """Return the beginning of the line about how a resident stands to another."""
+    return f"Stands to {name}: "
 
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from mindstream_town.residents.converse import (
     spoken_drafts,
     talk_end,
 )
-from mindstream_town.residents.person import Appointment
+from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import avoided_by, words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.shown import cut_at_word, show
@@ -56,6 +56,7 @@ from mindstream_town.scenes.day import (
     relation_to,
     rest_of_day,
     secrets_of,
+    stands_to,
     without_past,
 )
 from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
@@ -129,21 +130,18 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
     Appointments that are over are left out, and each other one is shown once.
     """
     shared = turn.state.shared.get(other.name, frozenset())
-    dated = [
-        record
-        for record, at in await turn.recall_appointments()
-        if not (_is_in_plan(turn, at) and (other.name in at.who or record.id in shared))
-    ][:DATED]
     secret, false = {each.id for each in await secrets_of(turn)}, await disproved(turn)
 
     def may_be_shown(record: Record) -> bool:
         hints = is_secret(turn, record) or secret.intersection(record.evidence)
-        return can_be_told(record) and not hints and record.id not in false
+        at = appointment_of(record.data)
+        planned = at and _is_in_plan(turn, at) and (other.name in at.who or record.id in shared)
+        return can_be_told(record) and not hints and not planned and record.id not in false
 
     news = [each for each in await known_from_the_start(turn) if each.id not in shared and may_be_shown(each)]
     found = [
         *sorted(news, key=lambda each: not is_unheard(turn, each))[:MAX_NEWS],
-        *dated,
+        *[record for record, _ in await turn.recall_appointments() if may_be_shown(record)][:DATED],
         *[each for each in await recent_outcomes(turn) if may_be_shown(each)][:OUTCOMES],
         *(each.record for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE)),
         *(await turn.recall_about([other.name], 3, kinds=OF_PEOPLE)),
@@ -216,7 +214,7 @@ def _sides(
             shown.append(f"{number}. {cut_at_word(memory.line, LONGEST)}{f' ({heard})' if heard else ''}")
             number += 1
         told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
-        text = identity(turn)
+        text = "\n".join(line for line in identity(turn).split("\n") if not line.startswith(stands_to(other.name)))
         if brief:
             text = "\n".join(line for n, line in enumerate(public_identity(turn), 1) if n not in brief.hides)
         lines = tuple(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items())
@@ -367,10 +365,11 @@ def taken_of(
     for each in scene.agreed if talked else ():
         who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]
         address = find_place(each.place, named)
+        what = _of_own(each.what, who[0]) if len(who) == 1 else each.what
         agreed.append(
             Agreed(
-                text=f"{', '.join(who)}: {_of_own(each.what, who[0] if len(who) == 1 else '')}",
-                what=_of_own(each.what, one.name),
+                text=f"{', '.join(who)}: {what}",
+                what=_of_own(what, one.name),
                 who=who,
                 comes=one.name in who,
                 place=places.index(address) + 1 if address else 0,
@@ -385,7 +384,7 @@ def taken_of(
 
 def _of_own(what: str, name: str) -> str:
     """Return an act in the form that follows a name: "Ann keeping a table" becomes "keeping a table" for Ann."""
-    return (what.removeprefix(f"{name} ") if name else what) or what
+    return what.removeprefix(f"{name} ") or what
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
