@@ -91,6 +91,7 @@ async def test_what_may_not_be_told_is_no_news(tmp_path: Path) -> None:
     assert mind.of(LetOn) and all(forbidden in each.secrets for each in mind.of(LetOn)), "it is treated as a secret"
     first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
     assert any(forbidden in each.text and "no one has heard" in each.written for each in first.memories)
+    assert any(forbidden in each.text and "kept to oneself" in each.written for each in second.memories)
     assert not any(forbidden in each.text and "no one has heard" in each.written for each in second.memories)
 
 
@@ -345,12 +346,9 @@ async def test_an_appointment_and_a_stance_are_told_once(tmp_path: Path) -> None
     mind = SceneMind(plan_scenes=out_all_day_at_the_inn, talk_scene=agree)
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=19 * HOUR)
-    both = [n for n, ask in enumerate(mind.asked) if "下棋" in str(ask) and {HOST, GUEST} <= {*_names(ask)}]
+    talks = [(ask, mind.rendered[n]) for n, ask in enumerate(mind.asked) if isinstance(ask, TalkScene)]
+    both = [(ask, words) for ask, words in talks if {HOST, GUEST} == {side.who for side in ask.sides}]
     assert len(both) > 1
-    for ask, words in ((mind.asked[n], mind.rendered[n]) for n in both[1:]):
+    for ask, words in both[1:]:
         assert words.count("下棋") == 2, "once in each plan"
         assert words.count(grudge) == 1 and grudge in next(side.stance for side in ask.sides if side.who == HOST)
-
-
-def _names(ask: Any) -> list[str]:
-    return [side.who for side in ask.sides] if isinstance(ask, TalkScene) else []

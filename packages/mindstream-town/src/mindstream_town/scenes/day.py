@@ -228,12 +228,11 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
-    """Return memories with the day of their creation, what the resident will do about them, and whether it is the only
-    one to know them."""
+    """Return memories with the day of their creation, what the resident will do about them, and whether it keeps them to
+    itself or no one has heard them yet."""
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
-    written = [
-        f"{day}; {UNHEARD}" if is_unheard(turn, each) else day for day, each in zip(written, records, strict=True)
-    ]
+    heard = [KEPT if is_secret(turn, each) else UNHEARD if is_unheard(turn, each) else "" for each in records]
+    written = [f"{day}; {how}" if how else day for day, how in zip(written, heard, strict=True)]
     shown = zip(show(records, written), records, strict=True)
     return tuple(
         each.model_copy(update={"text": f"{each.text} -> {then}"}) if (then := record.data.get(THEN)) else each
@@ -523,6 +522,7 @@ DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
 """Keys in the data of memories: the resident's own act; what came of one; what it will do about an insight; the ids of
 memories that this one shows to be false."""
 UNHEARD = "no one has heard it yet"
+KEPT = "kept to oneself"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
 """Maximum untold memories in a prompt, acts a day whose result is open, and acts of yesterday."""
 MAX_CORRECTIONS = 1_000
@@ -888,7 +888,7 @@ def _is_in_passing(record: Record) -> bool:
 
 
 def _shown(turn: ResidentTurn, record: Record) -> str:
-    kept = " (kept to oneself)" if is_secret(turn, record) else ""
+    kept = f" ({KEPT})" if is_secret(turn, record) else ""
     return f"{cut_at_word(record.text, MAX_MEMORY_CHARACTERS)}{kept}"
 
 
