@@ -367,7 +367,7 @@ async def test_a_visitor_who_finds_nobody_goes_home_and_remembers_it(tmp_path: P
         await town.run(until=9 * HOUR + 120)
         act = town.residents[GUEST].state.act
         assert act is not None and act.place.startswith("柳村:林屋")
-        assert any("喝茶" in text and "nobody was at home" in text for text in await remembered(town, GUEST))
+        assert any("喝茶" in text and f"{HOST}: not at home" in text for text in await remembered(town, GUEST))
 
 
 MEND = "修好茶馆的方桌"

@@ -44,6 +44,7 @@ class Block(BaseModel):
         seen: what others see of it, if that is less than `what`; "": `what`.
         open: the question that the act answers, such as whether the projector runs; "": none.
         agreed: names of all who have agreed to do it together; empty: it is no appointment.
+        secret: whether it is planned because of a secret memory, so that others know only `seen` of it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -65,6 +66,7 @@ class Block(BaseModel):
     seen: Quotes[str] = Field("", exclude_if=not_)
     open: Quotes[str] = Field("", exclude_if=not_)
     agreed: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    secret: bool = Field(False, exclude_if=not_)
 
     @property
     def end(self) -> int:
@@ -80,7 +82,7 @@ class Act(BaseModel):
         path: tiles of the walk, one per step from `since` on (format: `routes.read_walk`).
         why: origin: the plan, a talk, waiting, or a percept; "": a user's command.
         sees_to: address of the object, or name of the person, that a reaction is about.
-        busy, weight, state, seen, open, agreed: as in the `Block`; the state ends with the act.
+        busy, weight, state, seen, open, agreed, secret: as in the `Block`; the state ends with the act.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -101,6 +103,7 @@ class Act(BaseModel):
     seen: Quotes[str] = Field("", exclude_if=not_)
     open: Quotes[str] = Field("", exclude_if=not_)
     agreed: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    secret: bool = Field(False, exclude_if=not_)
 
     @property
     def outwardly(self) -> str:
@@ -203,6 +206,8 @@ class DayPlanned(TownEvent):
     records: NoWords[tuple[str, ...]] = ()
     cites: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
     """Ids of the memories that the model named as reasons of the plan's items."""
+    keeps: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    """Ids of the memories that the resident keeps to itself, of those that are not secret from the beginning."""
 
 
 class TasksPlanned(TownEvent):

@@ -70,6 +70,7 @@ class ResidentState(BaseModel):
         embodied: name of the user who controls the resident; "": none.
         about: the life so far, if it was rewritten; "": as in the description.
         stances: for each partner, how the resident stands to it, in words.
+        keeps: ids of the memories that the resident keeps to itself, as decided with the day's plan.
         avoids: for each partner, whether the resident keeps away from it, if a meeting has changed that.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """
@@ -102,6 +103,7 @@ class ResidentState(BaseModel):
     embodied: str = ""
     about: str = ""
     stances: dict[str, str] = {}
+    keeps: frozenset[str] = frozenset()
     avoids: dict[str, bool] = {}
     talk: tuple[SpokenLine, ...] = ()
     talks_with: str = ""
@@ -146,7 +148,7 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"gathered": 0.0})
         case DayPlanned():
             new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
-            return state.model_copy(update=new | {"asked": (0, 0), "done": ()})
+            return state.model_copy(update=new | {"asked": (0, 0), "done": (), "keeps": frozenset(event.keeps)})
         case TasksPlanned():
             return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
         case Acted():

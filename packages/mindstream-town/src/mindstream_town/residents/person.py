@@ -233,7 +233,7 @@ class Person(BaseModel):
 
     def acquaintances(self) -> tuple[str, ...]:
         """Return one sentence for each relation."""
-        return tuple(f"{each.name} is {self.name}'s {each.what}." for each in self.relations)
+        return tuple(f"{self.name} knows {each.name} ({each.what})." for each in self.relations)
 
     def is_on_duty(self, at: Appointment) -> bool:
         """Return whether a duty of the usual day overlaps with an appointment that another person hosts."""

@@ -345,8 +345,38 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     fine = turn.lives_in_scenes
     who = agreed.who if fine else ()
     block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine, agreed=who)
-    turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, block)), because=because[:300]))
+    blocks = _awake(turn, block)
+    if fine:
+        blocks = _without_slivers(turn, blocks[0])
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because[:300]))
     return True
+
+
+MIN_REST = 20
+"""Minimum minutes of an interrupted act that continue after an appointment."""
+
+
+def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
+    """Return the blocks of an appointment: it takes over what it would leave of the plan if that is too short.
+
+    A rest of the act that it interrupts is replaced by time at home if the rest is shorter than MIN_REST, or if nothing
+    was left of the act before the appointment, in the same house, and the appointment is longer than the rest.
+    """
+    minute = turn.setting.minute(turn.step)
+    before, after = turn.state.block_at(block.start), turn.state.block_at(block.end)
+    start, end = block.start, block.end
+    is_late = before is not None and before.why == "plan" and not before.asleep and before.start > minute
+    if before and is_late and start - before.start < SHORT_GAP:
+        start = before.start
+    rest = after.end - end if after and after.why == "plan" and not after.asleep and after.start < end else 0
+    if 0 < rest < SHORT_GAP:
+        end, rest = end + rest, 0
+    kept = [block.model_copy(update={"start": start, "minutes": end - start})]
+    if rest and after and after == before:
+        is_done = start == before.start and sector_of(after.place) == sector_of(block.place) and rest < block.minutes
+        if is_done or rest < MIN_REST:
+            kept.append(Block(start=end, minutes=rest, what=AT_HOME, place=turn.person.home, fine=True))
+    return kept
 
 
 def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
@@ -463,6 +493,7 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
         seen=block.seen,
         open=block.open,
         agreed=block.agreed,
+        secret=block.secret,
     )
     turn.write(Acted(step=turn.step, act=act, because=because))
 

@@ -13,6 +13,14 @@ LONGEST = 600
 """Maximum characters of a memory in a prompt."""
 
 
+def cut_at_word(text: str, most: int) -> str:
+    """Return at most this many characters of a text, cut between two words if it has spaces, with an ellipsis."""
+    if len(text) <= most:
+        return text
+    kept = text[: most - 1]
+    return f"{kept.rpartition(' ')[0].rstrip() or kept}…"
+
+
 def show(records: Iterable[Record], written: Sequence[str] = ()) -> tuple[Memory, ...]:
     """Return memories with their appointments, as prompts show them.
 
@@ -25,7 +33,7 @@ def show(records: Iterable[Record], written: Sequence[str] = ()) -> tuple[Memory
         where = words_of(at.place) if at and at.place else ""
         shown.append(
             Memory(
-                text=record.text[:LONGEST],
+                text=cut_at_word(record.text, LONGEST),
                 written=written[number] if written else "",
                 importance=record.importance or 0.0,
                 appointment=at,

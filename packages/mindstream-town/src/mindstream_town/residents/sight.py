@@ -104,7 +104,9 @@ def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentStat
 def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
     """Return an act as subject, predicate and object; a talk gives the same percept for both speakers."""
     if act.why != "talk" or state.name < state.partner:
-        return state.name, "is", act.outwardly
+        does = act.outwardly.removeprefix(f"{state.name} ")
+        is_of_other = any(does.startswith(f"{name} ") for name in act.agreed)  # "Ann bringing a cake", with Ann
+        return state.name, "is busy with:" if is_of_other else "is", does
     return state.partner, "is", f"talking with {state.name}"
 
 

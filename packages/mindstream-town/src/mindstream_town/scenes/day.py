@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil
 from typing import Any
@@ -15,7 +15,7 @@ from mindstream_town.events import Act, Block, DayPlanned, Perceived, Resolved, 
 from mindstream_town.profile import Profile
 from mindstream_town.prompts.context import Memory
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Place, say_date
-from mindstream_town.residents.converse import OF_PEOPLE, can_be_told
+from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
 from mindstream_town.residents.moving_in import SECRET
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import (
@@ -30,11 +30,12 @@ from mindstream_town.residents.places import (
 )
 from mindstream_town.residents.plan import blocks_of, minutes_between, plan_note
 from mindstream_town.residents.reflection import is_due
-from mindstream_town.residents.shown import show
+from mindstream_town.residents.shown import cut_at_word, show
 from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import household, housemates, people_in_sight, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.prompts import (
+    MOST_INSIGHTS,
     Evening,
     PlanScenes,
     ReflectScenes,
@@ -52,8 +53,13 @@ from mindstream_town.world.tree import ARENA, SECTOR, sector_of
 def identity(turn: ResidentTurn, about: bool = True) -> str:
     """Return a resident's description, with its household; `about`: also with its life so far."""
     life = (turn.state.about or turn.person.about) if about else ""
-    stances = (f"Stands to {name}: {text}" for name, text in sorted(turn.state.stances.items()))
+    stances = (f"{stands_to(name)}{text}" for name, text in sorted(turn.state.stances.items()))
     return "\n".join((*_described(turn, turn.state.currently, life), *stances))
+
+
+def stands_to(name: str) -> str:
+    """Return the beginning of the line about how a resident stands to another."""
+    return f"Stands to {name}: "
 
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
@@ -159,12 +165,18 @@ def by_words(addresses: Sequence[str]) -> dict[str, str]:
 MOST_KNOWN, MOST_SEARCHED = 6, 40
 
 
-async def secrets_of(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the secrets of a resident as texts: those from the beginning, then the newest."""
-    found = [
-        each for each in await turn.recall_about([SECRET], MOST_SEARCHED, kinds=OF_PEOPLE) if each.data.get(SECRET)
-    ]
-    return tuple(each.text for each in sorted(found, key=lambda each: each.kind != "note")[:MOST_KNOWN])
+async def secrets_of(turn: ResidentTurn) -> list[Record]:
+    """Return what a resident keeps to itself: memories from the beginning, then the newest."""
+    found = await turn.recall_about([SECRET], MOST_SEARCHED, kinds=OF_PEOPLE)
+    memory = turn.resident.memory
+    kept = await memory.store.records(memory.key, sorted(turn.state.keeps)) if turn.state.keeps else []
+    secret = {each.id: each for each in (*found, *kept) if is_secret(turn, each)}
+    return sorted(secret.values(), key=lambda each: each.kind != "note")
+
+
+def is_secret(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether a memory is secret, or the resident has decided to keep it to itself."""
+    return bool(record.data.get(SECRET)) or record.id in turn.state.keeps
 
 
 MAX_PLAN_MEMORIES = 12
@@ -195,8 +207,10 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
             at_home=_others_at_home(turn, date),
             avoids=avoided_by(turn),
         ),
-        lambda: _usual_day(turn, date, dated),
+        lambda: _usual_day(turn, date, dated, [n for n, each in enumerate(records, 1) if each.id in turn.state.keeps]),
     )
+    kept = {records[number - 1].id for number in reply.keeps if 0 < number <= len(records)}
+    secret = {number for number, each in enumerate(records, 1) if each.data.get(SECRET) or each.id in kept}
     broad = tuple(f"{item.start} {item.what}" for item in reply.items)
     written = await plan_note(turn, said, broad, records)
     cited = sorted({number for item in reply.items for number in item.because if 0 < number <= len(records)})
@@ -205,20 +219,20 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
         day=day,
         currently=turn.state.currently or turn.person.currently,
         broad=broad,
-        blocks=tuple(_agreed(turn, _on_opening(turn, _fine(turn, reply, list(known), day)), dated)),
+        blocks=tuple(_agreed(turn, _on_opening(turn, _fine(turn, reply, list(known), day, secret)), dated)),
         records=tuple(each.id for each in written),
         cites=tuple(records[number - 1].id for number in cited),
+        keeps=tuple(sorted((turn.state.keeps - {each.id for each in records}) | kept)),
     )
     turn.write(event, written)
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
-    """Return memories with the day of their creation, what the resident will do about them, and whether it is the only
-    one to know them."""
+    """Return memories with the day of their creation, what the resident will do about them, and whether it keeps them to
+    itself or no one has heard them yet."""
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
-    written = [
-        f"{day}; {UNHEARD}" if is_unheard(turn, each) else day for day, each in zip(written, records, strict=True)
-    ]
+    heard = [KEPT if is_secret(turn, each) else UNHEARD if is_unheard(turn, each) else "" for each in records]
+    written = [f"{day}; {how}" if how else day for day, how in zip(written, heard, strict=True)]
     shown = zip(show(records, written), records, strict=True)
     return tuple(
         each.model_copy(update={"text": f"{each.text} -> {then}"}) if (then := record.data.get(THEN)) else each
@@ -234,7 +248,7 @@ async def _lived(turn: ResidentTurn) -> tuple[str, ...]:
     own = [each for each in newest if each.created > turn.now - DAY_S and {DEED, OUTCOME} & each.data.keys()]
     own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
     kept = sorted(own[:MAX_LIVED], key=lambda each: (each.created, OUTCOME in each.data, each.id))
-    return tuple(each.text.removeprefix(f"{turn.name}: ")[:MAX_LIVED_CHARACTERS] for each in kept)
+    return tuple(cut_at_word(each.text.removeprefix(f"{turn.name}: "), MAX_MEMORY_CHARACTERS) for each in kept)
 
 
 def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
@@ -248,7 +262,7 @@ def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
     )
 
 
-def _usual_day(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> SceneDay:
+def _usual_day(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment], keeps: Sequence[int] = ()) -> SceneDay:
     """Return the usual day and the agreed appointments as a plan, for a reply that could not be parsed."""
     agreed = [each for each in dated if turn.name in (each.host, *each.who)]
     parts = [
@@ -261,7 +275,7 @@ def _usual_day(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment])
         if start < end
     ]
     home = SceneItem.model_validate({"from": clock(WAKE), "to": clock(BED), "what": AT_HOME})
-    return SceneDay.model_construct(items=items or [home])
+    return SceneDay.model_construct(items=items or [home], keeps=list(keeps))
 
 
 async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record], list[Appointment]]:
@@ -269,14 +283,15 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
     today = [(each, at) for each, at in await turn.recall_appointments() if at.start.date() == date.date()]
     later = [each for each, at in await turn.recall_appointments() if at.start.date() > date.date()][:3]
     found = [
-        *await turn.recall(f"What has {turn.name} planned, agreed on or promised?", MAX_PER_QUESTION),
-        *await turn.recall(turn.at_heart, MAX_PER_QUESTION),
+        *await turn.recall(f"What has {turn.name} planned, agreed on or promised?", MAX_PER_QUESTION, kinds=OF_PEOPLE),
+        *await turn.recall(turn.at_heart, MAX_PER_QUESTION, kinds=OF_PEOPLE),
     ]
-    news = [each for each in await known_from_the_start(turn) if is_unheard(turn, each)][:MAX_NEWS]
+    news = [each for each in await known_from_the_start(turn) if _is_untold(turn, each)][:MAX_NEWS]
     insights = await _newest_insights(turn)
     records = [*(each for each, _ in today), *insights, *news, *later, *(each.record for each in found)]
-    known = identity(turn)
-    fresh = {each.id: each for each in records if each.text not in known and not _is_known_anyway(each)}
+    known, false = identity(turn), await disproved(turn)
+    worth = (each for each in records if each.text not in known and each.id not in false)
+    fresh = {each.id: each for each in worth if not _is_known_anyway(each)}
     return without_past(turn, fresh.values())[:MAX_PLAN_MEMORIES], [at for _, at in today]
 
 
@@ -285,7 +300,7 @@ async def _newest_insights(turn: ResidentTurn) -> list[Record]:
     memory = turn.resident.memory
     await turn.resident.written()
     newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
-    return [each for each in newest if each.by == BY and THEN in each.data][:MOST]
+    return [each for each in newest if each.by == BY and THEN in each.data][:MOST_INSIGHTS]
 
 
 async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
@@ -293,12 +308,27 @@ async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
     memory = turn.resident.memory
     await turn.resident.written()
     notes = await memory.store.latest(memory.key, ("note",), LOOKED_THROUGH, now=turn.now)
-    told = [each for each in notes if _is_from_the_start(turn, each)]
+    false = await disproved(turn)
+    told = [each for each in notes if _is_from_the_start(turn, each) and each.id not in false]
     return sorted(told, key=lambda each: (-(each.importance or 0.0), each.id))
 
 
+async def disproved(turn: ResidentTurn) -> set[str]:
+    """Return the ids of memories that newer memories of the resident show to be false."""
+    memory = turn.resident.memory
+    await turn.resident.written()
+    newest = await memory.store.latest(memory.key, ("thought",), MAX_CORRECTIONS, now=turn.now)
+    corrected = (each.data.get(CORRECTS) for each in newest)
+    return {str(id_) for ids in corrected if isinstance(ids, list) for id_ in ids}
+
+
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a record is something that the resident knew at the beginning and has told no one yet."""
+    """Return whether a record is something that the resident knew at the beginning, has told no one yet, and does not
+    keep to itself."""
+    return _is_untold(turn, record) and not is_secret(turn, record)
+
+
+def _is_untold(turn: ResidentTurn, record: Record) -> bool:
     return _is_from_the_start(turn, record) and not any(record.id in ids for ids in turn.state.shared.values())
 
 
@@ -348,8 +378,12 @@ def _usual(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
     )
 
 
-def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) -> list[Block]:
-    """Return a day's blocks without gaps; these blocks are not broken down any further."""
+def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int, secret: Collection[int]) -> list[Block]:
+    """Return a day's blocks without gaps; these blocks are not broken down any further.
+
+    Args:
+        secret: numbers of the secret memories in the prompt; an item that is based on one is secret.
+    """
     named, by_address = by_words(places), dict[tuple[str, str], SceneItem]()
     where: list[str] = []
     items = []
@@ -372,6 +406,7 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) 
             opened += bool(item.open.strip())
             told |= {"busy": item.busy, "weight": item.weight, "state": item.state.strip(), "seen": item.seen.strip()}
             told |= {"open": item.open.strip() if opened <= MAX_OPEN else ""}
+            told |= {"secret": any(number in secret for number in item.because)}
         blocks.append(block.model_copy(update=told))
     return blocks
 
@@ -419,8 +454,8 @@ def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
     return 0
 
 
-MAX_DAY_PARTS, MAX_PART_CHARACTERS = 8, 80
-"""Maximum parts of a day in a prompt, and maximum characters of each."""
+MAX_DAY_PARTS = 8
+"""Maximum parts of a day in a prompt, in addition to later appointments."""
 MIN_REMAINING_MINUTES = 5
 """Minimum remaining minutes of a part that is shown in a prompt."""
 
@@ -429,12 +464,14 @@ def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
     """Return the current and later parts of today's plan, without sleep and reactions; () outside of scenes."""
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
-    return tuple(each for each in ahead if not each.asleep)[:MAX_DAY_PARTS] if turn.lives_in_scenes else ()
+    awake = [each for each in ahead if not each.asleep] if turn.lives_in_scenes else []
+    return tuple(each for number, each in enumerate(awake) if number < MAX_DAY_PARTS or each.agreed)
 
 
-def line_of(block: Block) -> str:
-    """Return a part of a day as a line: `16:00 fetching water`."""
-    return f"{clock(block.start % DAY_MINUTES)} {block.what[:MAX_PART_CHARACTERS]}"
+def line_of(block: Block, *, outwardly: bool = False) -> str:
+    """Return a part of a day as a line: `16:00 fetching water`; `outwardly`: as others see it."""
+    what = block.seen if outwardly else block.what
+    return f"{clock(block.start % DAY_MINUTES)} {cut_at_word(what, MAX_MEMORY_CHARACTERS)}"
 
 
 def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: Mapping[int, Block], why: str) -> None:
@@ -481,19 +518,25 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 
 DAILY = 1
 """Importance of an act if the plan does not state it."""
-DEED, OUTCOME, THEN = "deed", "outcome", "then"
-"""Keys in the data of memories: the resident's own act; what came of one; what it will do about an insight."""
+DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
+"""Keys in the data of memories: the resident's own act; what came of one; what it will do about an insight; the ids of
+memories that this one shows to be false."""
 UNHEARD = "no one has heard it yet"
-MAX_NEWS, MAX_OPEN, MAX_LIVED, MAX_LIVED_CHARACTERS = 3, 2, 12, 200
-"""Maximum untold memories in a prompt, acts a day whose result is open, acts of yesterday, and characters of each."""
-OPEN_MEMORIES = 5
-"""Number of memories about an act whose result is open."""
+KEPT = "kept to oneself"
+MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
+"""Maximum untold memories in a prompt, acts a day whose result is open, and acts of yesterday."""
+MAX_CORRECTIONS = 1_000
+"""Number of the newest thoughts that may correct earlier memories."""
+OPEN_MEMORIES, OUTCOMES = 6, 2
+"""Number of memories about an act whose result is open, and of the newest results."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
     """Remember an act that has ended, except sleep, talks, and acts whose place was not reached; find out its result.
 
-    The memory names people in sight, those who did not come to an appointment, and an unanswered visit.
+    The memory names people in sight, those who did not come to an appointment or with whom no talk came about at it,
+    and the hosts that a visitor did not find. No result is asked for if it depends on a person who was there, because
+    only a talk with that person can settle it.
     """
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
@@ -502,10 +545,19 @@ async def remember_deed(turn: ResidentTurn) -> None:
     when = f"{setting.when(act.since):%H:%M}-{setting.when(turn.step):%H:%M}"
     where = ", ".join(each for each in (words_of(act.place) if act.place else "", when) if each)
     more = [", ".join(seen)] if seen else []
-    if absent := _absent(turn, act):
+    present, met = await _present(turn, act), _met_at(turn, act)
+    partners = [each for each in act.agreed if each != turn.name] if _is_over(turn, act) else []
+    absent = [each for each in partners if each not in present]
+    if absent:
         more.append(f"{', '.join(absent)} did not come")
-    if is_turned_away(turn, act):
-        more.append("nobody was at home")
+    asked = _named_in(turn, act) & present if act.open else frozenset()
+    unasked = sorted({*partners, *asked} & present - met)
+    if unasked:
+        more.append(f"no talk with {', '.join(unasked)} came about")
+    hosts = _hosts(turn, act)
+    turned_away = bool(hosts) and not hosts & present
+    if turned_away:
+        more.append(f"{', '.join(sorted(hosts))}: not at home")
     text = f"{turn.name}: {act.what} ({'; '.join((where, *more))})"
     importance = float(act.weight or DAILY)
     (record,) = await turn.build(
@@ -515,19 +567,49 @@ async def remember_deed(turn: ResidentTurn) -> None:
             by=turn.name,
             importance=importance,
             keywords=(turn.name.lower(), *(each.lower() for each in (*seen, *absent))),
-            data={DEED: True} | ({"place": act.place} if act.place else {}),
+            data={DEED: True} | ({"place": act.place} if act.place else {}) | ({SECRET: True} if act.secret else {}),
         )
     )
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance), (record,))
-    if act.open and turn.step >= act.until and not is_turned_away(turn, act) and has_left(turn.state, turn.profile):
+    ended = turn.step >= act.until and not turned_away and not asked
+    reserved = reserved_calls(setting, turn.step, turn.state)
+    if act.open and ended and has_left(turn.state, turn.profile, reserved=reserved):
         await _find_out(turn, act, record, seen)
 
 
-def _absent(turn: ResidentTurn, act: Act) -> list[str]:
-    """Return who has agreed to an appointment that has ended and was neither seen nor met at it."""
-    begun = _began(turn, act)
-    here = {turn.name, *people_in_sight(turn.percepts)}
-    return [each for each in act.agreed if each not in here and turn.state.scenes.get(each, -1) < begun]
+async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
+    """Return who is in sight now, was met since the act began, or was seen at its place or on the way to it."""
+    began, memory = (
+        turn.setting.moment(_began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute),
+        turn.resident.memory,
+    )
+    await turn.resident.written()
+    newest = await memory.store.latest(memory.key, ("observation",), LOOKED_THROUGH, now=turn.now)
+    house = sector_of(act.place) if act.place else ""
+    noticed = {
+        each.about.subject
+        for each in newest
+        if each.about and each.created >= began and house and sector_of(str(each.data.get("place", ""))) == house
+    }
+    return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn, act)} & turn.setting.people.keys())
+
+
+def _met_at(turn: ResidentTurn, act: Act) -> frozenset[str]:
+    """Return with whom a scene took place since shortly before an act began."""
+    since = _began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute
+    return frozenset(name for name, step in turn.state.scenes.items() if step >= since)
+
+
+def _named_in(turn: ResidentTurn, act: Act) -> frozenset[str]:
+    """Return the other residents whose names are in the text of an act or in its open question."""
+    text = f"{act.what} {act.open}"
+    return frozenset(name for name in turn.setting.people if name != turn.name and name in text)
+
+
+def _is_over(turn: ResidentTurn, act: Act) -> bool:
+    """Return whether the planned hours of an act are over, and not only a part of them."""
+    block = turn.state.block_at(turn.setting.minute(turn.step))
+    return block is None or (block.what, block.agreed) != (act.what, act.agreed)
 
 
 def _began(turn: ResidentTurn, act: Act) -> int:
@@ -537,16 +619,9 @@ def _began(turn: ResidentTurn, act: Act) -> int:
     return turn.setting.step_at(day, block.start) if block and block.what == act.what else act.since
 
 
-def _absent_hosts(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return who lives where a resident visits, if none of them is in sight; else, and without a visit, nothing."""
-    hosts = hosts_of(turn.setting, turn.person, act.place) if act.place and act.why == "plan" else frozenset()
-    return frozenset() if hosts & {*people_in_sight(turn.percepts)} else hosts
-
-
-def is_turned_away(turn: ResidentTurn, act: Act) -> bool:
-    """Return whether none of those whom a visit is for was seen or met."""
-    hosts = _absent_hosts(turn, act)
-    return bool(hosts) and all(turn.state.scenes.get(each, -1) < _began(turn, act) for each in hosts)
+def _hosts(turn: ResidentTurn, act: Act) -> frozenset[str]:
+    """Return who lives where a resident visits; without a visit, nobody."""
+    return hosts_of(turn.setting, turn.person, act.place) if act.place and act.why == "plan" else frozenset()
 
 
 def give_up_visit(turn: ResidentTurn) -> None:
@@ -555,14 +630,28 @@ def give_up_visit(turn: ResidentTurn) -> None:
     block = turn.state.block_at(minute)
     if act is None or block is None or (block.what, block.place) != (act.what, act.place):
         return
-    if act.has_arrived(turn.step) and _absent_hosts(turn, act):
+    hosts = _hosts(turn, act)
+    if act.has_arrived(turn.step) and hosts and not hosts & {*people_in_sight(turn.percepts)}:
         back = Block(start=minute, minutes=block.end - minute, what=AT_HOME, place=turn.person.home, fine=True)
         turn.write(TasksPlanned(step=turn.step, blocks=(back,), because=f"{act.what}: nobody is at home"[:300]))
 
 
 async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
-    """Ask what came of an act whose result was open, and remember it."""
-    recalled = await turn.recall(f"{act.open} {act.what}", OPEN_MEMORIES, kinds=OF_A_DAY)
+    """Ask what came of an act whose result was open, and remember it.
+
+    The prompt contains earlier results at the same place, and what the resident was told of the matter.
+    """
+    earlier = [each for each in await recent_outcomes(turn) if act.place and each.data.get("place") == act.place]
+    recalled = [
+        each.record
+        for query in (act.open, f"{act.open} {act.what}")
+        for each in await turn.recall(query, OPEN_MEMORIES, kinds=TELLABLE)
+    ]
+    known = {
+        normalised(each.text): each
+        for each in (*earlier[:OUTCOMES], *recalled)
+        if "plan" not in each.keywords and "background" not in each.data
+    }
     came = await turn.ask(
         WhatCame(
             who=turn.name,
@@ -572,17 +661,31 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
             when=turn.date_and_time,
             place=words_of(act.place) if act.place else "",
             near=tuple(near),
-            memories=tuple(
-                each.record.text[:MAX_MEMORY_CHARACTERS] for each in recalled if "plan" not in each.record.keywords
-            ),
+            memories=tuple(cut_at_word(each.text, MAX_MEMORY_CHARACTERS) for each in known.values()),
         )
     )
-    (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (deed.id,), near))
+    about = {key: value for key, value in (("place", act.place), (SECRET, act.secret)) if value}
+    (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (deed.id,), near, about))
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=record.importance or 0.0), (record,))
 
 
-def outcome_draft(name: str, text: str, weight: float, evidence: tuple[str, ...], others: Iterable[str]) -> RecordDraft:
-    """Return the memory of what came of an act."""
+async def recent_outcomes(turn: ResidentTurn) -> list[Record]:
+    """Return what the newest memories say about the results of acts, the newest first."""
+    memory = turn.resident.memory
+    await turn.resident.written()
+    newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
+    return sorted((each for each in newest if OUTCOME in each.data), key=lambda each: (-each.created, each.id))
+
+
+def outcome_draft(
+    name: str,
+    text: str,
+    weight: float,
+    evidence: tuple[str, ...],
+    others: Iterable[str],
+    about: Mapping[str, Any] | None = None,
+) -> RecordDraft:
+    """Return the memory of what came of an act; `about`: more data, such as the act's place."""
     return RecordDraft(
         text=text.strip(),
         kind="thought",
@@ -590,7 +693,7 @@ def outcome_draft(name: str, text: str, weight: float, evidence: tuple[str, ...]
         importance=float(weight),
         keywords=tuple(each.lower() for each in (name, *others)),
         evidence=evidence,
-        data={OUTCOME: True},
+        data={OUTCOME: True} | dict(about or {}),
     )
 
 
@@ -600,7 +703,7 @@ AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
 """Number of a day's calls that are reserved for the evening."""
 TALK_TOKENS = 2_500
-"""Approximate maximum tokens of a talk."""
+"""Approximate maximum tokens of a talk; each of the two residents pays for half of it."""
 LATEST_HOUR = 23
 SHORTLY_BEFORE = 10
 """Minutes before an appointment in which a talk of its two residents counts as the talk at it."""
@@ -629,20 +732,39 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         return False
     if keep_appointment(setting, step, state, other):
         return True
-    if not all(is_free(each, setting, step) and _is_guest_or_home(each, setting, step) for each in (state, other)):
+    errand = is_errand_to(state, other.name, step) or is_errand_to(other, state.name, step)
+    share = 1.0 if errand else pace(setting.minute(step))
+    both = (state, other)
+    if not all(is_free(each, setting, step, share) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
     return last < 0 or step - last >= _rest(setting, state.name, other.name)
 
 
-def is_free(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Return whether a resident can be spoken to: awake, not talking, not busy, and within its daily budget."""
+def is_errand_to(state: ResidentState, other: str, step: int) -> bool:
+    """Return whether a resident has arrived at an act with an open question that names another resident."""
+    act = state.act
+    return act is not None and bool(act.open) and act.has_arrived(step) and other in f"{act.what} {act.open}"
+
+
+def is_free(state: ResidentState, setting: Setting, step: int, share: float = 1.0) -> bool:
+    """Return whether a resident can be spoken to: awake, not talking, not busy, and within this share of its daily
+    budget, of which a part is reserved for appointments."""
     act = state.act
     if act is None or act.asleep or act.why not in ("plan", "wait") or act.busy or state.is_talking(step):
         return False
     minute = setting.profile.a_minute
     lately = [each for each in state.scenes.values() if step - each < AN_HOUR * minute]
-    return len(lately) < MOST_AN_HOUR and has_left(state, setting.profile, pace(setting.minute(step)))
+    keeps = has_left(state, setting.profile, reserved=reserved_calls(setting, step, state))
+    return len(lately) < MOST_AN_HOUR and keeps and has_left(state, setting.profile, share)
+
+
+def reserved_calls(setting: Setting, step: int, state: ResidentState) -> int:
+    """Return the number of calls that are reserved for today's appointments: one each, and two if it has secrets."""
+    minute = setting.minute(step)
+    ahead = [each for each in state.blocks if each.end > minute and {*each.agreed} - {state.name}]
+    has_secrets = bool(state.keeps) or any(each.secret for each in setting.people[state.name].memories)
+    return len(ahead) * (1 + has_secrets)
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
@@ -666,11 +788,11 @@ def pace(minute: int) -> float:
     return AT_FIRST + (1 - AT_FIRST) * min(1.0, max(0.0, passed))
 
 
-def has_left(state: ResidentState, profile: Profile, share: float = 1.0) -> bool:
-    """Return whether the rest of this share of the daily budget is enough for a talk."""
+def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0) -> bool:
+    """Return whether the rest of this share of the daily budget is enough for a talk, and for reserved calls."""
     calls, tokens = state.asked
     most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - TALK_TOKENS)
-    return calls < most[0] and tokens < most[1]
+    return calls + reserved < most[0] and tokens + reserved * TALK_TOKENS // 2 < most[1]
 
 
 def _rest(setting: Setting, one: str, other: str) -> int:
@@ -681,20 +803,21 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return the resident in sight to meet now; "": none.
 
-    A resident with whom there is an appointment comes first, then the least recently met, of these the nearest. A
-    resident does not come up to people whom it avoids.
+    A resident with whom there is an appointment comes first, then one from whom an answer is needed, then the least
+    recently met, of these the nearest. A resident does not come up to people whom it avoids.
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     agreed = [each for each in seen if keep_appointment(*where, others[each])] if seen else []
     liked = [each for each in seen if each not in avoided_by(turn)] if seen else []
-    return min(agreed or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
+    errand = [each for each in liked if is_errand_to(turn.state, each, turn.step)]
+    return min(agreed or errand or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
 
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
-MOST, MIN_EVIDENCE = 3, 2
-"""Maximum insights per evening, and minimum memories on which an insight rests."""
+MIN_EVIDENCE = 2
+"""Minimum memories on which an insight rests."""
 MAX_MEMORY_CHARACTERS = 400
 """Maximum characters of a memory in the prompt."""
 MIN_IMPORTANCE = 10.0
@@ -710,7 +833,8 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
     act = turn.state.act
     to_bed = act is not None and act.asleep and before is not None and not before.asleep
     worth = to_bed and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE
-    if worth or (is_due(turn.state, turn.profile) and has_left(turn.state, turn.profile)):
+    ahead = reserved_calls(turn.setting, turn.step, turn.state)
+    if worth or (is_due(turn.state, turn.profile) and has_left(turn.state, turn.profile, reserved=ahead)):
         await think_about_the_day(turn)
 
 
@@ -732,7 +856,7 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
             who=turn.name,
             identity=identity(turn, about=False),
             when=turn.date_and_time,
-            memories=tuple(_shown(each) for each in records),
+            memories=tuple(_shown(turn, each) for each in records),
             about=turn.state.about or turn.person.about,
         )
     )
@@ -763,24 +887,23 @@ def _is_in_passing(record: Record) -> bool:
     return record.about is not None and (record.importance or 0.0) <= PEOPLE
 
 
-def _shown(record: Record) -> str:
-    kept = " (kept to oneself)" if record.data.get(SECRET) else ""
-    return f"{record.text[:MAX_MEMORY_CHARACTERS]}{kept}"
+def _shown(turn: ResidentTurn, record: Record) -> str:
+    kept = f" ({KEPT})" if is_secret(turn, record) else ""
+    return f"{cut_at_word(record.text, MAX_MEMORY_CHARACTERS)}{kept}"
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
     """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence.
 
-    An insight that rests on fewer than MIN_EVIDENCE memories repeats what a memory says, and is left out; so are those
-    after the first MOST.
+    An insight that rests on fewer than MIN_EVIDENCE memories repeats what a memory says, and is left out.
     """
     drafts = list[RecordDraft]()
     for each in evening.insights:
         numbers = [number for number in dict.fromkeys(each.because) if 0 < number <= len(records)]
         evidence = [records[number - 1] for number in numbers]
-        if len(evidence) < min(MIN_EVIDENCE, len(records)) or len(drafts) == MOST:
+        if len(evidence) < min(MIN_EVIDENCE, len(records)):
             continue
-        secret = each.secret or any(record.data.get(SECRET) for record in evidence)
+        secret = each.secret or any(is_secret(turn, record) for record in evidence)
         own = turn.name.casefold() in each.text.casefold()
         names = [name.lower() for name in turn.setting.people if name in each.text]
         data: dict[str, Any] = {key: True for key, holds in ((OWN, own), (SECRET, secret)) if holds}

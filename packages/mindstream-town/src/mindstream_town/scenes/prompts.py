@@ -15,6 +15,8 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 MOST = 60
 LONGEST = 16 * 60
 """Maximum minutes of an item; a longer item indicates a mistake in its times."""
+MOST_INSIGHTS = 3
+"""Maximum insights of an evening; a reply's later ones are left out."""
 NIGHT_ENDS = 5 * 60
 """An item that starts before this minute of the day and follows an item of the evening is past midnight."""
 
@@ -48,6 +50,7 @@ class SceneDay(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     items: list[SceneItem] = Field(min_length=1, max_length=MOST)
+    keeps: list[int] = Field(default_factory=list, max_length=20)
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:
@@ -134,6 +137,7 @@ class Briefing(BaseModel):
     bearing: str = Field("", max_length=100)
     plan: list[int] = Field(default_factory=list, max_length=20)
     hides: list[int] = Field(default_factory=list, max_length=20)
+    hides_memories: list[int] = Field(default_factory=list, max_length=20)
 
 
 class LetOn(Prompt[Briefing]):
@@ -146,6 +150,7 @@ class LetOn(Prompt[Briefing]):
     """The description in lines, numbered from 1; the talk's prompt leaves out those whose numbers are in `hides`."""
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
+    """The memories that the talk's prompt would show, numbered from 1; it leaves out those in `hides_memories`."""
     other: str
     relation: str
     when: str
@@ -156,9 +161,9 @@ class LetOn(Prompt[Briefing]):
 
 
 @rule(LetOn)
-def keep_it(ask: LetOn) -> Briefing:  # noqa: ARG001
-    """Rule: reveal nothing."""
-    return Briefing()
+def keep_it(ask: LetOn) -> Briefing:
+    """Rule: reveal nothing, and show no memories."""
+    return Briefing(hides_memories=[number for number, _ in enumerate(ask.memories, 1)])
 
 
 class SceneLine(BaseModel):
@@ -192,6 +197,7 @@ class SceneMemory(BaseModel):
     who: str = Field(max_length=200)
     text: str = Field(min_length=1, max_length=400)
     weight: int = Field(3, ge=1, le=10)
+    corrects: list[int] = Field(default_factory=list, max_length=8)
 
 
 class SceneChange(BaseModel):
@@ -345,9 +351,14 @@ class Evening(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    insights: list[SceneInsight] = Field(default_factory=list, max_length=5)
+    insights: list[SceneInsight] = Field(default_factory=list, max_length=MOST_INSIGHTS)
     currently: str = Field("", max_length=600)
     about: str = Field("", max_length=600)
+
+    @field_validator("insights", mode="before")
+    @classmethod
+    def _first(cls, given: Any) -> Any:
+        return given[:MOST_INSIGHTS] if isinstance(given, list) else given
 
     @field_validator("currently", "about", mode="before")
     @classmethod

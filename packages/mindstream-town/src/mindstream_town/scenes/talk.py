@@ -22,24 +22,29 @@ from mindstream_town.residents.converse import (
     spoken_drafts,
     talk_end,
 )
-from mindstream_town.residents.person import Appointment
+from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import avoided_by, words_of
 from mindstream_town.residents.plan import take_up
-from mindstream_town.residents.shown import show
+from mindstream_town.residents.shown import cut_at_word, show
 from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.surroundings import weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
+    CORRECTS,
     DEED,
     MAX_NEWS,
+    MOST_KNOWN,
+    OUTCOMES,
     UNHEARD,
     by_words,
     change_day,
     close_questions,
+    disproved,
     doing,
     find_place,
     identity,
     is_known,
+    is_secret,
     is_unheard,
     keep_appointment,
     known_from_the_start,
@@ -47,17 +52,20 @@ from mindstream_town.scenes.day import (
     line_of,
     outcome_draft,
     public_identity,
+    recent_outcomes,
     relation_to,
     rest_of_day,
     secrets_of,
+    stands_to,
     without_past,
 )
 from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
-from mindstream_town.world.tree import ARENA
+from mindstream_town.world.tree import ARENA, SECTOR
 
 LONGEST = 700
 """Maximum characters of a memory in the prompt, including its appointment."""
 OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 11
+ON_THE_WAY = "outdoors, on the way"
 PASSING_DEED = 3.0
 """Importance up to which the resident's own act is not shown in talks."""
 PASSING = 2.0
@@ -71,8 +79,10 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
         near: residents in sight who are awake and not talking.
     """
     place, both = _place(first), (first, second)
-    minds = [await _come_to_mind(turn, other, place) for turn, other in (both, (second, first))]
-    briefs = [await _brief(turn, other, place, near) for turn, other in (both, (second, first))]
+    pairs = both, (second, first)
+    minds = [await _come_to_mind(turn, other, place) for turn, other in pairs]
+    briefs = [await _brief(*pair, place, near, mind) for pair, mind in zip(pairs, minds, strict=True)]
+    minds = [_without_hints(mind, brief) for mind, brief in zip(minds, briefs, strict=True)]
     known = dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name)))
     places = [each for each in known if first.setting.addresses[each].level == ARENA]
     plans = _number_plans(both, briefs, sum(map(len, minds)))
@@ -85,7 +95,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
             together=first.state.act.what if together and first.state.act else "",
             when=first.date_and_time,
             weather=weather_on(first.setting, first.step),
-            place=words_of(place),
+            place=_where(first, place),
             near=tuple(each.name for each in near),
             before=last_met(first, second.name),
             strangers=not (is_known(first, second.name) or is_known(second, first.name)),
@@ -98,15 +108,20 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     lines = _lines(scene, both, minds) if talked else ()
     until = talk_end(first, lines)
     for at, (one, other) in enumerate((both, (second, first))):
-        await _keep(one, other, scene, lines, until, minds[1 - at], places, plans[at], plans[1 - at])
+        await _keep(one, other, scene, lines, until, minds, at, places, plans[at], plans[1 - at])
     for each in near:
         await _overhear(each, first, second, scene, talked)
 
 
 def _place(turn: ResidentTurn) -> str:
-    """Return the address of the room or house that a resident is in."""
+    """Return the address of the room or house that a resident is in; on a road, the address of the town."""
     here = turn.setting.world.address_at(turn.state.spot(turn.step))
     return str(here.upto(min(here.level, ARENA)))
+
+
+def _where(turn: ResidentTurn, place: str) -> str:
+    """Return in words where a scene takes place."""
+    return words_of(place) if turn.setting.addresses[place].level >= SECTOR else ON_THE_WAY
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
@@ -114,20 +129,35 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
 
     Appointments that are over are left out, and each other one is shown once.
     """
-    dated = [record for record, _ in await turn.recall_appointments()][:DATED]
     shared = turn.state.shared.get(other.name, frozenset())
-    news = [each for each in await known_from_the_start(turn) if each.id not in shared]
+    secret, false = {each.id for each in await secrets_of(turn)}, await disproved(turn)
+
+    def may_be_shown(record: Record) -> bool:
+        hints = is_secret(turn, record) or secret.intersection(record.evidence)
+        at = appointment_of(record.data)
+        planned = at and _is_in_plan(turn, at) and (other.name in at.who or record.id in shared)
+        return can_be_told(record) and not hints and not planned and record.id not in false
+
+    news = [each for each in await known_from_the_start(turn) if each.id not in shared and may_be_shown(each)]
     found = [
         *sorted(news, key=lambda each: not is_unheard(turn, each))[:MAX_NEWS],
-        *dated,
+        *[record for record, _ in await turn.recall_appointments() if may_be_shown(record)][:DATED],
+        *[each for each in await recent_outcomes(turn) if may_be_shown(each)][:OUTCOMES],
         *(each.record for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE)),
         *(await turn.recall_about([other.name], 3, kinds=OF_PEOPLE)),
         *(each.record for each in await turn.recall(turn.at_heart, NEWEST, kinds=TELLABLE)),
         *(each.record for each in await turn.recall(words_of(place), OF_PLACE, kinds=OF_PEOPLE)),
     ]
     known = identity(turn) + "\n".join(turn.person.acquaintances())
-    worth = (each for each in found if can_be_told(each) and not _is_everyday(each) and each.text not in known)
+    worth = (each for each in found if may_be_shown(each) and not _is_everyday(each) and each.text not in known)
     return without_past(turn, {normalised(each.text): each for each in worth}.values())[:SHOWN]
+
+
+def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
+    """Return whether today's plan, which the prompt shows too, contains an appointment."""
+    when, setting = at.start, turn.setting
+    block = turn.state.block_at(when.hour * 60 + when.minute) if when.date() == setting.when(turn.step).date() else None
+    return block is not None and bool(block.agreed) and {*block.agreed} == {*at.who, at.host} - {""}
 
 
 def _is_everyday(record: Record) -> bool:
@@ -137,27 +167,36 @@ def _is_everyday(record: Record) -> bool:
     )
 
 
-async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]) -> Briefing | None:
-    """Ask a resident with secrets which of them to reveal, in a call of its own; None: the resident has no secrets."""
-    secrets = await secrets_of(turn)
+async def _brief(
+    turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn], mind: Sequence[Record]
+) -> Briefing | None:
+    """Ask a resident with secrets which of them to reveal, in a call of its own; None: the resident has no secrets.
+
+    Args:
+        mind: the memories that the talk's prompt would show.
+    """
+    secrets = tuple(each.text for each in await secrets_of(turn))[:MOST_KNOWN]
     if not secrets:
         return None
-    recalled = (each.record for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False))
-    about = (each.text for each in recalled if "plan" not in each.keywords and each.text not in secrets)
     return await turn.ask(
         LetOn(
             who=turn.name,
             identity=public_identity(turn),
             secrets=secrets,
-            memories=tuple(about),
+            memories=tuple(each.line for each in show(mind)),
             other=other.name,
             relation=relation_to(turn, other.name),
             when=turn.date_and_time,
-            place=words_of(place),
+            place=_where(turn, place),
             near=tuple(each.name for each in near),
             plan=tuple(map(line_of, rest_of_day(turn))),
         )
     )
+
+
+def _without_hints(mind: Sequence[Record], brief: Briefing | None) -> list[Record]:
+    """Return the memories that a resident's briefing does not strike."""
+    return [each for number, each in enumerate(mind, 1) if brief is None or number not in brief.hides_memories]
 
 
 def _sides(
@@ -172,13 +211,13 @@ def _sides(
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
         for record, memory in zip(mind, show(mind), strict=True):
             heard = "told before" if record.id in shared else UNHEARD if is_unheard(turn, record) else ""
-            shown.append(f"{number}. {memory.line[:LONGEST]}{f' ({heard})' if heard else ''}")
+            shown.append(f"{number}. {cut_at_word(memory.line, LONGEST)}{f' ({heard})' if heard else ''}")
             number += 1
         told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
-        text = identity(turn)
+        text = "\n".join(line for line in identity(turn).split("\n") if not line.startswith(stands_to(other.name)))
         if brief:
             text = "\n".join(line for n, line in enumerate(public_identity(turn), 1) if n not in brief.hides)
-        lines = tuple(f"{at}. {line_of(block)}" for at, block in plan.items())
+        lines = tuple(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items())
         memories, stance = (*shown, *told), _stance(turn, other.name)
         sides.append(Side(who=turn.name, text=text, doing=doing(turn), memories=memories, plan=lines, stance=stance))
     return sides[0], sides[1]
@@ -197,6 +236,7 @@ def _number_plans(
     plans = []
     for turn, brief in zip(both, briefs, strict=True):
         shown = [each for n, each in enumerate(rest_of_day(turn), 1) if brief is None or n in brief.plan]
+        shown = [each for each in shown if each.seen or not each.secret]
         plans.append(dict(enumerate(shown, number + 1)))
         number += len(shown)
     return plans[0], plans[1]
@@ -228,12 +268,18 @@ async def _keep(
     scene: Scene,
     lines: tuple[SpokenLine, ...],
     until: int,
-    theirs: Sequence[Record],
+    minds: Sequence[Sequence[Record]],
+    at: int,
     places: Sequence[str],
     plan: Mapping[int, Block],
     their_plan: Mapping[int, Block],
 ) -> None:
-    """Write a scene into a resident's stream, and change its day's plan accordingly."""
+    """Write a scene into a resident's stream, and change its day's plan accordingly.
+
+    Args:
+        minds: the memories of both in the prompt, which are numbered through. at: the index of the resident's own ones.
+    """
+    own, theirs, first = minds[at], minds[1 - at], 1 + at * len(minds[0])
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
     weight = float(max((each.weight for each in kept), default=PASSING))
     spoken = await one.build(*spoken_drafts(one.name, other.name, one.step, lines, weight))
@@ -253,12 +299,17 @@ async def _keep(
         for each, importance in zip_longest(every, weights[: len(taken.memo)], fillvalue=IMPORTANCE)
         if isinstance(each, Kept)
     }
+    for memory in kept:
+        draft, corrected = thoughts.get(normalised(memory.text.strip())), {*memory.corrects}
+        if draft and (false := [record.id for n, record in enumerate(own, first) if n in corrected]):
+            thoughts[normalised(draft.text)] = replace(draft, data={**draft.data, CORRECTS: [*false]})
     for result in scene.results:
         if result.number in plan or result.number in their_plan:
             draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other.name,))
             thoughts[normalised(result.text)] = draft
     if not thoughts:
-        text = f"{one.name} and {other.name} met at {words_of(_place(one))}"
+        where = _where(one, _place(one))
+        text = f"{one.name} and {other.name} met {where if where == ON_THE_WAY else f'at {where}'}"
         thoughts[text] = RecordDraft(
             text=text, kind="observation", by=one.name, importance=weight, keywords=(other.name.lower(),)
         )
@@ -314,10 +365,11 @@ def taken_of(
     for each in scene.agreed if talked else ():
         who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]
         address = find_place(each.place, named)
+        what = _of_own(each.what, who[0]) if len(who) == 1 else each.what
         agreed.append(
             Agreed(
-                text=f"{', '.join(who)}: {each.what}",
-                what=each.what,
+                text=f"{', '.join(who)}: {what}",
+                what=_of_own(what, one.name),
                 who=who,
                 comes=one.name in who,
                 place=places.index(address) + 1 if address else 0,
@@ -328,6 +380,11 @@ def taken_of(
         )
     memo = [Learned(text=each.text.strip()) for each in kept]
     return Taken(about=other.name, memo=memo[:6], agreed=agreed)
+
+
+def _of_own(what: str, name: str) -> str:
+    """Return an act in the form that follows a name: "Ann keeping a table" becomes "keeping a table" for Ann."""
+    return what.removeprefix(f"{name} ") or what
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:

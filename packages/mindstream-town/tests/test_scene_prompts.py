@@ -1,0 +1,354 @@
+"""The prompts of scenes: no hint at a secret, the people who were there, whole sentences, and each fact once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from keys import key_of_resident
+from mindstream_town.events import Block
+from mindstream_town.residents.person import Person, Relation
+from mindstream_town.residents.shown import cut_at_word
+from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, TalkScene, WhatCame
+from mindstream_town.town import Town
+from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN_WORDS, LUNCH, SceneMind, day, liucun, talk
+from test_scenes import five, homely, out_all_day, out_all_day_at_the_inn, remembered, visit
+
+from mindstream.models.roles import Models
+
+SECRET = "王秀兰要把磨坊卖掉,没有告诉任何人。"
+OPENLY, PRIVATELY, HINT = "整理旧账本", "看旧账本,想着怎么开口", "王秀兰最近老是看账本。"
+
+
+def seeds(*lines: str) -> Any:
+    """Return a change of the town's file: first memories of the host."""
+    knows = 'knows = ["老茶馆:大堂:方桌"]'
+    return lambda text: text.replace(knows, f"{knows}\nseeds = [{', '.join(lines)}]", 1)
+
+
+def sides_of(mind: SceneMind, name: str) -> list[Any]:
+    return [side for ask in mind.of(TalkScene) for side in ask.sides if side.who == name]
+
+
+def number_of(lines: Any, text: str) -> list[int]:
+    """Return the numbers of lines that contain a text, as `12. text` or by position."""
+    return [int(each.partition(".")[0]) for each in lines if text in each]
+
+
+def private(ask: PlanScenes) -> dict[str, Any]:
+    """Let the host do something because of its secret before and after nine."""
+    plan = day()
+    if ask.who == HOST:
+        because = [n for n, each in enumerate(ask.memories, 1) if SECRET in each.text]
+        for item in (plan["items"][1], plan["items"][3]):
+            item |= {"what": PRIVATELY, "seen": OPENLY, "weight": 6, "because": because}
+    return plan
+
+
+async def test_what_is_done_because_of_a_secret_is_in_no_conversation(tmp_path: Path) -> None:
+    mind = SceneMind(plan_scenes=private, let_on=lambda ask: {"plan": [n for n, _ in enumerate(ask.plan, 1)]})
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=2 * DAY - 1)
+        assert any(PRIVATELY in each for each in await remembered(town, HOST)), "the resident remembers it"
+    shown = sides_of(mind, HOST)
+    assert any(OPENLY in str(each.plan) for each in shown), "its plan is shown as others see it"
+    assert not any(PRIVATELY in f"{each.plan} {each.memories} {each.doing}" for each in shown)
+
+
+async def test_let_on_strikes_memories_by_number(tmp_path: Path) -> None:
+    def lets_on(ask: LetOn) -> dict[str, Any]:
+        return {"hides_memories": [n for n, each in enumerate(ask.memories, 1) if HINT in each]}
+
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}', f'"{HINT}"'))
+    mind = SceneMind(let_on=lets_on)
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+    assert any(HINT in each for ask in mind.of(LetOn) for each in ask.memories), "it is asked about"
+    assert sides_of(mind, HOST) and not any(HINT in str(each.memories) for each in sides_of(mind, HOST))
+
+
+async def test_without_a_briefing_a_resident_with_secrets_shows_no_memories(tmp_path: Path) -> None:
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}', f'"{HINT}"'))
+    mind = SceneMind(let_on=lambda _: "…")
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+    assert sides_of(mind, HOST) and not any(HINT in str(each.memories) for each in sides_of(mind, HOST))
+
+
+async def test_what_may_not_be_told_is_no_news(tmp_path: Path) -> None:
+    """A resident with a memory that forbids to tell it decides so with the day's plan."""
+    forbidden = "王秀兰藏着灯塔的镜子,县里没有决定以前不许说。"
+
+    def keeps(ask: PlanScenes) -> dict[str, Any]:
+        return day() | {"keeps": [n for n, each in enumerate(ask.memories, 1) if forbidden in each.text]}
+
+    mind = SceneMind(plan_scenes=keeps, let_on=lambda _: {})
+    async with Town.open(tmp_path, liucun(seeds(f'"{forbidden}"')), model=Models(mind)) as town:
+        await town.run(until=DAY + 10 * HOUR)
+        assert len(town.residents[HOST].state.keeps) == 1
+    assert sides_of(mind, HOST) and not any(forbidden in str(each.memories) for each in sides_of(mind, HOST))
+    assert mind.of(LetOn) and all(forbidden in each.secrets for each in mind.of(LetOn)), "it is treated as a secret"
+    first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
+    assert any(forbidden in each.text and "no one has heard" in each.written for each in first.memories)
+    assert any(forbidden in each.text and "kept to oneself" in each.written for each in second.memories)
+    assert not any(forbidden in each.text and "no one has heard" in each.written for each in second.memories)
+
+
+def agrees_on(ask: TalkScene, what: str, start: str, end: str, place: str = INN_WORDS) -> dict[str, Any]:
+    """Return a conversation in which the host and the guest agree on something; others do not."""
+    both = {side.who for side in ask.sides}
+    if both != {HOST, GUEST} or ask.together:
+        return talk(ask)
+    agreed = {"what": what, "place": place, "day": "2024-06-03", "from": start, "to": end, "who": [HOST, GUEST]}
+    return talk(ask, agreed=[agreed])
+
+
+async def test_chance_meetings_leave_budget_for_an_appointment(tmp_path: Path) -> None:
+    """In a café in which everyone always sees everyone, two have an appointment in the evening."""
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        who = [side.who for side in ask.sides]
+        if ask.when[-5:] > "09:00":
+            return talk(ask)
+        late = {"what": "playing chess", "place": "cafe of Oak Cafe", "from": "20:00", "to": "21:00", "who": who}
+        return talk(ask, agreed=[late])
+
+    mind = SceneMind(plan_scenes=out_all_day, talk_scene=agree)
+    async with Town.open(tmp_path, five(day_calls=6), model=Models(mind)) as town:
+        await town.run(until=DAY - 1)
+    agreed = {frozenset(s.who for s in each.sides) for each in mind.of(TalkScene) if each.when[-5:] <= "09:00"}
+    played = {frozenset(s.who for s in each.sides) for each in mind.of(TalkScene) if each.together == "playing chess"}
+    assert agreed and played, "the budget of the day was not spent on chance meetings"
+
+
+async def test_an_appointment_without_a_conversation_is_remembered_as_such(tmp_path: Path) -> None:
+    mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"))
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=11 * HOUR)
+        for name in (HOST, GUEST):
+            state = town.residents[name].state
+            town.residents[name].state = state.model_copy(update={"asked": (12, 15_000)})
+        await town.run(until=14 * HOUR)
+        (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {LUNCH}" in each]
+    assert f"no talk with {GUEST} came about" in deed and "did not come" not in deed
+
+
+async def test_a_partner_who_left_early_has_come(tmp_path: Path) -> None:
+    mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"))
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=11 * HOUR)
+        for name in (HOST, GUEST):  # without budget they see each other and do not talk
+            state = town.residents[name].state
+            town.residents[name].state = state.model_copy(update={"asked": (12, 15_000)})
+        state = town.residents[GUEST].state
+        home = town.setting.people[GUEST].home
+        short = Block(start=750, minutes=30, what="回家", place=home, fine=True)
+        blocks = [
+            each.model_copy(update={"minutes": 750 - each.start}) if each.what == LUNCH else each
+            for each in state.blocks
+        ]
+        blocks = sorted((*blocks, short), key=lambda each: each.start)
+        town.residents[GUEST].state = state.model_copy(update={"blocks": tuple(blocks)})
+        await town.run(until=14 * HOUR)
+        assert "回家" in str(await remembered(town, GUEST, ("observation",)))
+        (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {LUNCH}" in each]
+    assert "did not come" not in deed
+
+
+async def test_a_visitor_names_the_host_it_did_not_find(tmp_path: Path) -> None:
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        return visit(ask) if ask.who in (GUEST, HERMIT) else out_all_day_at_the_inn(ask)
+
+    async with Town.open(tmp_path, liucun(homely), model=Models(SceneMind(plan_scenes=plans))) as town:
+        await town.run(until=9 * HOUR + 120)
+        deeds = [each for each in await remembered(town, GUEST, ("observation",)) if f"{GUEST}: 喝茶" in each]
+    assert deeds and all(f"{HOST}: not at home" in each and "nobody" not in each for each in deeds)
+
+
+async def test_a_conversation_on_a_road_is_on_the_way(tmp_path: Path) -> None:
+    mind = SceneMind()
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+    assert {each.place for each in mind.of(TalkScene)} == {"outdoors, on the way"}
+
+
+async def test_later_appointments_are_among_the_numbered_plans(tmp_path: Path) -> None:
+    mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, "下棋", "20:00", "21:00"))
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+    with_guest = [n for n, ask in enumerate(mind.of(TalkScene)) if {s.who for s in ask.sides} == {HOST, GUEST}]
+    later = [side for ask in mind.of(TalkScene)[with_guest[0] + 1 :] for side in ask.sides if side.who in (HOST, GUEST)]
+    assert later and all(sum("下棋" in line for line in side.plan) == 1 for side in later)
+
+
+async def test_an_appointment_leaves_no_slivers_of_the_plan(tmp_path: Path) -> None:
+    """An hour from 11:06 to 11:50 cuts the work at eleven into six and ten minutes."""
+    mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, "看磨盘", "11:06", "11:50", "卧室 of 磨坊"))
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=10 * HOUR + 30)
+        blocks = town.residents[HOST].state.blocks
+    (agreed,) = [each for each in blocks if each.what == "看磨盘"]
+    work = [each for each in blocks if each.what == "干活11"]
+    assert not work, "no piece of it is left, neither before nor after"
+    assert agreed.start <= 11 * 60 and all(each.minutes >= 10 for each in blocks)
+
+
+def test_texts_are_cut_between_words() -> None:
+    assert cut_at_word("telling him of the light in the tower", 24) == "telling him of the…"
+    assert cut_at_word("short", 24) == "short" and cut_at_word("柳" * 30, 10) == f"{'柳' * 9}…"
+
+
+async def test_plans_and_yesterday_are_whole_sentences(tmp_path: Path) -> None:
+    long = "having tea and " + "talking about the mill and the stone " * 5 + "to the end."
+    result = "The table was mended. " * 17 + "It stands."
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        if ask.who == HOST:
+            plan["items"][2] |= {"what": long[-200:].strip(), "open": "whether it stands"}
+        return plan
+
+    mind = SceneMind(plan_scenes=plans, what_came=lambda _: {"text": result})
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=DAY + HOUR)
+    assert any(line.endswith("to the end.") for side in sides_of(mind, HOST) for line in side.plan)
+    assert result in [each for each in mind.of(PlanScenes) if each.who == HOST][1].yesterday
+
+
+async def test_the_plan_recalls_no_spoken_lines(tmp_path: Path) -> None:
+    said = "王秀兰计划、约定、答应了什么?"
+    mind = SceneMind(talk_scene=lambda ask: talk(ask, lines=[{"who": ask.sides[0].who, "says": said}]))
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=2 * DAY + HOUR)
+        chat = await town.store.latest(key_of_resident(HOST), ("chat",), 50, now=town.setting.moment(town.step))
+    spoken = {each.text for each in chat}
+    plans = [each for each in mind.of(PlanScenes) if each.who == HOST]
+    assert said in spoken and not spoken & {each.text for ask in plans for each in ask.memories}
+
+
+async def test_results_come_up_in_conversations_and_in_later_results(tmp_path: Path) -> None:
+    came = "方桌的腿换好了,榫头还松。"
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        if ask.who == HOST:
+            for number in (1, 3):
+                plan["items"][number] |= {"what": f"修方桌{number}", "open": "方桌稳不稳", "place": ""}
+        return plan
+
+    mind = SceneMind(plan_scenes=plans, what_came=lambda _: {"text": came, "weight": 1})
+    old = seeds(*(f'{{ text = "旧事{number}。", weight = 9 }}' for number in range(20)))
+    async with Town.open(tmp_path, liucun(old), model=Models(mind)) as town:
+        await town.run(until=12 * HOUR)
+    assert any(came in str(each.memories) for each in sides_of(mind, HOST)), "told soon after"
+    first, second = mind.of(WhatCame)
+    assert came not in str(first.memories) and came in str(second.memories)
+
+
+async def test_no_result_is_invented_for_what_a_conversation_settles(tmp_path: Path) -> None:
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        if ask.who == HOST:
+            plan["items"][2] |= {"what": f"问{GUEST}要木料", "open": "有没有木料"}
+        return plan
+
+    mind = SceneMind(plan_scenes=plans, talk_scene=lambda _: {"talk": False})
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=11 * HOUR)
+    assert mind.of(TalkScene) and not mind.of(WhatCame)
+
+
+def test_relations_read_as_sentences() -> None:
+    relations = (Relation("Ida Moe", "the new nurse"), Relation("Per Sol", "sells her fish"))
+    person = Person(name="Ann Lie", home="House", relations=relations)
+    assert person.acquaintances() == (
+        "Ann Lie knows Ida Moe (the new nurse).",
+        "Ann Lie knows Per Sol (sells her fish).",
+    )
+
+
+async def test_an_act_that_names_its_resident_is_told_without_the_name(tmp_path: Path) -> None:
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        plan = f"{HOST} keeping a table"
+        alone = {"what": plan, "place": INN_WORDS, "day": "2024-06-03", "from": "12:00", "to": "13:00", "who": [HOST]}
+        return talk(ask, agreed=[alone]) if {s.who for s in ask.sides} == {HOST, GUEST} else talk(ask)
+
+    async with Town.open(tmp_path, liucun(), model=Models(SceneMind(talk_scene=agree))) as town:
+        await town.run(until=14 * HOUR)
+        texts = await remembered(town, HOST)
+    assert f"{HOST}: keeping a table" in texts and not any(f"{HOST}: {HOST}" in each for each in texts)
+
+
+async def test_an_appointment_that_names_one_of_the_two_is_seen_as_a_sentence(tmp_path: Path) -> None:
+    brings = f"{HOST} bringing a cake"
+    mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, brings, "12:00", "13:00"))
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=14 * HOUR)
+        seen = {name: await remembered(town, name, ("observation",)) for name in (HOST, GUEST)}
+    assert f"{HOST} is bringing a cake" in seen[GUEST]
+    assert f"{GUEST} is busy with: {HOST} bringing a cake" in seen[HOST]
+
+
+async def test_a_refuted_rumour_is_not_shown_again(tmp_path: Path) -> None:
+    rumour = "听说磨坊的水轮坏了。"
+
+    def refutes(ask: TalkScene) -> dict[str, Any]:
+        said = talk(ask)
+        for entry, side in zip(said["remember"], ask.sides, strict=True):
+            entry |= {"corrects": number_of(side.memories, rumour), "text": f"{side.who}知道水轮没有坏。"}
+        return said
+
+    mind = SceneMind(talk_scene=refutes)
+    async with Town.open(tmp_path, liucun(seeds(f'"{rumour}"')), model=Models(mind)) as town:
+        await town.run(until=DAY + 10 * HOUR)
+    first, *later = sides_of(mind, HOST)
+    assert rumour in str(first.memories) and later and not any(rumour in str(each.memories) for each in later)
+    assert rumour not in str([each for each in mind.of(PlanScenes) if each.who == HOST][1].memories)
+
+
+def test_surplus_insights_are_left_out() -> None:
+    given = [{"text": f"insight {number}", "because": [1, 2]} for number in range(5)]
+    assert [each.text for each in Evening.model_validate({"insights": given}).insights] == [
+        "insight 0",
+        "insight 1",
+        "insight 2",
+    ]
+
+
+async def test_who_needs_an_answer_asks_the_person_in_sight(tmp_path: Path) -> None:
+    """In a café in which everyone always sees everyone, an open question names one of them."""
+
+    async def met_at_ten(folder: Path, question: str) -> bool:
+        def plans(ask: PlanScenes) -> dict[str, Any]:
+            plan = out_all_day(ask)
+            if ask.who == "Ada Brook":
+                plan["items"][12] |= {"what": "asking Emil Kern", "open": question}
+            return plan
+
+        mind = SceneMind(plan_scenes=plans, let_on=lambda _: {})
+        async with Town.open(folder, five(), model=Models(mind)) as town:
+            await town.run(until=11 * HOUR)
+        scenes = [ask for ask in mind.of(TalkScene) if "10:00" <= ask.when[-5:] < "10:15"]
+        return any({side.who for side in ask.sides} == {"Ada Brook", "Emil Kern"} for ask in scenes)
+
+    assert not await met_at_ten(tmp_path / "chance", "")
+    assert await met_at_ten(tmp_path / "errand", "whether the boat is ready")
+
+
+async def test_an_appointment_and_a_stance_are_told_once(tmp_path: Path) -> None:
+    grudge = "为了篱笆生气"
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        said = agrees_on(ask, "下棋", "20:00", "21:00")
+        return said | {"stance": [{"who": HOST, "text": grudge}]} if HERMIT not in {s.who for s in ask.sides} else said
+
+    mind = SceneMind(plan_scenes=out_all_day_at_the_inn, talk_scene=agree)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=19 * HOUR)
+    talks = [(ask, mind.rendered[n]) for n, ask in enumerate(mind.asked) if isinstance(ask, TalkScene)]
+    both = [(ask, words) for ask, words in talks if {HOST, GUEST} == {side.who for side in ask.sides}]
+    assert len(both) > 1
+    for ask, words in both[1:]:
+        assert words.count("下棋") == 2, "once in each plan"
+        assert words.count(grudge) == 1 and grudge in next(side.stance for side in ask.sides if side.who == HOST)
