@@ -362,15 +362,15 @@ def confidences(certain: float, size: int, relevances: Sequence[float], vectors:
         relevances: relevance of the hits and of the next best records, best first by the policy.
         vectors: the part `vector` of the relevance of each hit; its length is the number of hits.
     """
-    fit = CALIBRATION
-    same = fit.bias + fit.certainty * log_odds(certain) + fit.size * math.log(max(1, min(size, fit.largest)))
+    fit, odds = CALIBRATION, log_odds(certain)
+    same = fit.bias + fit.certainty * odds + fit.size * math.log(max(1, min(size, fit.largest)))
     first, second = [*sorted(relevances, reverse=True), 0.0, 0.0][:2]
+    own, near = np.array(relevances[: len(vectors)]), np.array(vectors)
+    gap = own - np.where(own == first, second, first)
+    sure = same + fit.gap * np.copysign(np.log1p(np.abs(gap)), gap) + fit.relevance * np.log1p(np.maximum(own, 0))
+    limit = fit.limit_bias + fit.limit_certainty * odds + fit.limit_vector * near
     most = 0.99 * LOW_CONFIDENCE if certain < NO_EVIDENCE else 1.0
-    found = []
-    for own, vector in zip(relevances, vectors, strict=False):
-        gap = own - (second if own == first else first)
-        sure = same + fit.gap * math.copysign(math.log1p(abs(gap)), gap) + fit.relevance * math.log1p(max(own, 0.0))
-        found.append(min(most, _logistic(sure) * fit.limit(certain, vector)))
+    found: list[float] = np.minimum(most, 1 / ((1 + np.exp(-sure)) * (1 + np.exp(-limit)))).tolist()
     return found
 
 
