@@ -1,5 +1,6 @@
 """Wrong uses of the public classes are answered by what to write instead."""
 
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 
 import mindstream
 from mindstream import ChatBot, FakeModel, InputError, Memory, Mind, Planner, SettingsError, sync
+from mindstream.planning.plan import Plan
+from mindstream.server import app
 
 # A type checker reports most of these mistakes as well; here they are made on purpose.
 AnyMemory: Any = Memory
@@ -15,6 +18,8 @@ AnyBot: Any = ChatBot
 AnyMind: Any = Mind
 AnyPlanner: Any = Planner
 AnySync: Any = sync.Memory
+AnySyncBot: Any = sync.ChatBot
+AnyApp: Any = app
 
 
 @pytest.fixture
@@ -96,6 +101,19 @@ def enter(opening: Any) -> None:
         (lambda: AnySync("data", user="ann"), TypeError, "did you mean 'name'"),
         (lambda: mindstream.Chatbot, AttributeError, "did you mean ChatBot"),
         (lambda: FakeModel("Hello!"), InputError, "a list of answers"),
+        (lambda: Memory("data", "ann")._recaller, InputError, "async with Memory"),
+        (lambda: AnyBot("data", "ann"), TypeError, "takes data without a name; name the others, such as user="),
+        (lambda: AnyBot.using(user="ann"), TypeError, r"ChatBot.using\(\) has no argument 'user'"),
+        (lambda: AnyBot.using(tools=len), InputError, "a list of tools, such as"),
+        (lambda: AnyApp("data", {"a": 1}), TypeError, "takes data without a name; name the others"),
+        (lambda: AnyApp("data", bot={}), TypeError, "did you mean 'bots'"),
+        (lambda: AnyPlanner(functions=[len]), TypeError, "did you mean 'tools'"),
+        (lambda: AnyPlanner().invoke("x"), AttributeError, "did you mean 'solve'"),
+        (lambda: AnyPlanner(model="rules").execute, AttributeError, "did you mean 'solve'"),
+        (lambda: AnySync("data", "ann").add, AttributeError, "did you mean 'retain'"),
+        (lambda: AnySync("data", "ann").search, AttributeError, "did you mean 'recall'"),
+        (lambda: AnySyncBot("data", model="rules").ask, AttributeError, "did you mean 'send'"),
+        (lambda: AnySyncBot("data", "ann"), TypeError, "name the others, such as user="),
     ],
 )
 def test_a_guess_before_opening_is_explained(use: Any, error: type[Exception] | None, advice: str) -> None:
@@ -136,3 +154,24 @@ async def test_wrong_uses_of_a_stream_and_of_a_plan_are_explained(tmp_path: Path
             list(bot.stream("Hi"))  # type: ignore[call-overload]
     with pytest.raises(InputError, match="solve"):
         await Planner(model="rules").run("What is 2 + 2?")  # type: ignore[arg-type]
+    planner: Any = Planner(model="rules")
+    with pytest.raises(InputError, match="await it first"):
+        await planner.run(planner.plan("What is 2 + 2?"))
+    with pytest.raises(InputError, match=r"run\(plan\)"):
+        await planner.solve(Plan(task="What is 2 + 2?"))
+
+
+async def test_results_explain_the_names_of_other_libraries(memory: Memory) -> None:
+    await memory.retain("The key is under the mat.")
+    hit: Any = (await memory.recall("Where is the key?"))[0]
+    solution: Any = await Planner(model=FakeModel(["4"]), how="direct").solve("2 + 2")
+    for found, name, advice in ((hit, "content", "text"), (solution, "result", "answer")):
+        with pytest.raises(AttributeError, match=f"did you mean '{advice}'"):
+            getattr(found, name)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_the_warning_about_a_forgotten_await_names_the_call(memory: Memory) -> None:
+    with pytest.warns(RuntimeWarning, match=r"memory\.retain"):
+        memory.retain("The key is under the mat.")  # type: ignore[unused-coroutine]
+        gc.collect()

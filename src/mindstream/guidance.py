@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import wraps
 from types import TracebackType
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from mindstream.errors import InputError
 
@@ -35,6 +35,7 @@ COMMON = {
     "how": ("strategy", "method"),
     "until": ("hours", "steps", "days", "to"),
     "seconds": ("timeout", "timeout_s"),
+    "tools": ("functions", "tool"),
     "tool_calls": ("max_tool_calls", "max_steps", "max_iterations"),
     "residents": ("people", "agents", "characters"),
     "places": ("locations", "rooms"),
@@ -52,41 +53,73 @@ METHODS = {
     "interview": ("ask", "question"),
     "timeline": ("history", "log", "events"),
     "run": ("step", "steps", "simulate", "live", "advance"),
-    "solve": ("run_task", "execute", "invoke", "do"),
+    "solve": ("run_task", "execute", "invoke", "do", "ask", "ainvoke", "kickoff"),
+    "knowers": ("who_knows", "spread", "diffusion"),
+    "text": ("content", "memory", "page_content", "value", "message"),
+    "answer": ("result", "output_text", "final", "final_output", "content", "text"),
+    "confidence": ("similarity", "relevance", "probability"),
 }
-"""For each method, names that other libraries use for it."""
+"""For each method or attribute, names that other libraries use for it."""
 CALLED = {"": "memory", "Stream": "memory", "ChatBot": "bot"}
 """Names of variables in messages, by class."""
 
 
-def explain_arguments(called: str, function: Callable[..., Any], given: dict[str, Any], error: TypeError) -> NoReturn:
+def explain_arguments(
+    called: str, function: Callable[..., Any], given: dict[str, Any], error: TypeError, placed: Sequence[object] = ()
+) -> NoReturn:
     """Raise a TypeError that names the arguments of a function, and those that were probably meant.
 
     Args:
         called: the function's name in the message.
         given: the keyword arguments of the call that failed.
-        error: the error of the call; it is raised as it is unless an argument is unknown.
+        error: the error of the call; it is raised as it is unless an argument is unknown or must be named.
+        placed: the other arguments of the call, `self` included.
     """
-    names = [each for each in inspect.signature(function).parameters if each not in ("self", "cls")]
-    unknown = [each for each in given if each not in names]
-    if not unknown or any(each.startswith("*") for each in names):
+    known = {name: each for name, each in inspect.signature(function).parameters.items() if name not in ("self", "cls")}
+    unknown = [each for each in given if each not in known]
+    if any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in known.values()):
         raise error
     told = []
     for each in unknown:
-        meant = [name for name, others in COMMON.items() if name in names and each in others]
-        meant = meant or difflib.get_close_matches(each, names, 1)
+        meant = [name for name, others in COMMON.items() if name in known and each in others]
+        meant = meant or difflib.get_close_matches(each, known, 1)
         told.append(f"{each!r}{f' (did you mean {meant[0]!r}?)' if meant else ''}")
-    raise TypeError(f"{called}() has no argument {', '.join(told)}; its arguments are {', '.join(names)}") from None
+    if told:
+        raise TypeError(f"{called}() has no argument {', '.join(told)}; its arguments are {', '.join(known)}") from None
+    named = [name for name, each in known.items() if each.kind is each.KEYWORD_ONLY]
+    first = [name for name in known if name not in named]
+    count = len(placed) - (len(inspect.signature(function).parameters) - len(known))
+    if count > len(first) and named:
+        raise TypeError(
+            f"{called}() takes {' and '.join(first) or 'no argument'} without a name; name the others, such as"
+            f" {named[0]}=…: {', '.join(named)}"
+        ) from None
+    raise error
 
 
 def explain_attribute(thing: object, name: str) -> NoReturn:
     """Raise an AttributeError that names the method that was probably meant."""
-    meant = [known for known, others in METHODS.items() if name in others and hasattr(type(thing), known)]
-    meant = meant or difflib.get_close_matches(name, [each for each in dir(type(thing)) if each[0] != "_"], 1)
+    kind = type(thing)
+    if name.startswith("__"):
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+    has = [each for each in {*dir(kind), *getattr(kind, "__dataclass_fields__", ())} if each[0] != "_"]
+    meant = [known for known, others in METHODS.items() if name in others and known in has]
+    meant = meant or difflib.get_close_matches(name, sorted(has), 1)
     text = (
         f"{type(thing).__name__!r} object has no attribute {name!r}{f'; did you mean {meant[0]!r}?' if meant else ''}"
     )
     raise AttributeError(text)  # without name= and obj=, with which Python would add a guess of its own
+
+
+class Explained:
+    """A base class whose objects explain an unknown attribute."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            explain_attribute(self, name)
 
 
 def checked_id(value: object) -> str:
@@ -108,7 +141,7 @@ def explained(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **given)
         except TypeError as error:
-            explain_arguments(function.__qualname__.removesuffix(".__init__"), function, dict(given), error)
+            explain_arguments(function.__qualname__.removesuffix(".__init__"), function, dict(given), error, args)
 
     return calling
 
@@ -152,7 +185,7 @@ def opens(function: Callable[P, AsyncIterator[T]]) -> Callable[P, AbstractAsyncC
         try:
             return Opening(called, made(*args, **given))
         except TypeError as error:
-            explain_arguments(called, function, dict(given), error)
+            explain_arguments(called, function, dict(given), error, args)
 
     return opening
 
@@ -164,6 +197,7 @@ class Unawaited(Coroutine[Any, Any, R]):
 
     def __init__(self, called: str, inner: Coroutine[Any, Any, R]) -> None:
         self._called, self._inner = called, inner
+        inner.__qualname__ = called  # type: ignore[attr-defined]  # Python's warning "… was never awaited" shows it
 
     def __await__(self) -> Generator[Any, Any, R]:
         return self._inner.__await__()
@@ -241,6 +275,6 @@ def awaited(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corout
         try:
             return Unawaited(called, function(*args, **given))
         except TypeError as error:
-            explain_arguments(called, function, dict(given), error)
+            explain_arguments(called, function, dict(given), error, args)
 
     return calling

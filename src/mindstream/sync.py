@@ -30,7 +30,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from mindstream.adapters import loop
 from mindstream.clock import Clock
 from mindstream.errors import InputError
-from mindstream.guidance import explained
+from mindstream.guidance import Explained, explained
 from mindstream.memory import memory as memories
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.policy import AnyPolicy
@@ -92,7 +92,7 @@ def iterates(method: Callable[Concatenate[Any, P], AsyncIterator[R]]) -> Callabl
     return iterating
 
 
-class Blocking(Generic[T]):
+class Blocking(Explained, Generic[T]):
     """An asynchronous object of mindstream, opened and used from threads without an event loop."""
 
     def __init__(self, opening: AbstractAsyncContextManager[T]) -> None:

@@ -137,3 +137,10 @@ def test_a_pipe_instead_of_the_database_is_reported_at_once(folder: Path) -> Non
     for command in (("doctor",), ("memory", "list"), ("chat",)):
         done = run(*command, "--data", folder, said="hello\n")
         assert done.code in (1, 2) and "is a pipe" in done.out + done.err
+
+
+def test_the_lines_about_models_of_this_machine_agree(folder: Path) -> None:
+    lines = [each["found"] + each["mend"] for each in found(run("doctor", "--json", "--data", folder), "model")]
+    is_installed = any("SmolLM2-135M is installed" in each for each in lines)
+    offers = [each for each in lines if "mindstream model get" in each or "no model file is installed" in each]
+    assert lines and not (is_installed and offers)

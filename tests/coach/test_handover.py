@@ -92,7 +92,7 @@ async def test_with_wait_a_filler_is_sent_and_the_answer_contains_the_plan(folde
     async with Mind.open(folder, user="ann", model=models, responder=Coach.using()) as mind:
         events = await turn(mind, WISH)
         kinds = [type(row.event) for row in events]
-        assert kinds == [kinds[0], Waiting, Piece, Said] and said(events).waited
+        assert kinds == [kinds[0], Waiting, *[Piece] * 5, Said] and said(events).waited
         assert said(events).text == "Dim the lights at nine."
         await mind.settled()
         assert await rows(mind, "follow_up") == [], "no follow-up after the requested answer"

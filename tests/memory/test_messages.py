@@ -11,6 +11,7 @@ import pytest
 from mindstream import FakeModel, Memory
 from mindstream.errors import InputError, ModelError, SettingsError
 from mindstream.memory.facts import AT_ONCE, Fact, Facts
+from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.embedder import embedder
 
 TALK = [
@@ -69,8 +70,49 @@ async def test_a_hit_says_what_a_reader_wants_to_know(folder: Path) -> None:
             await memory.recall("what?", limit=0)
 
 
-async def test_confidence_in_small_memories_is_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["small", "person"])
+async def test_confidence_in_small_memories_is_calibrated(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(confidence, "SEEDS", 2)
-    hits = await confidence.ask_small(embedder("wordllama"), held_out=True)
+    hits = await confidence.ask_small(embedder("wordllama"), held_out=True, name=name)
     measured = confidence.summary({"small": hits})
-    assert measured["share_small_above_.3"] >= 0.9 and measured["ece"]["small"] <= 0.08
+    assert measured["share_small_above_.3"] >= (0.9 if name == "small" else 0.75)
+    assert measured["ece"]["small"] <= (0.08 if name == "small" else 0.15)
+    assert measured["unanswered_above_.3"]["small"]["certainty_near_0"] == 0
+    assert measured["unanswered_above_.3"]["small"]["share"] <= 0.25
+
+
+FACTS = ["Ann works as a teacher.", "Ann is allergic to peanuts.", "The spare key hangs behind the door."]
+
+
+async def test_an_unrelated_question_gets_no_confidence(folder: Path) -> None:
+    async with Memory.open(folder, "ann") as memory:
+        await memory.retain_all([RecordDraft(text=text) for text in FACTS])
+        found = await memory.recall("What is the capital of Mongolia?")
+        assert found.low_confidence and found.certainty < 0.01 and max(hit.confidence for hit in found) < 0.3
+        assert (await memory.recall("Where is the spare key?"))[0].confidence > 0.9
+
+
+async def test_a_correction_keeps_the_confidence_in_its_successor(folder: Path) -> None:
+    question, confidences = "What does Ann do for a living?", []
+    for user, first in (("stated", FACTS[0]), ("corrected", "Ann works as a nurse.")):
+        async with Memory.open(folder, user) as memory:
+            note = await memory.retain(first)
+            await memory.retain_all([RecordDraft(text=text) for text in (*FACTS[1:], "Ann plays the oboe.")])
+            if first != FACTS[0]:
+                await memory.correct(note.id, FACTS[0])
+            best = (await memory.recall(question))[0]
+            assert best.text == FACTS[0]
+            confidences.append(best.confidence)
+    stated, corrected = confidences
+    assert stated > 0.5 and corrected == pytest.approx(stated, abs=0.05)
+
+
+async def test_the_current_wording_is_the_last_of_the_history(folder: Path) -> None:
+    async with Memory.open(folder, "ann") as memory:
+        lyon, paris = "Ann lives in Lyon.", "Ann lives in Paris."
+        for _ in range(2):  # a program that is started twice
+            note = await memory.retain(lyon)
+            await memory.correct(note.id, paris)
+        history = await memory.history(note.id)
+        assert [each.text for each in await memory.list()] == [paris]
+        assert history[-1].text == paris and not history[-1].superseded_by and history[0].text == lyon

@@ -102,7 +102,7 @@ async def test_the_talker_uses_the_last_finished_belief(folder: Path) -> None:
     async with opened(folder, says("Tell me more.", "I see."), thinks(WISH, NOTHING, phases=["asking"] * 2)) as mind:
         events = await turn(mind, "I wish for green tea")
         await mind.settled()
-        assert [type(row.event) for row in events] == [Heard, Piece, Said]
+        assert [type(row.event) for row in events] == [Heard, Piece, Piece, Piece, Said]
         order = [row.event for row in await stored_rows(mind, Said, BeliefChanged)]
         assert isinstance(order[0], Said) and order[0].belief_version == 0
         assert isinstance(order[1], BeliefChanged) and order[1].version == 1

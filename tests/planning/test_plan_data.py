@@ -6,7 +6,9 @@ import pytest
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
+from mindstream.models.rules import FakeModel
 from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.planner import Planner
 from mindstream.planning.references import Reference, Text, bind
 
 Json = dict[str, JsonValue]
@@ -104,3 +106,16 @@ def test_an_invalid_reference_path_is_reported(evidence: Json, words: str) -> No
 def test_arguments_that_are_not_json_are_refused(value: object) -> None:
     with pytest.raises(ValueError, match="arguments"):
         PlannedStep(id="E1", tool="t", arguments={"x": value})
+
+
+async def test_a_plan_and_a_solution_print_as_a_reader_expects() -> None:
+    def first(city: str) -> str:
+        """Return the first name."""
+        return {"Lyon": "Ann"}[city]
+
+    written = "Plan: Look it up.\n#E1 = first[Lyon]\nPlan: And the other.\n#E2 = first[Graz]"
+    planner = Planner(model=FakeModel([written, "Ann, and an unknown name."]), tools=[first], replans=0)
+    plan = await planner.plan("Who lives in Lyon and in Graz?")
+    assert str(plan).splitlines()[1::2] == ['#E1 = first[{"city": "Lyon"}]', '#E2 = first[{"city": "Graz"}]']
+    shown = str(await planner.run(plan))
+    assert shown.startswith("Ann, and an unknown name.\nfailed steps: E2: ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mindstream_town.formats.town_file import build_town, parse_town
@@ -24,10 +25,23 @@ async def test_a_morning_without_a_model_in_which_news_is_told() -> None:
     async with Town(residents=[ADA, ben], places=[bakery]) as town:
         await town.run(until="12:30")
         lines = await town.timeline("ben")
+        knowers = await town.knowers("the ferry rests")
+        with pytest.raises(InputError, match="no first memory is like"):
+            await town.knowers("a whale in the harbour")
         found = await town.residents["Ben Marsh"].memory.find()
         told = [each.text for each in found]
     assert any("having lunch, at" in each and each.endswith("Bakery") for each in lines)
     assert any("The ferry rests." in each for each in told)
+    assert [(each.name, each.by) for each in knowers] == [("Ada Brook", ""), ("Ben Marsh", "Ada Brook")]
+    assert knowers[0].step == 0 < knowers[1].step
+
+
+def test_a_town_is_not_opened_without_asyncio() -> None:
+    town: Any = Town([ADA])
+    with pytest.raises(InputError, match="async with Town"), town:
+        pass
+    with pytest.raises(TypeError, match="name the others, such as data="):
+        Town([ADA], [], "skerry")  # type: ignore[misc]
 
 
 async def test_the_same_program_continues_the_town_of_its_folder(tmp_path: Path) -> None:

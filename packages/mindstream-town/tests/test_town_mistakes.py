@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from mindstream_town.formats.town_file import parse_town
+from mindstream_town.formats.town_file import Resident, parse_town
 from mindstream_town.inspect.lookup import find_span, find_step
 from mindstream_town.source import setting_of
 from running import mistaken, run
@@ -38,6 +39,16 @@ def test_common_time_formats_are_parsed(typed: str, minute: int) -> None:
 def test_an_impossible_time_is_refused(typed: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         find_step(setting_of(parse_town(HAMLET, Path())), typed, NOW)
+
+
+def test_a_mistake_in_a_table_made_in_python_is_described() -> None:
+    wrong: Any = Resident
+    with pytest.raises(InputError, match=r"Resident\(…\): job: unknown key; known keys: name, age"):
+        wrong(name="Ada", home="Mill House", job="Bakery")
+    with pytest.raises(InputError, match=r"seeds\.1\.importance: unknown key.* known keys: text, weight"):
+        wrong(name="Ada", home="Mill House", seeds=[{"text": "The ferry is late.", "importance": 8}])
+    with pytest.raises(InputError, match="did you mean 'home'"):
+        wrong(name="Ada", homes="Mill House")
 
 
 def test_the_end_of_a_span_is_on_the_day_of_its_start() -> None:

@@ -113,7 +113,7 @@ class Memory(Stream):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("_") or "store" in self.__dict__:
+            if name.startswith("__") or name.endswith("_") or "store" in self.__dict__:
                 explain_attribute(self, name)
             self.__enter__()
 

@@ -58,7 +58,8 @@ REFUSED = {
 }
 NO_MODEL = (
     'a chat bot needs a language model; name one, such as model="openai:gpt-5-mini" (with OPENAI_API_KEY set),'
-    ' "anthropic:claude-haiku-4-5", "ollama:qwen3" or "http://127.0.0.1:8000/v1#my-model"'
+    ' "anthropic:claude-haiku-4-5", "ollama:qwen3" or "http://127.0.0.1:8000/v1#my-model"; without a key, try it with'
+    ' model=FakeModel(["Hello!"])'
 )
 
 
@@ -463,6 +464,7 @@ class ChatBot:
                     await mind.settled()
 
     @staticmethod
+    @explained
     def using(
         *,
         model: AnyModels | None = None,

@@ -10,7 +10,8 @@ Tasks that are started in the block inherit the cause.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -21,16 +22,26 @@ from mindstream.models.schema import JsonSchema as JsonSchema
 from mindstream.models.schema import SchemaChecker
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from mindstream.models.prompt import Prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A model's request to call a tool; `arguments` is the JSON text as the model wrote it."""
+    """A model's request to call a tool; `arguments` is the JSON text as the model wrote it. A mapping becomes JSON."""
 
     tool: str
     arguments: str
     id: str = ""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, tool: str, arguments: str | Mapping[str, JsonValue], id: str = "") -> None: ...
+
+    def __post_init__(self) -> None:
+        if isinstance(self.arguments, Mapping):
+            object.__setattr__(self, "arguments", json.dumps(self.arguments, ensure_ascii=False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,15 +52,29 @@ class Rules:
             for call in said:
                 yield call
         elif isinstance(said, str):
-            for word in re.findall(r"\S+\s*|\s+", said):
-                yield Piece(word)
+            for piece in _words(said):
+                yield piece
         else:
             yield Piece(said.model_dump_json() if isinstance(said, BaseModel) else json.dumps(said))
         yield Usage(0, 0, 0.0)
 
 
-Line: TypeAlias = str | BaseModel | ModelError | Sequence[Call] | Callable[[Request], "str | Sequence[Call]"]
-"""One scripted answer: text, a typed reply, an error to raise, calls, or a function of the request."""
+def _words(text: str) -> list[Piece]:
+    """Return a text as pieces of one word each, as a language model streams it."""
+    return [Piece(word) for word in re.findall(r"\S+\s*|\s+", text)]
+
+
+Line: TypeAlias = (
+    str
+    | BaseModel
+    | ModelError
+    | Call
+    | Sequence[Call]
+    | Sequence[str]
+    | Callable[[Request], "str | Call | Sequence[Call]"]
+)
+"""One scripted answer: a text, the pieces of a text, a typed reply, an error to raise, one call or several, or a
+function of the request."""
 
 
 TEXTS = "*"
@@ -73,6 +87,10 @@ class FakeModel:
         FakeModel(["Hello!", "Your cat is called Bach."])  # these texts, in this order
         FakeModel({"make_plan": ["#E1 = population[Lyon]"], "answer_from_evidence": ["Lyon."]})  # by prompt
 
+        FakeModel([Call("weather", {"city": "Bern"}), "It rains."])  # first a tool call, then the answer
+
+    A text is streamed word by word; a list of texts in one line is streamed in these pieces.
+
     A list answers all prompts that expect a text, and typed prompts, such as `extract_facts`, with `{}`: nothing.
     `mindstream prompts` lists the prompts. A prompt without further lines raises ModelRefused.
     """
@@ -83,6 +101,8 @@ class FakeModel:
         if isinstance(lines, str) or not isinstance(lines, Mapping | Sequence):
             raise InputError(f'FakeModel expects a list of answers, or {{"prompt": [answers]}}, found {lines!r}')
         table = lines if isinstance(lines, Mapping) else {TEXTS: lines}
+        for line in (each for answers in table.values() for each in answers):
+            _checked_line(line)
         self._lines = {prompt: deque(answers) for prompt, answers in table.items()}
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
@@ -96,12 +116,26 @@ class FakeModel:
             raise ModelRefused(f"the script has no more lines for the prompt {label!r}")
         line = lines.popleft()
         if callable(line):
-            line = line(request)
+            line = _checked_line(line(request))
         if isinstance(line, ModelError):
             raise line
-        if isinstance(line, str | BaseModel):
-            yield Piece(line if isinstance(line, str) else line.model_dump_json())
+        if isinstance(line, BaseModel):
+            yield Piece(line.model_dump_json())
         else:
-            for call in line:
-                yield call
+            for part in _words(line) if isinstance(line, str) else [line] if isinstance(line, Call) else line:
+                yield Piece(part) if isinstance(part, str) else part
         yield Usage(sum(estimate_tokens(m.text) for m in request.messages), 1)
+
+
+def _checked_line(line: Any) -> Any:
+    """Return a line of a script.
+
+    Raises:
+        InputError: a model cannot answer with it.
+    """
+    if isinstance(line, str | BaseModel | ModelError | Call) or callable(line):
+        return line
+    kinds = {type(each) for each in line} if isinstance(line, Sequence) else set()
+    if kinds in ({str}, {Call}, {str, Call}):
+        return line
+    raise InputError(f"FakeModel expects answers that are texts, Call(…), typed replies or errors, found {line!r}")

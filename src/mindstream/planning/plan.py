@@ -197,6 +197,12 @@ class Plan(BaseModel):
         except ValidationError as error:
             raise InputError(f"this is not a saved plan: {complaints(error)}") from None
 
+    def __str__(self) -> str:
+        """Return the steps in ReWOO's format, one `#E1 = tool[…]` a line."""
+        from mindstream.planning.formats.rewoo import write_plan
+
+        return write_plan(self, with_task=False)
+
     def mermaid(self) -> str:
         """Return the plan as a Mermaid flowchart."""
         return draw(self)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 from mindstream import chance, redaction
 from mindstream.errors import BudgetSpent, InputError, ReplyInvalid, ToolError
-from mindstream.guidance import awaited
+from mindstream.guidance import Explained, awaited
 from mindstream.log import erasures
 from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
@@ -62,7 +62,7 @@ IN_FORM = "What is the answer to this task, in the form of the schema? Take all 
 
 @renamed_arguments(leave="approve", models="model")
 @dataclass(frozen=True, kw_only=True)
-class Planner:
+class Planner(Explained):
     """Solve tasks with tools, by ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023), or without tools.
 
         def population(city: str) -> int:
@@ -128,9 +128,11 @@ class Planner:
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
         """Run a plan and answer its task; raises as `solve` does."""
         if not isinstance(plan, Plan):
-            raise InputError(
-                f"run() takes a Plan, not {type(plan).__name__}; `solve(task)` plans a task and runs the plan"
-            )
+            hint = "`solve(task)` plans a task and runs the plan"
+            if isinstance(plan, Coroutine):
+                plan.close()
+                hint = "await it first: `plan = await planner.plan(task)`"
+            raise InputError(f"run() takes a Plan, not {type(plan).__name__}; {hint}")
         return await self.solve(plan.task, plan, run=run)
 
     @overload
@@ -158,6 +160,8 @@ class Planner:
             ModelError: the planner or the solver failed. (A spent budget is no error: see `Solution.stopped`.)
             StorageError: the log cannot be written.
         """
+        if not isinstance(task, str):
+            raise InputError(f"solve() takes a task, not {type(task).__name__}; `run(plan)` runs a plan")
         solution = await self._solve(task, plan, run)
         if output is None or not solution.answer or solution.is_quotation:
             return solution

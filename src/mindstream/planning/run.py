@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic
 
 from mindstream.errors import BudgetSpent, InputError
+from mindstream.guidance import Explained
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model, ToolSpec
 from mindstream.models.providers.thoughts import Thinking
@@ -149,7 +150,7 @@ else:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution(Generic[Output]):
+class Solution(Explained, Generic[Output]):
     """The result of a run.
 
     Attributes:
@@ -178,7 +179,9 @@ class Solution(Generic[Output]):
     output: Output | None = None
 
     def __str__(self) -> str:
-        return self.answer or f"no answer: {self.stopped or self.unanswered or 'the plan has none'}"
+        said = self.answer or f"no answer: {self.stopped or self.unanswered or 'the plan has none'}"
+        failed = "; ".join(f"{id}: {self.evidence[id].text}" for id in self.missing)
+        return f"{said}\nfailed steps: {failed}" if failed else said
 
     @property
     def is_quotation(self) -> bool:

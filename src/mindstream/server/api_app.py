@@ -153,6 +153,8 @@ def app(
             in the settings.
         bots: chat bots by name, such as `{"support": ChatBot.using(model=…, instructions=…)}`; each is listed at
             /v1/models and answers at /v1/chat/completions. A bot without a model uses the models of the server.
+            Unless the settings name a pack, the packs are not listed, and the first bot answers messages that name none
+            (`POST …/send`).
         require_token: every request needs a token. By default requests of programs on this machine need none (see
             `auth.is_local`). Set it if the application is mounted behind a proxy.
         hosts: accepted names in the Host header, in addition to localhost.
@@ -167,7 +169,7 @@ def app(
         thinks: background reasoning runs in this process; False: only in processes of `mindstream work`.
 
     Raises:
-        SettingsError: the model does not exist.
+        SettingsError: the model of the server or of a bot does not exist, or its key is missing.
         InputError: `public_url` or the name of a bot is not valid.
     """
     if isinstance(model, str):

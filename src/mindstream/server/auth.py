@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CLOCK = SystemClock()
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/studio")
 """Paths that need no token, because they contain no user's data."""
+WITHOUT_PREFIX = ("/models", "/chat/completions", "/responses", "/embeddings", "/completions")
+"""Paths that an OpenAI client calls if its base URL lacks /v1."""
 OPEN_PREFIXES = (METADATA, "/studio/")
 """Prefixes of paths that need no token: static files, and the metadata by which MCP clients find the issuer."""
 TOKEN_CHECK_S = 0.5
@@ -202,6 +204,8 @@ class AuthMiddleware:
             )
 
     async def _authenticate(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal, Token | None]:
+        if path_of(scope) in WITHOUT_PREFIX:
+            raise Refusal("not-found", "paths of the OpenAI-compatible API begin with /v1: give clients the URL …/v1")
         kind, _, token = headers.get("authorization", "").partition(" ")
         kind, token = kind.lower(), token.strip()
         if token and not (kind == "bearer" and self._is_placeholder(token, scope)):

@@ -217,7 +217,10 @@ def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
             del parts[0]
         where = ".".join(map(str, parts))[:100]
         found = f", found {_type(each['input'])}" if each.get("type") != "missing" and "input" in each else ""
-        described.append(f"{where}: {each['msg']}{found}" if where else f"{each['msg']}{found}")
+        said = f"{where}: {each['msg']}{found}" if where else f"{each['msg']}{found}"
+        if is_rest and list(each["loc"]) == ["body"] and isinstance(each.get("input"), str | bytes):
+            said = "expected a JSON object in the body, with the header `content-type: application/json`"
+        described.append(said)
     return "; ".join(described)
 
 

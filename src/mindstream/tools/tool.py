@@ -239,9 +239,11 @@ def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...
     """Return tools; functions are made tools.
 
     Raises:
-        InputError: two have the same name, or one is a text.
+        InputError: two have the same name, one is a text, or `tools` is no list.
         TypeError: see `tool`.
     """
+    if callable(tools) or hasattr(tools, "spec"):
+        raise InputError(f"tools= expects a list of tools, such as [{getattr(tools, '__name__', 'weather')}]")
     if text := next((each for each in tools if isinstance(each, str)), None):
         raise InputError(
             f"{text!r} is a text, not a tool: pass a function or a Tool; tools of mindstream are opened by name with"

@@ -59,6 +59,9 @@ from mindstream_town.source import dump_source, setting_of
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition
 
+if TYPE_CHECKING:
+    from mindstream_town.metrics.measures import Knower
+
 TAKEN = "the folder already contains a town: resume that town, or begin the new one in another folder"
 ANYBODY = "a person"
 """Name of a user who controls a resident and gives no name."""
@@ -170,6 +173,11 @@ class Town:
                 explain_attribute(self, name)
             hint = "open the town first, with `async with Town(…) as town`"
             raise AttributeError(f"this town has no {name!r}: {hint}", name=name, obj=self)
+
+        def __enter__(self) -> NoReturn:
+            raise InputError("open the town with `async with Town(…) as town:`; towns have no version without asyncio")
+
+        def __exit__(self, *_: object) -> None: ...
 
     @classmethod
     def _attached(
@@ -511,6 +519,22 @@ class Town:
             InputError: there is no such resident, or several match.
         """
         return timeline(await read_history(self), find_resident(self.setting, name), about=about)
+
+    @awaited
+    async def knowers(self, fact: str) -> tuple[Knower, ...]:
+        """Return the residents who know a fact, in the order of time, as `mindstream town metrics --fact` prints them.
+
+        Each has `name`, `time` (since when), `by` (who told it; "": known from the beginning), `chain` and `text`. The
+        fact is the first memory of a resident with most of these words; a resident knows it if one of its memories is,
+        or is derived from, that memory.
+
+        Raises:
+            InputError: no first memory has half of these words.
+        """
+        from mindstream_town.metrics.measures import find_fact, trace_fact
+
+        history = await read_history(self)
+        return trace_fact(history, find_fact(fact, history)).knowers
 
     async def digest(self) -> str:
         """Return the checksum of the journal."""

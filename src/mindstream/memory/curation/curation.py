@@ -114,7 +114,7 @@ async def _end(stream: Stream, old: str, at: Moment, successor: Record | None, e
 async def _correctable(stream: Stream, id_: str) -> Record:
     record = next(iter(await stream.store.records(stream.key, [checked_id(id_)])), None)
     if record is None:
-        raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
+        raise no_record(stream, id_)
     if record.slot is not None:
         raise InputError(f"the record {id_} is a version of {record.slot!r}: change {record.slot!r} with `believe`")
     if record.superseded_by:
@@ -167,7 +167,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
         owner |= new
         levels.append(list(new))
     if id_ not in found:
-        raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
+        raise no_record(stream, id_)
     deeper, drawn = set(levels[-1]), dict[str, Drawn]()
     for record in (found[each] for level in reversed(levels) for each in level if each in found):
         evidence = list(dict.fromkeys(record.evidence))
@@ -181,8 +181,14 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
     return drawn[id_]
 
 
+def no_record(stream: Stream, id_: str) -> InputError:
+    """Return the error that a stream has no record with an id."""
+    hint = "; pass the id of a record, such as note.id or hit.id, not a text" if " " in id_.strip() else ""
+    return InputError(f"there is no record {id_[:100]!r} in the memory of {stream.name!r}{hint}")
+
+
 async def read_history(stream: Stream, id_: str) -> list[Record]:
-    """Return all wordings of a record, those before and after the given one, oldest first.
+    """Return all wordings of a record, those before and after the given one, oldest first, the current one last.
 
     Raises:
         InputError: there is no such record.
@@ -194,13 +200,14 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
         found |= {record.id: record for record in there}
         after = [each.superseded_by for each in there if each.superseded_by and each.superseded_by not in found]
     if id_ not in found:
-        raise InputError(f"there is no record {id_!r} in the memory of {stream.name!r}")
+        raise no_record(stream, id_)
     before = [each for record in found.values() for each in record.evidence if each not in found]
     while before:
         there = [each for each in await stream.store.records(stream.key, before) if each.superseded_by in found]
         found |= {record.id: record for record in there}
         before = [each for record in there for each in record.evidence if each not in found]
-    return sorted(found.values(), key=lambda record: record.seq)
+    # A correction to an earlier wording makes that record the current one again.
+    return sorted(found.values(), key=lambda record: (not record.superseded_by, record.seq))
 
 
 async def archive(stream: Stream) -> list[Record]:

@@ -25,6 +25,7 @@ from mindstream.text.lexical import K1, B, Matches, saturated, telling, telling_
 
 Floats = NDArray[np.float32]
 Positions = NDArray[np.int64]
+Rows = NDArray[np.int64]
 CHAT = KIND_CODES["chat"]
 ALSO = 1000
 """Number of the best records by words whose vectors are compared even if these are not among the most similar."""
@@ -96,9 +97,19 @@ class Scored:
 
 
 def relevance(
-    columns: Columns, question: RecallQuery, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
+    columns: Columns,
+    question: RecallQuery,
+    vectors: Floats,
+    candidates: NDArray[np.bool_],
+    weights: Weights,
+    valid: Rows | None = None,
 ) -> Scored:
-    """Score all records of a stream; `vectors` are the vectors of the question's wordings."""
+    """Score all records of a stream.
+
+    Args:
+        vectors: the vectors of the question's wordings.
+        valid: the rows of the average similarity, if superseded and archived records must not count in it; None: all.
+    """
     parts, held = _by_words(columns, question, weights)
     if question.who >= 0:
         parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.lexical) + OTHERS))
@@ -109,7 +120,7 @@ def relevance(
         parts["opening"] = opens * np.float32(weights.opening)
     total: Floats = sum(parts.values(), np.zeros(len(columns), np.float32))
     total[~candidates] = -np.inf
-    parts["vector"] = np.float32(weights.vector) * _nearness(columns, vectors, candidates, total)
+    parts["vector"] = np.float32(weights.vector) * _nearness(columns, vectors, candidates, total, valid)
     total = total + parts["vector"]
     if weights.asks and np.any(asking := columns.only_asks.values & candidates):
         rows = np.flatnonzero(asking)
@@ -241,7 +252,9 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
     return inside * np.float32(telling(columns.entire.written_in(question.spans), len(columns.lexical)))
 
 
-def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats) -> Floats:
+def _nearness(
+    columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats, valid: Rows | None
+) -> Floats:
     """Return the similarity above the average: of messages to the first wording, of other records to the last
     wording."""
     near = np.zeros(len(columns), np.float32)
@@ -251,6 +264,10 @@ def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], 
         if len(vector) == columns.width and np.any(vector) and np.any(these):
             rows, cosines = columns.vectors.near(vector, these, also)
             near[rows] = cosines
+            if valid is not None:
+                has_vector = columns.vectors.lengths.values > 0
+                average = columns.vectors.nearer(vector, valid[has_vector[valid]])
+                near[rows[has_vector[rows]]] -= average.sum() / np.float32(max(1, len(average)))
     return near
 
 
@@ -297,47 +314,74 @@ def certainty(
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Coefficients of the confidence in a hit, which is a logistic function of these signs.
+    """Coefficients of the confidence in a hit: the product of two logistic functions.
+
+    The first is the probability that the hit is right if the memory has an answer. The second limits it by the evidence
+    that the memory has one.
 
     Attributes:
-        bias: the constant.
+        bias: the constant of the first function.
         certainty: coefficient of the log odds of the certainty.
-        size: coefficient of the logarithm of the number of records, which counts at most as `largest`.
+        size: coefficient of the logarithm of the number of valid records, which counts at most as `largest`.
         gap: coefficient of the signed logarithm of the difference in relevance to the best of the other records.
         relevance: coefficient of the logarithm of the hit's relevance.
         largest: number of records above which the size makes no further difference.
+        limit_bias, limit_certainty, limit_vector: the constant of the second function, and its coefficients of the log
+            odds of the certainty and of the part `vector` of the hit's relevance.
     """
 
-    bias: float = 0.27
-    certainty: float = 0.195
-    size: float = -1.443
-    gap: float = 1.23
-    relevance: float = 1.953
+    bias: float = 2.947
+    certainty: float = 0.177
+    size: float = -1.744
+    gap: float = 1.267
+    relevance: float = 1.692
     largest: int = 700
+    limit_bias: float = 1.0
+    limit_certainty: float = 0.8
+    limit_vector: float = 0.94
+
+    def limit(self, certain: float, vector: float) -> float:
+        """Return the highest confidence that the certainty and a hit's part `vector` allow."""
+        return _logistic(self.limit_bias + self.limit_certainty * log_odds(certain) + self.limit_vector * vector)
 
 
 CALIBRATION = Calibration()
 """Fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on half of the questions of LoCoMo, REALTALK and
-BEAM, and on synthetic memories of 3 to 50 notes. One in four questions has no answer in the memory."""
+BEAM, and on synthetic memories of 3 to 50 notes. One in four questions has no answer in the memory. The coefficients of
+the limit were chosen on the same questions."""
+NO_EVIDENCE = 0.002
+"""Certainty below which no confidence reaches LOW_CONFIDENCE."""
 
 
-def confidences(certain: float, size: int, relevances: Sequence[float], n: int) -> list[float]:
-    """Return for each of the n best hits the probability that it answers the question, 0 to 1.
+def confidences(certain: float, size: int, relevances: Sequence[float], vectors: Sequence[float]) -> list[float]:
+    """Return for each of the best hits the probability that it answers the question, 0 to 1.
 
     Args:
         certain: the certainty that any record answers the question.
-        size: number of records of the stream.
+        size: number of valid records of the stream.
         relevances: relevance of the hits and of the next best records, best first by the policy.
+        vectors: the part `vector` of the relevance of each hit; its length is the number of hits.
     """
-    fit, certain = CALIBRATION, min(max(certain, 1e-6), 1 - 1e-6)
-    same = fit.bias + fit.certainty * math.log(certain / (1 - certain)) + fit.size * math.log(min(size, fit.largest))
+    fit = CALIBRATION
+    same = fit.bias + fit.certainty * log_odds(certain) + fit.size * math.log(max(1, min(size, fit.largest)))
     first, second = [*sorted(relevances, reverse=True), 0.0, 0.0][:2]
+    most = 0.99 * LOW_CONFIDENCE if certain < NO_EVIDENCE else 1.0
     found = []
-    for own in relevances[:n]:
+    for own, vector in zip(relevances, vectors, strict=False):
         gap = own - (second if own == first else first)
         sure = same + fit.gap * math.copysign(math.log1p(abs(gap)), gap) + fit.relevance * math.log1p(max(own, 0.0))
-        found.append(1 / (1 + math.exp(-sure)))
+        found.append(min(most, _logistic(sure) * fit.limit(certain, vector)))
     return found
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-max(value, -500.0)))
+
+
+def log_odds(probability: float) -> float:
+    """Return the logarithm of the odds of a probability, which is kept away from 0 and 1."""
+    within = min(max(probability, 1e-6), 1 - 1e-6)
+    return math.log(within / (1 - within))
 
 
 def signs(
@@ -363,7 +407,6 @@ def signs(
 
 
 Doubles = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mindstream.clock import Moment, format_iso
 from mindstream.errors import InputError
+from mindstream.guidance import Explained
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.embedding import Embedding
 from mindstream.memory.recall.question import ALL, Filters, allowed_mask, compare_large, understood
@@ -45,6 +46,7 @@ from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import FADING, KINDS, Kind, Record, normalised, without_vectors
 from mindstream.memory.store.store import Store
+from mindstream.memory.store.vectors import EXACT_UP_TO
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.text.dates import spans
 from mindstream.text.words import terms
@@ -59,7 +61,7 @@ CANDIDATES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(Explained):
     """A hit: a record that a recall returned.
 
     Attributes:
@@ -225,10 +227,15 @@ class Recaller:
         alike = await compare_large(self.store, columns, filters)
         passing = allowed_mask(columns, filters, now, alike)
         written_down = filters.asked_in in columns.position
+        held = columns.held_at(now if filters.as_of is None else filters.as_of)
+        size = len(columns.lexical) - int(np.count_nonzero(~held))
+        valid = None
         selects = getattr(policy, "by_relevance", False) and not isinstance(columns, Part)
         if selects and len(columns) > self.scanned and k <= SELECTS_UP_TO:
             columns, passing = select(columns, question, vectors, passing, self.weights)
-        scored = relevance(columns, question, vectors, passing, self.weights)
+        elif size < len(columns.lexical) and len(columns) <= EXACT_UP_TO:  # superseded texts are no competitors
+            valid = np.flatnonzero(held)
+        scored = relevance(columns, question, vectors, passing, self.weights, valid)
         certain = certainty(columns, question, scored, passing, embedded is None, written_down)
         without = "" if embedded is not None else self._without_vectors()
         if certain < floor:
@@ -236,7 +243,7 @@ class Recaller:
         candidates = _candidates(columns, scored, vectors[-1], now)
         ranking = policy.rank(candidates, FOUND_PER_RETURNED * k)
         looked_at = max(k, min(second.most, FOUND_PER_RETURNED * k)) if second else k
-        found = await self._recalled(columns, scored, ranking, looked_at, certain)
+        found = await self._recalled(columns, scored, ranking, looked_at, certain, size)
         if written_down:
             found = _without_repetitions(found, query)
         if second and len(found.returned) > 1:
@@ -260,13 +267,15 @@ class Recaller:
         failing = self.embedding
         return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
 
-    async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float) -> Recall:
+    async def _recalled(
+        self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float, size: int
+    ) -> Recall:
         """Return the k best records, read from the store if necessary, and the ids of those that were passed over."""
         ids = columns.ids_at(ranking.rows)
         records = {record.id: record for record in await self._records(columns, ids[:k])}
         scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
         parts |= {name: each[:k].tolist() for name, each in ranking.parts.items()}
-        sure = confidences(certain, len(columns.lexical), scored.total[ranking.rows].tolist(), k)
+        sure = confidences(certain, size, scored.total[ranking.rows].tolist(), parts["vector"])
         returned = [
             Recalled(records[id_], score, dict(zip(parts, values, strict=True)), confidence)
             for id_, score, confidence, *values in zip(ids[:k], scores, sure, *parts.values(), strict=True)

@@ -41,7 +41,7 @@ def add_models(api: FastAPI, runtime: Runtime) -> None:
         principal = principal_of(request.scope)
         principal.require("minds", "read")
         state = await read_state(await runtime.memory(user_of(runtime, principal, request)))
-        return [*runtime.responder_names(), *([LIFE] if state.goal else [])]
+        return [*runtime.listed_names(), *([LIFE] if state.goal else [])]
 
     @api.get("/v1/models", tags=["chat"], operation_id="chat.models", responses=OPENAI_RESPONSES)
     async def models(request: Request) -> ModelList:

@@ -134,7 +134,7 @@ def read_turn(
     """
     model = asked.model
     if model != LIFE and model not in runtime.responder_names():
-        raise NotFound(f"there is no model {model!r}; the models are {', '.join(runtime.responder_names())}")
+        raise NotFound(f"there is no model {model!r}; the models are {', '.join(runtime.listed_names())}")
     if asked.tools and asked.tool_choice not in (None, "none", "auto") and model == COMPANION:
         raise InputError("tool_choice: the companion answers in words, without tools of the client: use `auto`, `none`")
     said = [each for each in messages if each.role in ("user", "assistant") and each.text.strip()]

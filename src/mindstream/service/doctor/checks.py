@@ -54,7 +54,9 @@ async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
     findings += [_roles(settings)]
     if settings.only_stand_ins:
         found = await find_models()
-        findings += [*map(_found, found), *([] if any(not each.low_quality for each in found) else [_nothing_found()])]
+        findings += map(_found, found)
+        if all(each.low_quality for each in found):
+            findings.append(_nothing_found(bool(found)))
     for name in dict.fromkeys([*settings.models.values(), settings.fallback or RULES]):
         if name != RULES:
             findings.append(await _model(name))
@@ -203,10 +205,14 @@ def _found(model: Found) -> Finding:
     return Finding("model", "ok", f"{model.why}{quality}", f"{first}mindstream chat --model {model.name}")
 
 
-def _nothing_found() -> Finding:
+def _nothing_found(has_small: bool) -> Finding:
+    """Report that no model was found for conversations; `has_small`: only a small one of low quality."""
     keys = ", ".join(KEYS[vendor][0] for vendor in SMALL)
-    none = f"no model was found: no API key ({keys}) is set, no Ollama on its port, and no model file is installed"
-    return Finding("model", "note", none, "export OPENAI_API_KEY=…, ollama pull qwen3, or mindstream model get")
+    none = f"no {'larger ' * has_small}model was found: no API key ({keys}) is set, and no Ollama is on its port"
+    how = "export OPENAI_API_KEY=… or ollama pull qwen3"
+    if has_small:
+        return Finding("model", "note", none, how)
+    return Finding("model", "note", f"{none}, and no model file is installed", f"{how}, or mindstream model get")
 
 
 async def _model(name: str) -> Finding:

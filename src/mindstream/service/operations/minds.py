@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
-from pydantic import Field, JsonValue
+from pydantic import AliasChoices, Field, JsonValue
 
 from mindstream.clock import Moment
 from mindstream.errors import HeardAlready, StorageError
@@ -31,13 +31,13 @@ from mindstream.service.operations.table import operation, read_number, write_cu
 class SendRequest(Ask):
     """A message to a mind.
 
-    `session`: the conversation to continue; none: the most recent one, or a new one if none is open. `pack`: the name
-    of the responder, one of the names that GET /answers returns; "": the operator's choice.
+    `session`: the conversation to continue; none: the most recent one, or a new one if none is open. `pack` (or `bot`):
+    the name of the responder, one of the names that GET /answers returns; "": the operator's choice.
     """
 
     text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
     session: str | None = Field(None, min_length=1, max_length=100)
-    pack: str = Field("", max_length=100)
+    pack: str = Field("", max_length=100, validation_alias=AliasChoices("pack", "bot"))
 
 
 class Sent(Reply):
@@ -319,6 +319,6 @@ async def answers(runtime: Runtime, principal: Principal, request: EmptyRequest)
         model=default,
         stand_ins=set(named.values()) <= {Rules.name},
         roles={role: name for role, name in named.items() if role != DEFAULT},
-        packs=runtime.responder_names(),
+        packs=runtime.listed_names(),
         pack=runtime.default_responder,
     )

@@ -8,6 +8,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,7 @@ from mindstream.minds.chat_bot import NAME, BotFactory
 from mindstream.minds.mind import Mind, Part
 from mindstream.minds.responder import ResponderFactory, Timeouts
 from mindstream.models.embedders.embedder import Embedder, embedder
-from mindstream.models.roles import Models, open_models
+from mindstream.models.roles import Models, build_models, open_models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.companion import TalkZone
 from mindstream.service.folders import hold_folder, refuse_town
@@ -118,6 +119,7 @@ class Runtime:
         self.running = RunningOperations(self.clock, self._show_operation, stored, self._stream_of)
         self._models, self._has_own_models = models, models is None
         self._models_of_bots: dict[str, Models] = {}
+        self._bots: list[str] = []
         self._embedder: Embedder | None = None
         self._tenants: dict[str, TenantStore] = {}
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
@@ -353,18 +355,28 @@ class Runtime:
         return self.offered.town(principal, name) if fork is None else fork.place
 
     def add_bots(self, bots: Mapping[str, BotFactory]) -> None:
-        """Offer chat bots by these names, in addition to the responders.
+        """Offer chat bots by these names. Unless the settings name a pack, only the bots are listed, and the first one
+        answers messages that name no responder.
 
         Raises:
             InputError: a name is not valid or is taken, or a value is not `ChatBot.using(…)`.
+            SettingsError: the model of a bot does not exist, or its key is missing.
         """
+        if not isinstance(bots, Mapping):
+            raise InputError(
+                f'bots= expects bots by name, such as {{"support": ChatBot.using(…)}}, found {type(bots).__name__}'
+            )
         taken = {*self.responder_names(), NAME, "life"}
         for name, bot in bots.items():
             if name in taken or not is_name(name) or "/" in name:
                 raise InputError(f"a bot cannot be called {name!r}: the name is taken or not valid; choose another")
             if not isinstance(bot, BotFactory):
                 raise InputError(f"bots: {name!r} must be ChatBot.using(…), not a {type(bot).__name__}")
-            self.responders[name] = partial(_same, bot)
+            if bot.models is not None:
+                build_models(bot.models, self.clock)  # refuses a wrong name or a missing key before the first message
+            # The name in `bots` is the author of the answers, unless the bot has a name of its own.
+            self.responders[name] = partial(_same, replace(bot, name=name) if bot.name == NAME else bot)
+        self._bots += bots
 
     async def _models_for(self, name: str) -> Models:
         """Return the models of a responder: its own, opened at first use, or else the operator's."""
@@ -460,8 +472,8 @@ class Runtime:
         from mindstream.coach.coach import Coach
 
         if name not in self.responder_names():
-            raise NotFound(f"no responder is called {name!r}; the names are {', '.join(self.responder_names())}")
-        pack = self.settings.pack if name == self.default_responder else name
+            raise NotFound(f"no responder is called {name!r}; the names are {', '.join(self.listed_names())}")
+        pack = self.settings.pack if name == Path(self.settings.pack).name else name
         return Coach.using(pack, self.settings.gate, None, True, zone or self.default_zone())
 
     def default_zone(self) -> tzinfo:
@@ -472,12 +484,21 @@ class Runtime:
         """Return the sorted names of all responders: the packs and the added ones."""
         from mindstream.coach.packs.load import shipped_packs
 
-        return sorted({*shipped_packs(), *self.responders, self.default_responder})
+        return sorted({*shipped_packs(), *self.responders, Path(self.settings.pack).name})
+
+    def listed_names(self) -> list[str]:
+        """Return the responders that are offered: the bots alone if there are any and the settings name no pack."""
+        return list(self._bots) if self._only_bots else self.responder_names()
+
+    @property
+    def _only_bots(self) -> bool:
+        return bool(self._bots) and "pack" not in self.settings.model_fields_set
 
     @property
     def default_responder(self) -> str:
-        """The name of the operator's pack; if the pack is a folder, the last part of its path."""
-        return Path(self.settings.pack).name
+        """The responder of messages that name none: the first bot, or the operator's pack (of a folder, the last part
+        of its path)."""
+        return self._bots[0] if self._only_bots else Path(self.settings.pack).name
 
     async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:
         tenant = self._tenants[key.tenant_key]

@@ -47,7 +47,26 @@ Mark = Annotated[str, Field(min_length=1, max_length=1)]
 Marks = Annotated[str, Field(min_length=1, max_length=20)]
 
 
-class Table(BaseModel):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class _Describing(ModelMetaclass):
+    """Makes constructors of tables describe mistakes like those of a town file; it is not used for nested tables."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **given: Any) -> Any:  # noqa: N805 (of a metaclass)
+            try:
+                return super().__call__(*args, **given)
+            except ValidationError as error:
+                said = "; ".join(said for _, said in describe_mistakes(cls, error))
+                raise InputError(f"{cls.__name__}(…): {said}") from None
+
+
+class Table(BaseModel, metaclass=_Describing):
     """A table of a town file; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
