@@ -228,8 +228,8 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
-    """Return memories with the day of their creation, what the resident will do about them, and whether it keeps them to
-    itself or no one has heard them yet."""
+    """Return memories with the day of their creation, what the resident will do about them, and whether it keeps them
+    to itself or no one has heard them yet."""
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
     heard = [KEPT if is_secret(turn, each) else UNHEARD if is_unheard(turn, each) else "" for each in records]
     written = [f"{day}; {how}" if how else day for day, how in zip(written, heard, strict=True)]
