@@ -41,7 +41,7 @@ def test_a_town_is_not_opened_without_asyncio() -> None:
     with pytest.raises(InputError, match="async with Town"), town:
         pass
     with pytest.raises(TypeError, match="name the others, such as data="):
-        Town([ADA], [], "skerry")  # type: ignore[misc]
+        Town([ADA], [], "skerry")  # type: ignore[call-arg]
 
 
 async def test_the_same_program_continues_the_town_of_its_folder(tmp_path: Path) -> None:
