@@ -620,7 +620,7 @@ def _began(turn: ResidentTurn, act: Act) -> int:
 
 
 def _hosts(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return who lives where a resident visits; without a visit, nobody."""
+    """Return the inhabitants of the place that a resident visits; empty without a visit."""
     return hosts_of(turn.setting, turn.person, act.place) if act.place and act.why == "plan" else frozenset()
 
 
