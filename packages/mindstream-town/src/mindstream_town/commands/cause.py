@@ -124,7 +124,7 @@ async def beliefs(
     false: Annotated[bool, switch("--false", "Show only beliefs that differ from what happened.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show what a resident believes next to what is so, and where each false belief began."""
+    """Show a resident's beliefs next to the facts, and where each false belief began."""
     async with towns.look_in(settings) as look:
         step = towns.find_past_step(look.setting, at, look.now) if at else look.now
         history = await read_history(look.store, step)

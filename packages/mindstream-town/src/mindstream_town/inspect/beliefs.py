@@ -14,7 +14,7 @@ FINE = "in order"
 
 
 class Belief(NamedTuple):
-    """What a resident believes about something, and what is so.
+    """A belief of a resident, and the fact.
 
     Attributes:
         kind: `object` or `resident` for what it saw last; `planted` for what began with a user's whisper.
@@ -32,7 +32,7 @@ class Belief(NamedTuple):
 
 
 def beliefs_of(history: History, name: str, step: int) -> list[Belief]:
-    """Return a resident's beliefs at a step about what it has seen or was told by someone with a planted thought."""
+    """Return a resident's beliefs at a step about things it has seen, and about whispers that reached it."""
     newest: dict[str, Record] = {}
     for record in history.records[name]:
         if record.about is not None and history.step_of(record.created) <= step:

@@ -242,7 +242,7 @@ async def why(runtime: Runtime, principal: Principal, request: WhyRequest) -> Wh
 
 
 class BeliefShape(Reply):
-    """What a resident believes about something, next to what is so; `origin`: how the belief began."""
+    """A belief of a resident, next to the fact; `origin`: how the belief began."""
 
     kind: str
     about: str

@@ -211,7 +211,7 @@ class ResidentTurn:
     async def ask(self, prompt: Prompt[R], instead: Callable[[], R] | None = None) -> R:
         """Return a typed answer of the model for the prompt's role.
 
-        An answer that cannot be parsed, even after the model was told what is wrong, costs the resident this decision
+        An answer that cannot be parsed, even after the model saw the error, costs the resident this decision
         only: the event `StoodIn` is written, and the resident goes on with `instead`, or with the prompt's rule.
 
         Raises:

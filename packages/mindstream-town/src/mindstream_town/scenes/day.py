@@ -228,8 +228,8 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
-    """Return memories with the day of their creation, what the resident will do about them, and whether it keeps them to
-    itself or no one has heard them yet."""
+    """Return memories with the day of their creation, what the resident will do about them, and whether it keeps them
+    to itself or no one has heard them yet."""
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
     heard = [KEPT if is_secret(turn, each) else UNHEARD if is_unheard(turn, each) else "" for each in records]
     written = [f"{day}; {how}" if how else day for day, how in zip(written, heard, strict=True)]
@@ -620,7 +620,7 @@ def _began(turn: ResidentTurn, act: Act) -> int:
 
 
 def _hosts(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return who lives where a resident visits; without a visit, nobody."""
+    """Return the inhabitants of the place that a resident visits; empty without a visit."""
     return hosts_of(turn.setting, turn.person, act.place) if act.place and act.why == "plan" else frozenset()
 
 
