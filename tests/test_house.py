@@ -156,8 +156,8 @@ FORMS = {
     *(
         "models/providers/capabilities.py",
         "models/providers/failures.py",
+        "models/clean_text.py",
         "models/delimiters.py",
-        "models/reply.py",
         "models/providers/openai_chat.py",
         "models/providers/thoughts.py",
         "models/reply.py",
