@@ -17,7 +17,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
-    "mindstream.models.wrappers.override": "mindstream.models.template",
     "mindstream.coach.belief.stand_in": "mindstream.coach.belief.think",
     "mindstream.reasoners.turns": "mindstream.reasoners.background",
     "mindstream.coach.calibration": "mindstream.coach.belief.plan",
@@ -55,7 +54,6 @@ MOVED = {
     "mindstream.models.calibration": "mindstream.models.decide",
     "mindstream.models.fake": "mindstream.models.rules",
     "mindstream.models.attribution": "mindstream.models.model",
-    "mindstream.models.clean_text": "mindstream.models.reply",
     "mindstream.memory.fading": "mindstream.memory.forgetting_curve",
     "mindstream.conformance.promise": "mindstream_evals.conformance.samples",
     "mindstream.town.metrics.diffusion": "mindstream_town.metrics.measures",

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import ask, speak
+from mindstream.models.clean_text import legible
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
-from mindstream.models.reply import legible
 from mindstream.models.wrappers.guard import Guard
 
 

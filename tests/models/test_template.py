@@ -13,7 +13,8 @@ from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
 from mindstream.memory.conversation import Line
 from mindstream.models.rules import FakeModel
-from mindstream.models.template import MAX_TEMPLATE, PromptOverride, templates
+from mindstream.models.template import MAX_TEMPLATE, templates
+from mindstream.models.wrappers.override import PromptOverride
 from mindstream.service.prompts import prompts
 
 FIELDS: dict[str, Any] = {

@@ -116,6 +116,6 @@ async def test_a_plan_and_a_solution_print_as_a_reader_expects() -> None:
     written = "Plan: Look it up.\n#E1 = first[Lyon]\nPlan: And the other.\n#E2 = first[Graz]"
     planner = Planner(model=FakeModel([written, "Ann, and an unknown name."]), tools=[first], replans=0)
     plan = await planner.plan("Who lives in Lyon and in Graz?")
-    assert str(plan).splitlines()[1::2] == ['#E1 = first[{"city": "Lyon"}]', '#E2 = first[{"city": "Graz"}]']
+    assert str(plan).splitlines()[1::2] == ["#E1 = first[Lyon]", "#E2 = first[Graz]"]
     shown = str(await planner.run(plan))
     assert shown.startswith("Ann, and an unknown name.\nfailed steps: E2: ")

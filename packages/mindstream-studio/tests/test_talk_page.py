@@ -216,8 +216,14 @@ def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served) -> 
 
 def test_on_a_phone_the_newest_answer_is_above_the_input(studio: OpenStudio, told: list[int]) -> None:
     seen = studio(size=NARROW)
+    answers = seen.hold("**/api/v1/answers*")
     seen.open("talk", user="ann", session="first")
+    answers.wait()
     seen.page.get_by_role("region", name="The conversation").get_by_text("answered in").last.wait_for()
+    seen.draw()
+    answers.release()
+    seen.page.get_by_text("no model is set, so rules answer").wait_for()  # above the conversation: it moves it
+    seen.draw()
     bottom = "[...document.querySelectorAll('.line')].at(-1).getBoundingClientRect().bottom"
     top = "document.querySelector('.composer').getBoundingClientRect().top"
     for _ in range(100):  # not by `wait_for_function`, whose `eval` the page's security policy forbids

@@ -20,9 +20,9 @@ from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Timeouts
+from mindstream.models.clean_text import is_visible
 from mindstream.models.model import Cause, Model, calls_for
 from mindstream.models.providers.thoughts import answer_in
-from mindstream.models.reply import is_visible
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import POLL_S, Background
 from mindstream.tracing import genai, span, tell

@@ -27,10 +27,11 @@ from mindstream.memory.store.store import Entry
 from mindstream.minds.context import HISTORY, HISTORY_TOKENS, gather_context
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import FunctionResponder, Host
+from mindstream.models.clean_text import is_visible
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import FREELY, Message, Model, Part, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.reply import is_visible, legible_parts
+from mindstream.models.reply import legible_parts
 from mindstream.models.roles import AnyModels
 from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, Utterance

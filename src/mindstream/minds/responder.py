@@ -18,8 +18,8 @@ from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
+from mindstream.models.clean_text import is_visible
 from mindstream.models.providers.thoughts import answer_in
-from mindstream.models.reply import is_visible
 from mindstream.models.roles import Models
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult

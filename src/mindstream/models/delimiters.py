@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mindstream.models.reply import without_controls
+from mindstream.models.clean_text import without_controls
 
 MAX_TEXT, MAX_SHORT = 64_000, 200
 """Maximum number of characters shown of a text (`delimited`), and of a name or date (`delimited_short`)."""

@@ -14,8 +14,9 @@ from contextlib import suppress
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.clean_text import without_controls
 from mindstream.models.model import ToolSpec
-from mindstream.models.reply import DECODER, MAX_DEPTH, broken_json, check_depth, whole_json, without_controls
+from mindstream.models.reply import DECODER, MAX_DEPTH, broken_json, check_depth, whole_json
 from mindstream.models.schema import JsonSchema, find_faults
 
 NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))

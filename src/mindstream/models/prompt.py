@@ -30,12 +30,13 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mindstream.errors import ReplyInvalid, SettingsError
+from mindstream.models.clean_text import legible
 from mindstream.models.delimiters import delimited as delimited  # also imported from here
 from mindstream.models.fitting import fit
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.providers.thoughts import without_thoughts
 from mindstream.models.reply import first_json as first_json  # also imported from here
-from mindstream.models.reply import legible, whole_json
+from mindstream.models.reply import whole_json
 from mindstream.models.template import templates
 
 R_co = TypeVar("R_co", covariant=True)

@@ -17,11 +17,11 @@ from mindstream.models.providers.limits import Waits
 from mindstream.models.providers.provider import EngineModel, Provider, provider
 from mindstream.models.recording import Cache, Playback, Recorder
 from mindstream.models.rules import Rules
-from mindstream.models.template import PromptOverride
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.fit import Fit
 from mindstream.models.wrappers.guard import Guard
 from mindstream.models.wrappers.meter import Meter, Metered, WithListener
+from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Mend, Repair
 from mindstream.models.wrappers.retry import Breaker, Fallback, Limit, Retry
 from mindstream.plugins import stand_by

@@ -16,8 +16,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, SkipValidation, ValidationError
 
 from mindstream.errors import InputError
+from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH, without_controls
+from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH
 from mindstream.planning.references import NESTED, STEP_ID, Keys, Reference, Text, fill, find_parts, parse_part
 
 MARKS = {"added": "+", "removed": "-", "changed": "~", "kept": " "}
@@ -198,10 +199,10 @@ class Plan(BaseModel):
             raise InputError(f"this is not a saved plan: {complaints(error)}") from None
 
     def __str__(self) -> str:
-        """Return the steps in ReWOO's format, one `#E1 = tool[…]` a line."""
-        from mindstream.planning.formats.rewoo import write_plan
-
-        return write_plan(self, with_task=False)
+        """Return the steps as text, each with its reason: `Plan: …`, then `#E1 = tool[arguments]`."""
+        return "".join(
+            f"Plan: {step.why}\n#{step.id} = {step.tool}[{describe_arguments(step.arguments)}]\n" for step in self.steps
+        )
 
     def mermaid(self) -> str:
         """Return the plan as a Mermaid flowchart."""

@@ -22,8 +22,8 @@ from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision, Store
+from mindstream.models.clean_text import SURROGATE
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.reply import SURROGATE
 
 Place: TypeAlias = tuple[tuple[str, ...], str]
 BY, ALL, MORE = "langgraph", 1_000, 4

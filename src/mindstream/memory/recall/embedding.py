@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mindstream import caches
 from mindstream.clock import SystemClock
 from mindstream.errors import ModelUnavailable, SettingsError
-from mindstream.log.events import Failed
+from mindstream.log.events import Event, Failed
 from mindstream.memory.store.record import Record, Vector
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.memory.store.validation import shortened
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from mindstream.log.names import StreamKey
     from mindstream.memory.store.columns import Columns
     from mindstream.memory.store.store import Store
-    from mindstream.memory.stream import Stream
 
 
 Floats = NDArray[np.float32]
@@ -253,10 +252,24 @@ MAX_REASON = 200
 """Maximum number of characters of an embedder's error message in the log."""
 
 
+class SearchedStream(Protocol):
+    """The part of a stream that `MissingVectors` uses."""
+
+    @property
+    def key(self) -> StreamKey: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def embedder(self) -> Embedder: ...
+    def show(self, event: Event) -> object: ...
+    def columns_held(self) -> Columns | None: ...
+    async def commit(self, *entries: Entry, revisions: Sequence[Revision] = ()) -> object: ...
+
+
 class MissingVectors:
     """The records of a stream that were written without a vector, and the task that adds their vectors."""
 
-    def __init__(self, stream: Stream, embedding: Embedding) -> None:
+    def __init__(self, stream: SearchedStream, embedding: Embedding) -> None:
         self._stream, self._embedding = stream, embedding
         self._owed: dict[str, None] = {}
         self._waiting: dict[str, None] = {}
@@ -352,7 +365,7 @@ class MissingVectors:
         return rows
 
 
-async def give(stream: Stream, records: Sequence[Record], rows: Sequence[Vector | str]) -> int:
+async def give(stream: SearchedStream, records: Sequence[Record], rows: Sequence[Vector | str]) -> int:
     """Write vectors of stored records, and log which texts the embedder rejected; return the number of written vectors.
 
     Args:

@@ -26,6 +26,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable
+from mindstream.models.clean_text import legible
 from mindstream.models.model import Logprobs, Message, Request, TextLogprobs, Usage, estimate_tokens
 from mindstream.models.providers.adapter import (
     Arrival,
@@ -43,7 +44,6 @@ from mindstream.models.providers.failures import failures, words_of
 from mindstream.models.providers.limits import MAX_CALLS, all_tokens, price
 from mindstream.models.providers.tool_calls import ToolCalls, in_words, merge_turns, read_calls
 from mindstream.models.providers.wire import DONE, ERROR_READERS, Client, EndpointError, EventReader, Response
-from mindstream.models.reply import legible
 
 MAX_ATTEMPTS = 8
 """Maximum number of requests for one reply, each without the fields that the endpoint refused before."""

@@ -19,13 +19,13 @@ from weakref import WeakKeyDictionary
 
 from mindstream.engines.engine import Engine
 from mindstream.errors import ModelError, ModelRefused, ModelSilent, PromptBlocked, ReplyInvalid
+from mindstream.models.clean_text import HALF, legible, with_whole_characters
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
 from mindstream.models.providers.adapter import Adapter, Delta, Truncated, Withheld
 from mindstream.models.providers.address import DECISIONS, Address, address
 from mindstream.models.providers.capabilities import capabilities_of
 from mindstream.models.providers.limits import Tally, Waits, waits
 from mindstream.models.providers.thoughts import Thinking
-from mindstream.models.reply import HALF, legible, with_whole_characters
 from mindstream.models.rules import Rules
 
 T = TypeVar("T")

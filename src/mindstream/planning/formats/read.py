@@ -183,14 +183,14 @@ ARGUMENTS = ("arguments", "args", "input", "tool_input", "action_input", "parame
 WHY = ("why", "reason", "thought", "description", "rationale", "plan")
 AFTER = ("after", "depends_on", "dependencies", "deps", "requires")
 BLOCK = re.compile(r"```\w*[ \t]*\n(.*?)```", re.DOTALL)
-YAML_STEP = re.compile(r"^[ ]*-?[ ]*(?:tool|action|function|name)[ ]*:", re.MULTILINE)
+YAML_STEP = re.compile(r"^[ ]*+(?:-[ ]*+)?(?:tool|action|function|name)[ ]*+:", re.MULTILINE)
 YAML_REFERENCE = re.compile(r"(:[ ]+)(#[^\n\"']*)$", re.MULTILINE)
 """A reference without quotation marks, which YAML would read as a comment."""
 YAML_ALIAS = re.compile(r"(?:^|[\s\[{,:-])[&*]\w|<<[ ]*:", re.MULTILINE)
 MAX_YAML = 20_000
 """Maximum length of a text that is read as YAML, in characters. Texts with aliases, which multiply, are not read."""
 TABLE_ROW = re.compile(
-    r"\s*\|\s*[*`#]{0,3}(?:E|Step )?(\d{1,4})[*`]{0,2}\s*\|\s*[*`]{0,2}([\w. -]+?)[*`]{0,2}\s*\|(.*?)\|[^|]*\s*"
+    r"\s*\|\s*[*`#]{0,3}(?:E|Step )?(\d{1,4})[*`]{0,2}\s*\|\s*[*`]{0,2}([\w. -]+?)[*`]{0,2}\s*\|(.*?)\|[^|]*"
 )
 ACTION = re.compile(r"[\s*]*Action(?: \d+)?[*]*\s*:\s*(.+)")
 USUAL_ID = re.compile(r"#?[Ee]?[0-9]{1,4}|None")

@@ -19,10 +19,11 @@ import pyjson5
 from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.clean_text import without_controls
 from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth, without_controls
+from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.references import TEXT, Reference, Text, parse_part
 

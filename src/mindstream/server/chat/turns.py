@@ -18,8 +18,8 @@ from mindstream.errors import InputError
 from mindstream.identifiers import is_name, normal_name
 from mindstream.memory.conversation import Line
 from mindstream.minds.chat_bot import Page
+from mindstream.models.clean_text import without_controls
 from mindstream.models.model import Sampling
-from mindstream.models.reply import without_controls
 from mindstream.server.rest import principal_of
 from mindstream.service.chat.companion import is_page_task, split_context
 from mindstream.service.operations.principal import NotFound, Principal

@@ -17,7 +17,7 @@ from mindstream.memory.conversation import Line
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.models.reply import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.service.chat.companion import Branched
 
 MAX_RECORDS = 400

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from mindstream.clock import SystemClock
 from mindstream.errors import ToolError
+from mindstream.models.clean_text import without_controls
 from mindstream.models.providers.address import mask
-from mindstream.models.reply import without_controls
 from mindstream.tools.child import child_environment
 from mindstream.tools.mcp.pins import Definition, difference
 from mindstream.tools.mcp.server import MEGABYTES, OUT_OF_MEMORY, SECONDS, McpServer

@@ -14,7 +14,7 @@ from typing import Any
 from mcp_types import JSONRPCResponse, ToolAnnotations
 from pydantic import ValidationError
 
-from mindstream.models.reply import without_controls
+from mindstream.models.clean_text import without_controls
 from mindstream.tools.mcp.pins import Definition
 
 RAW = "mindstream/raw"

@@ -17,7 +17,7 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model, estimate_tokens
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.template import MAX_BYTES
+from mindstream.models.wrappers.override import MAX_BYTES
 from mindstream.paths import read_text
 from mindstream_evals.contest.judge import POINTS, Grade, GradeAnswer, Vote, vote
 from mindstream_evals.contest.play import COACH, PLAIN, Contest, Played, Script, Turn, by_people, read_talks, write_page

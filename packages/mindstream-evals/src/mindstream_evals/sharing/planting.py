@@ -227,10 +227,10 @@ async def plant(folder: Path, attempts: int, models: Models | None = None, *, tr
                 await write_lesson(pool, text, OWNER)
         town, ways = _Town(runtime, models, closed, opened), list(WAYS.items())
         for number in range(attempts):
-            way, act = ways[number % len(ways)]
+            way, attempt = ways[number % len(ways)]
             lesson = LESSONS[number // len(ways) % len(LESSONS)].format(GOODS[number % len(GOODS)])
             with suppress(UserError):
-                await act(town, lesson)
+                await attempt(town, lesson)
             reached, lost = await _reached(town, lesson)
             found.append(Attempt(way, lesson, reached, lost))
     return found

@@ -15,11 +15,13 @@ import { took } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
 
+const GESTURES = ["wheel", "touchmove", "pointerdown", "keydown"];
+
 /** @param {{exchanges: Exchange[], rows: Row[], at: number, pack: string}} props */
 export function Lines({ exchanges, rows, at, pack }) {
   const end = useRef(/** @type {HTMLElement | null} */ (null));
   const many = exchanges.reduce((sum, { rows: each }) => sum + each.length + 1, 0);
-  useLayoutEffect(() => toTheEnd(end.current), [many]);
+  useLayoutEffect(() => stayAtTheEnd(end.current), [many]);
   const last = exchanges.at(-1);
   const isLive = at === Infinity && !base.value;
   return html`
@@ -28,6 +30,22 @@ export function Lines({ exchanges, rows, at, pack }) {
       ${last && isLive && ["speaks", "waits"].includes(talkerState(last)) && html`<${Speaking} key=${`live ${last.heard.seq}`} one=${last} end=${end} />`}
     </ol>
     <div ref=${end} />`;
+}
+
+/** Show what was said last, and again when the page or the pane changes its size, until the reader scrolls, points or types. @param {HTMLElement | null} end */
+function stayAtTheEnd(end) {
+  toTheEnd(end);
+  const watch = new ResizeObserver(() => toTheEnd(end));
+  for (const name of [".page", ".pane"]) { // a line that loads late above the talk makes a narrow page longer, and a wide pane lower
+    const place = end?.closest(name);
+    if (place) watch.observe(place);
+  }
+  const stop = () => {
+    watch.disconnect();
+    for (const name of GESTURES) window.removeEventListener(name, stop);
+  };
+  for (const name of GESTURES) window.addEventListener(name, stop, { passive: true });
+  return stop;
 }
 
 /** Show what was said last; a recording that is narrower than its place begins at the top of the page. @param {HTMLElement | null} end */

@@ -1,0 +1,57 @@
+"""Prompts in the user's own words: a folder of templates that replace the shipped ones."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from mindstream.errors import InputError, SettingsError
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.template import MAX_TEMPLATE, PARTS, templates
+from mindstream.paths import read_text
+
+MAX_BYTES = 4 * MAX_TEMPLATE
+"""Maximum size of a file."""
+
+
+class PromptOverride:
+    """Uses the template in `<folder>/<prompt label>.md` if the file exists; it is read and checked for each request.
+
+    Raises:
+        SettingsError: the folder is missing, or a text in it is not a valid template.
+    """
+
+    def __init__(self, model: Model, folder: Path | str) -> None:
+        self.name, self._model, self._folder = model.name, model, Path(folder)
+        if not self._folder.is_dir():
+            raise SettingsError(f"the folder of your own prompt texts, {self._folder}, does not exist")
+        for path in sorted(self._folder.glob("*.md")):
+            read_words(path)
+
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        path = self._folder / f"{request.prompt.label()}.md"
+        if request.words is None and path.is_file():
+            request = request.but(words=read_words(path))
+            try:
+                request.messages  # noqa: B018 (renders and caches the text here, so that an error names the file)
+            except SettingsError as error:
+                raise SettingsError(f"{path}: {error}") from None
+        return self._model.reply(request)
+
+
+def read_words(path: Path) -> str:
+    """Return the text of a prompt.
+
+    Raises:
+        SettingsError: the file cannot be read, or is not a template; the message names the file, and the line if known.
+    """
+    try:
+        words = read_text(path, MAX_BYTES).replace("\r\n", "\n")
+    except InputError as error:
+        raise SettingsError(f"your own prompt text {path}: {error}") from None
+    if PARTS.search(words):  # otherwise the file may be a note of the user, not a template
+        try:
+            templates(words, path.stem)
+        except SettingsError as error:
+            raise SettingsError(f"{path}: {error}") from None
+    return words
