@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import chaos
@@ -46,3 +47,19 @@ async def test_guarantees_fail_without_error_handling(folder: Path, monkeypatch:
     monkeypatch.setattr(mind, "Background", Fragile)
     found, report = await held(folder, 3)
     assert not found["the runner lives"] and not found["sleep: each utterance once, or set aside"], report
+
+
+class Forgetful(Background):
+    """The runner, except that utterances which are left for the next run are never processed."""
+
+    def defer(self, heard: int, slot: str) -> None:
+        super().defer(heard, slot)
+        ended = self.memory.store.release_work(self.memory.key, heard, self.owner, (slot,))
+        self._releasing.add(asyncio.ensure_future(ended))
+
+
+async def test_guarantees_fail_if_left_utterances_are_lost(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mind, "Background", Forgetful)
+    found, report = await held(folder, 3)
+    assert not found["sleep: each utterance once, or set aside"], report
+    assert found["own: each utterance once, or set aside"], report

@@ -31,7 +31,7 @@ class Decided(Event):
     gate: NoWords[str]
     waits: bool
     thinks: bool
-    """Whether the belief reasoner thinks about it."""
+    """Whether it wakes the belief reasoner. If not, but `why` ends with ": think", the next run processes it."""
     why: Quotes[str] = ""
     phase: NoWords[str]
 
