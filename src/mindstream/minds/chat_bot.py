@@ -288,7 +288,7 @@ class BotFactory:
 
     Attributes:
         models: the bot's models; None: those of the mind or server that it answers for.
-        instructions: who the bot is and what it does.
+        instructions: the bot's character and task.
         tools: the tools that it may call.
         approve: decides which calls of tools that change the world are made (tools/approval).
         name: the author of its answers.
@@ -441,7 +441,7 @@ class ChatBot:
             user: the name of the user; each user has a separate memory.
             model: the name of a model, such as `openai:gpt-5-mini`, a model, or a table by role: `talker` answers,
                 `facts` extracts facts.
-            instructions: who the bot is and what it does; trusted text.
+            instructions: the bot's character and task; trusted text.
             tools: functions with type hints and a docstring, or tools (docs/tools.md).
             approve: decides which calls of tools that change the world are made: the names of tools, or a function of
                 the call (tools/approval). By default none are made.

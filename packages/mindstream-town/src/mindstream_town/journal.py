@@ -144,7 +144,7 @@ class TownState:
 
 
 def resident_of(row: Logged) -> str:
-    """Return the name of the resident to whom a row belongs; "": it belongs to none."""
+    """Return the name of the resident of a row; "": the row has none."""
     return id_of(row.mind, "resident")
 
 

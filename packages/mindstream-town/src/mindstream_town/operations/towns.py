@@ -207,7 +207,7 @@ async def list_towns(runtime: Runtime, principal: Principal, request: EmptyReque
 
 @operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
 async def status(runtime: Runtime, principal: Principal, request: StatusRequest) -> TownShape:
-    """Return the time of a town, and where each resident is and what it does."""
+    """Return the time of a town, with the place and activity of each resident."""
     from mindstream_town import opened as service
     from mindstream_town.inspect.lookup import format_time
 
