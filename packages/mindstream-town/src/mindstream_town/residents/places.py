@@ -103,7 +103,7 @@ def home_to_visit(setting: Setting, name: str) -> str:
 
 
 def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:
-    """Return the inhabitants of a place that a person may only visit; empty if it has none, or the person may use it."""
+    """Return the inhabitants of a place that a person may only visit; empty if the person may use the place."""
     if place not in setting.addresses or may_use(setting, person, place):
         return frozenset()
     return setting.homes.get(sector_of(place), frozenset()) - {person.name}
