@@ -92,6 +92,9 @@ def test_steps_are_edited_in_the_format_of_the_file(file: Path, tmp_path: Path) 
     assert added.code == 0 and '+ E2 = LLM[{"input": {"$text": ["Sum up ", {"$ref": "E1"}]}}]' in added.out
     changed = run("plan", "edit", kept, "--step", "E1", "--input", "b")
     assert changed.code == 0 and Plan.load(kept.read_text()).step("E1").arguments == {"query": "b"}
+    again = run("plan", "edit", kept, "--step", "E3", "--tool", "web_search", "--input", "#E2 now")
+    assert again.code == 0 and Plan.load(kept.read_text()).step("E3").arguments.keys() == {"query"}
+    assert run("plan", "edit", kept, "--remove", "E3").code == 0
     gone = run("plan", "edit", kept, "--remove", "E1")
     assert gone.code == 1 and "add E1, or refer to another" in gone.err
     assert [step.id for step in Plan.load(kept.read_text()).steps] == ["E2"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from mindstream.cli.pool import ME, Name
 from mindstream.cli.shell.flags import AsJson, command, flag, group, switch, word
-from mindstream.cli.shell.output import say, tell
+from mindstream.cli.shell.output import complain, say, tell
 from mindstream.errors import InputError
 from mindstream.service.calling import calling
 from mindstream.settings import Settings
@@ -103,6 +103,11 @@ async def verdict(
         found.model_dump(mode="json"),
         f"{found.run}: {found.local}{'; kept as an exemplar' * bool(found.exemplar)}",
     )
+    if wrong and not (json or found.written or found.confirmed or found.contradicted):
+        complain(
+            "no lesson was written: a model makes lessons of corrections (name one with --model), or write one yourself:"
+            f" mindstream pool lesson {name} WORDS"
+        )
     for id_ in () if json else found.written:
         if id_ in shown:
             say("\n".join(_lines(shown[id_])))

@@ -127,12 +127,18 @@ def _changed(plan: Plan, id: str, tool: str, text: str | None, why: str | None) 
             raise InputError("name the step to change, such as --step E2")
         return plan
     if tool and all(step.id != id for step in plan.steps):
-        new = _written_step(id, tool, text or "", ())
+        new = _written_step(id, tool, text or "", _names(plan, tool))
         return plan.with_step(new.model_copy(update={"why": why or ""}))
     old = plan.step(id)
     tool = tool or old.tool
-    arguments = old.arguments if text is None else _written_step(id, tool, text, tuple(old.arguments)).arguments
+    names = tuple(old.arguments) if tool == old.tool else _names(plan, tool)
+    arguments = old.arguments if text is None else _written_step(id, tool, text, names).arguments
     return plan.edited(id, tool=tool, arguments=arguments, why=old.why if why is None else why)
+
+
+def _names(plan: Plan, tool: str) -> tuple[str, ...]:
+    """Return the names of a tool's arguments, as other steps of the plan use them; empty if there is none."""
+    return next((tuple(step.arguments) for step in plan.steps if step.tool == tool), ())
 
 
 @command(
