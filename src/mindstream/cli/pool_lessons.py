@@ -105,7 +105,7 @@ async def verdict(
     )
     if wrong and not (json or found.written or found.confirmed or found.contradicted):
         complain(
-            "no lesson was written: a model makes lessons of corrections (name one with --model), or write one yourself:"
+            "no lesson was written: a model makes lessons of corrections (see --model), or write one yourself:"
             f" mindstream pool lesson {name} WORDS"
         )
     for id_ in () if json else found.written:
