@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,7 +17,7 @@ from mindstream.memory.opening import open_store
 from mindstream.service import erasing
 from mindstream.service.calling import open_user_memory
 from mindstream.service.operations.principal import SERVER
-from mindstream.service.privacy.erase import erase_person, find_outside_data, revoke_tokens
+from mindstream.service.privacy.erase import erase_outside_data, erase_person, find_outside_data
 from mindstream.settings import Settings
 
 __all__ = ["client", "folders", "served"]
@@ -34,18 +35,40 @@ async def erase(folder: Path, user: str) -> erasing.UserData:
         return kept
 
 
-def test_erasing_names_the_town_forks_that_mention_the_person(client: httpx.Client, served: Served) -> None:
+@pytest.mark.parametrize(
+    ("life", "name"), [({"visitor": True}, MAYA), ({"person": MAYA}, "Ada Brook"), ({"person": MAYA.upper()}, "Ada Brook")]
+)
+def test_erasing_deletes_the_town_forks_that_the_person_visited(
+    life: dict[str, Any], name: str, client: httpx.Client, served: Served
+) -> None:
     data = served.api_app.runtime.settings.data.beside
-    client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]}).raise_for_status()  # before she arrives
-    Person(client, MAYA, visitor=True).begin(place=CAFE)
+
+    def fork() -> str:
+        made = client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]})
+        return str(made.raise_for_status().json()["town"])
+
+    before = fork()  # before she arrives
+    user = str(life.get("person", MAYA))
+    Person(client, name, **life).begin(**({"place": CAFE} if "visitor" in life else {}))
+    visited = fork()
+    kept = asyncio.run(erase(data, user))
+    assert set(kept.outside.visited) == {visited} and not kept.outside.named
+    assert f"the fork {visited} of a town, which this person visited, was deleted" in kept.outside.describe_erased()
+    assert holds(data, user) == []
+    assert [each["town"] for each in client.get("/api/v1/towns").json()["forks"]] == [before]
+    assert client.get(f"/api/v1/towns/{visited}").status_code == 404
+
+
+@pytest.mark.parametrize("user", ["Ada Brook", "Ada"])
+def test_erasing_only_lists_town_forks_that_name_the_person(user: str, client: httpx.Client, served: Served) -> None:
+    data = served.api_app.runtime.settings.data.beside
     client.post(f"{TOWN}/fork", json={"step": client.get(TOWN).json()["step"]}).raise_for_status()
-    client.post(f"/api/v1/users/{MAYA}/memories", json={"text": "My knee."}).raise_for_status()
-    kept = asyncio.run(erase(data, MAYA))
-    assert set(kept.outside.forks) == {"village-3"}
-    (told,) = [each for each in kept.stays if "village-3" in each]
-    assert "DELETE /api/v1/towns/village-3" in told and str(kept.outside.forks["village-3"]) in told
-    client.delete("/api/v1/towns/village-3").raise_for_status()
-    assert holds(data, MAYA) == []
+    client.post(f"/api/v1/users/{user}/memories", json={"text": "My knee."}).raise_for_status()
+    kept = asyncio.run(erase(data, user))
+    assert set(kept.outside.named) == {"village-2"} and not kept.outside.visited
+    (told,) = [each for each in kept.stays if "village-2" in each]
+    assert "DELETE /api/v1/towns/village-2" in told and str(kept.outside.named["village-2"]) in told
+    client.get("/api/v1/towns/village-2").raise_for_status()
 
 
 @pytest.mark.parametrize("tenant", ["local", "acme"])
@@ -64,8 +87,8 @@ def test_erasing_a_person_removes_their_tokens_and_server_state(data: str, tenan
             wall = "" if tenant == "local" else tenant
             place, clock = Location.of(data), SystemClock()
             beside = await find_outside_data(place, wall, MAYA)
-            assert len(beside.tokens) == 1 and not beside.forks
-            await revoke_tokens(place, wall, beside, clock)
+            assert len(beside.tokens) == 1 and not beside.visited and not beside.named
+            await erase_outside_data(place, wall, beside, clock)
             async with open_store(data, wall) as store:
                 await erase_person(store, MAYA, clock, place.beside)
             async with open_store(data) as ours:

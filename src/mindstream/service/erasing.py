@@ -36,9 +36,9 @@ from mindstream.service.folders import TOWN_BEGAN
 from mindstream.service.privacy.erase import (
     OutsideData,
     count_rows,
+    erase_outside_data,
     erase_person,
     find_outside_data,
-    revoke_tokens,
     take_elsewhere,
     withdraw,
 )
@@ -93,13 +93,7 @@ async def find_user_data(opened: Memory, data: AnyData) -> UserData:
     outside = await find_outside_data(data, _rows(opened).tenant.name, opened.name)
     files = erasure.files_of(data.beside, opened.key)
     typed = history(data.beside, opened.key)
-    if (
-        not any(rows.values())
-        and not found
-        and not typed.exists()
-        and not is_pending(data, opened.key)
-        and not outside.tokens
-    ):
+    if not any(rows.values()) and not found and not typed.exists() and not is_pending(data, opened.key) and not outside:
         raise InputError(unknown_user(opened.name))
     left = {_shown(each.stream): len(each.rows) + len(each.ids) for each in found}
     return UserData(
@@ -135,11 +129,11 @@ async def erase(
         StorageError: some data could not be erased; the message says which.
     """
     store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)
-    await revoke_tokens(
+    await erase_outside_data(
         where, store.tenant.name, what.outside, opened.clock
     )  # first, so that no new request is accepted
     if (folder := where.folder) is None:
-        await erase_person(store, user, opened.clock, where.beside, known=bool(what.outside.tokens))
+        await erase_person(store, user, opened.clock, where.beside, known=bool(what.outside))
         await _prove_rows(opened)
         return
     await withdraw(

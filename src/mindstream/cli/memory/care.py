@@ -41,7 +41,13 @@ from mindstream.service.calling import calling, open_user_memory
 from mindstream.service.memory import plain
 from mindstream.service.operations.principal import tenant_key_of
 from mindstream.service.privacy.audit import note, note_of
-from mindstream.service.privacy.erase import ErasedCounts, OutsideData, erase_person, find_outside_data, revoke_tokens
+from mindstream.service.privacy.erase import (
+    ErasedCounts,
+    OutsideData,
+    erase_outside_data,
+    erase_person,
+    find_outside_data,
+)
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
@@ -176,10 +182,10 @@ def erase(
     """Permanently erase all data of a user.
 
     This erases records, vectors, the log, background work and the terminal's input history; the user's pairs and
-    queries in pools, with the name; and passages of documents that no other user searches. The command asks for the
-    name again. The database file is then rewritten and searched, byte by byte, for the user's text. An interrupted
-    erasure is finished when the folder is opened next. First close other programs that use this memory. Exports and
-    recordings in other places are not erased: delete them yourself.
+    queries in pools, with the name; passages of documents that no other user searches; and forks of towns that the
+    user visited. The command asks for the name again. The database file is then rewritten and searched, byte by byte,
+    for the user's text. An interrupted erasure is finished when the folder is opened next. First close other programs
+    that use this memory. Exports and recordings in other places are not erased: delete them yourself.
     """
     if tenant_key_of(tenant):
         _erase_of_tenant(settings, user, tenant, yes=yes, json=json)
@@ -219,7 +225,12 @@ def erase(
     row = {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays]}
     tell(
         json,
-        {**row, "tokens": [*done.outside.tokens.values()], "looked_for": len(done.words)},
+        {
+            **row,
+            "tokens": [*done.outside.tokens.values()],
+            "forks": [*done.outside.visited],
+            "looked_for": len(done.words),
+        },
         f"{user} is erased: {', '.join([counted, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
         *done.outside.describe_erased(),
@@ -239,9 +250,9 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
     async def erased() -> tuple[ErasedCounts, OutsideData]:
         clock = SystemClock()
         outside = await find_outside_data(settings.data, tenant, user)
-        await revoke_tokens(settings.data, tenant, outside, clock)  # first, so that no request is accepted
+        await erase_outside_data(settings.data, tenant, outside, clock)  # first, so that no request is accepted
         async with open_store(settings.data, tenant) as store:
-            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(outside.tokens))
+            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(outside))
             await note(store, "erased", gone.counts(), user, tenant)
             return gone, outside
 
@@ -250,7 +261,7 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
     counted = ", ".join(f"{count} {name}" for name, count in counts.items()) or "there was no other data"
     more: dict[str, JsonValue] = {
         "tokens": [*outside.tokens.values()],
-        "forks": [*outside.forks],
+        "forks": [*outside.visited],
         "stays": [*outside.describe_kept()],
     }
     tell(

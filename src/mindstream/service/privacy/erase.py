@@ -15,6 +15,7 @@ from pathlib import Path
 from mindstream import caches
 from mindstream.clock import Clock
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import normal_name
 from mindstream.location import Location
 from mindstream.log import erasure as files
 from mindstream.log import retention as rules
@@ -38,6 +39,8 @@ ELSEWHERE = (
     "visits to towns in other folders stay, with the memories of their residents: delete the folder of such a town",
 )
 """Notes about data that no erasure can reach."""
+EMBODIED = "resident_embodied"
+"""The kind of event with which a user takes control of a resident (defined in mindstream_town.events)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,40 +72,59 @@ class OutsideData:
 
     Attributes:
         tokens: the ids of access tokens for this person only, by the names under which they are stored.
-        forks: forks of towns that the person visited, or that name the person, with their folders; not erased.
+        visited: forks of towns in which the person controlled a resident, with their folders; they are deleted.
+        named: other forks of towns that name the person, with their folders; not erased.
     """
 
     tokens: Mapping[str, str] = field(default_factory=dict)
-    forks: Mapping[str, Path] = field(default_factory=dict)
+    visited: Mapping[str, Path] = field(default_factory=dict)
+    named: Mapping[str, Path] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether the person has data here."""
+        return bool(self.tokens or self.visited)
 
     def describe_erased(self) -> list[str]:
         """Return lines about the deleted data."""
-        return [f"the token {id_} was revoked" for id_ in self.tokens.values()]
+        return [
+            *(f"the token {id_} was revoked" for id_ in self.tokens.values()),
+            *(f"the fork {name} of a town, which this person visited, was deleted" for name in self.visited),
+        ]
 
     def describe_kept(self) -> list[str]:
         """Return lines about data that were not erased, and how to erase them."""
         said = [
-            f"the fork {name} of a town contains data of this person, which its residents remember: delete the fork"
-            f" with `DELETE /api/v1/towns/{name}`, or delete its folder {folder}"
-            for name, folder in self.forks.items()
+            f"the fork {name} of a town names this person: if that is data of this person, delete the fork with"
+            f" `DELETE /api/v1/towns/{name}`, or delete its folder {folder}"
+            for name, folder in self.named.items()
         ]
         return [*ELSEWHERE, *said]
 
 
 async def find_outside_data(data: Location, tenant_key: str, person: str) -> OutsideData:
-    """Find the access tokens of a person, and the forks of towns that name the person."""
+    """Find the access tokens of a person, and the forks of towns that the person visited or that name the person."""
     user, tokens = StreamName("user", person).normal, dict[str, str]()
     async with open_store(data) as ours:
         for each in await ours.kept(SERVER, TOKEN):
             held = json.loads(each.value)
             if held.get("user") == user and tenant_key_of(held["tenant"]) == tenant_key:
                 tokens[each.name] = held["id"]
-    forks = dict[str, Path]()
+    visited, named = dict[str, Path](), dict[str, Path]()
     for name, fork in ForkedTowns(data).all(Principal(tenant_key or LOCAL, frozenset())).items():
         async with open_store(fork.place) as town:
-            if await town.read(lambda rows: _names(rows, person)):
-                forks[name] = fork.place.beside
-    return OutsideData(tokens, forks)
+            if await town.read(lambda rows: _visited(rows, person)):
+                visited[name] = fork.place.beside
+            elif await town.read(lambda rows: _names(rows, person)):
+                named[name] = fork.place.beside
+    return OutsideData(tokens, visited, named)
+
+
+def _visited(rows: Sql, person: str) -> bool:
+    """Return whether a person controlled a resident of a town, as its log says."""
+    sql = "SELECT DISTINCT json_extract(payload, '$.person') FROM log WHERE kind = ? AND json_valid(payload)"
+    controls = rows.execute(sql, (EMBODIED,))
+    normal = StreamName("user", person).normal
+    return any(normal_name(str(name)) == normal for (name,) in controls)
 
 
 def _names(rows: Sql, person: str) -> bool:
@@ -116,8 +138,13 @@ def _names(rows: Sql, person: str) -> bool:
     )
 
 
-async def revoke_tokens(data: Location, tenant_key: str, outside: OutsideData, clock: Clock) -> None:
-    """Delete the access tokens that were made for a person; they contain the person's name."""
+async def erase_outside_data(data: Location, tenant_key: str, outside: OutsideData, clock: Clock) -> None:
+    """Delete the access tokens that were made for a person, which contain the name, and the visited forks of towns.
+
+    Raises:
+        StorageError: a fork cannot be deleted.
+    """
+    await asyncio.to_thread(_delete_forks, outside.visited.values())
     if not outside.tokens:
         return
     async with open_store(data) as ours:
@@ -284,6 +311,4 @@ def _delete_forks(forks: Iterable[Path]) -> None:
         for fork in forks:
             shutil.rmtree(fork)
     except OSError as error:
-        raise StorageError(
-            f"{error.filename} cannot be deleted: {error.strerror}; delete it, then delete the tenant again"
-        ) from None
+        raise StorageError(f"{error.filename} cannot be deleted: {error.strerror}; delete it, then try again") from None
