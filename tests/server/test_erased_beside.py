@@ -36,7 +36,8 @@ async def erase(folder: Path, user: str) -> erasing.UserData:
 
 
 @pytest.mark.parametrize(
-    ("life", "name"), [({"visitor": True}, MAYA), ({"person": MAYA}, "Ada Brook"), ({"person": MAYA.upper()}, "Ada Brook")]
+    ("life", "name"),
+    [({"visitor": True}, MAYA), ({"person": MAYA}, "Ada Brook"), ({"person": MAYA.upper()}, "Ada Brook")],
 )
 def test_erasing_deletes_the_town_forks_that_the_person_visited(
     life: dict[str, Any], name: str, client: httpx.Client, served: Served
