@@ -5,7 +5,9 @@ Each row is sent by a local server as it stands; docs/models.md has the same kin
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -632,6 +634,14 @@ WHOLE = {
 }
 CHOICE = {"index": 0, "delta": {"content": "Hi."}}
 OTHER = {"index": 1, "delta": {"content": "Hello!"}}
+PLAIN = f"{HI}\n\n{STOP}\n\n".encode()
+
+
+def packed(coding: str, data: bytes) -> Floods:
+    headers = {"Content-Type": "text/event-stream", "Content-Encoding": coding}
+    return Floods(lambda: [bytes([each]) for each in data], headers)
+
+
 STREAMS: list[tuple[str, Behaviour]] = [
     ("no [DONE]", Streams((HI, STOP))),
     ("no finish_reason, but [DONE] (one-api)", Streams((HI, "data: [DONE]"))),
@@ -721,6 +731,17 @@ STREAMS: list[tuple[str, Behaviour]] = [
     ("two events on one line", raw(f"{HI}{STOP}\n\ndata: [DONE]\n\n")),
     ("two values on one line", raw(f"{HI}{STOP[6:]}\n\ndata: [DONE]\n\n")),
     ("more after [DONE]", raw(f"{HI}\n\n{STOP}\n\ndata: [DONE]\n\n{HI}\n\ndata: [DONE]\n\n")),
+    (
+        "usage in a last chunk of its own, neither finish_reason nor [DONE]",
+        sse(
+            chunk({"content": "Hi."}),
+            {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}},
+            done=False,
+        ),
+    ),
+    ("gzip, although not asked for", packed("gzip", gzip.compress(PLAIN))),
+    ("deflate", packed("deflate", zlib.compress(PLAIN))),
+    ("gzip in two members", packed("GZIP", gzip.compress(PLAIN[:9]) + gzip.compress(PLAIN[9:]))),
     *(
         (f"the end token {each.strip()}", deltas({"content": "Hi." + each[:3]}, {"content": each[3:]}))
         for each in (
@@ -903,6 +924,89 @@ async def test_usage_is_found_in_every_place(door: FakeEndpoint, model: Provider
     for form in forms:
         door.will(sse(chunk({"content": "Hi."}), chunk({}, "stop"), form))
         assert Usage(7, 3) in await parts_of(model)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [{"prompt_tokens": "7", "completion_tokens": "3"}],
+        [{"prompt_tokens": 7.0, "completion_tokens": 3.0}],
+        [{"input_tokens": 7, "output_tokens": 3}],
+        [{"prompt_tokens": 7, "total_tokens": 10}],
+        [{"prompt_tokens": 7, "completion_tokens": 1, "total_tokens": 10}],
+        [{"prompt_tokens": 7, "completion_tokens": 3}, {"prompt_tokens": 0, "completion_tokens": 0}],
+        [{"prompt_tokens": 7, "completion_tokens": 1}, {"prompt_tokens": 7, "completion_tokens": 3}],
+    ],
+)
+async def test_usage_is_read_in_every_form(door: FakeEndpoint, model: Provider, counts: list[Any]) -> None:
+    """Thoughts that an endpoint counts in the total alone are part of the reply; zeros replace no count."""
+    door.will(sse(chunk({"content": "Hi."}), chunk({}, "stop"), *({"choices": [], "usage": each} for each in counts)))
+    assert Usage(7, 3) in await parts_of(model)
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        deltas({"reasoning_content": '{"score"'}, {"reasoning_content": ": 3}"}, {"content": ""}),
+        deltas({"reasoning": '\n{"score": 3}\n', "content": None}),
+        Sends(
+            json.dumps(
+                {
+                    "choices": [
+                        {"message": {"content": "", "reasoning_content": '{"score": 3}'}, "finish_reason": "stop"}
+                    ]
+                }
+            )
+        ),
+    ],
+)
+async def test_an_answer_that_a_server_takes_for_thoughts_is_read(
+    door: FakeEndpoint, model: Provider, behaviour: Behaviour
+) -> None:
+    door.will(behaviour)
+    assert (await ask(model, Judge())).score == 3
+
+
+async def test_json_in_thoughts_is_no_answer_beside_one_or_before_a_cut(door: FakeEndpoint, model: Provider) -> None:
+    door.will(deltas({"reasoning": '{"score": 3}'}, {"content": '{"score": 5}'}))
+    assert (await ask(model, Judge())).score == 5
+    door.will(deltas({"reasoning": '{"score": 3}'}, finish="length"))
+    with pytest.raises(ReplyInvalid):
+        await parts_of(model, Request(Judge(), "r"))
+
+
+@pytest.mark.parametrize("call", [f"<tool_call>\n{_XML}\n</tool_call>", f"<tool_call>{_JSON}</tool_call>", _JSON])
+async def test_calls_that_a_server_takes_for_thoughts_are_made(door: FakeEndpoint, model: Provider, call: str) -> None:
+    door.will(deltas({"reasoning_content": f"I need the sum.\n{call}"}, {"content": ""}))
+    found = [part for part in await parts_of(model, talk("?", tools=(ADD,))) if isinstance(part, Call)]
+    assert [(each.tool, fit(json.loads(each.arguments), ADD.parameters)) for each in found] == ONE
+    door.will(deltas({"reasoning_content": f"I could write {call}"}, {"content": "It is 3."}))
+    assert await parts_of(model, talk("?", tools=(ADD,))) == [Piece("It is 3.")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "error", "wait_s"),
+    [
+        ({"retry-after-ms": "1500"}, {"message": "slow down"}, 1.5),
+        ({}, {"message": "Quota exceeded", "details": [{"reason": "x"}, {"retryDelay": "17s"}]}, 17.0),
+        ({}, {"message": "Limit reached. Please try again in 6.5s. Visit us."}, 6.5),
+        ({}, {"message": "Limit reached. Please try again in 312ms."}, 0.312),
+        ({}, {"message": "Limit reached. Please try again in 1m26.4s"}, 86.4),
+        ({}, {"message": "Please retry after 26 seconds."}, 26.0),
+        ({}, {"message": "Limit reached", "retry_after": 4}, 4.0),
+        ({"Retry-After": "2"}, {"message": "Please try again in 9s"}, 2.0),
+        ({}, {"message": "Try again in a while"}, None),
+        ({}, {"message": "x", "details": [{"retryDelay": "soon"}], "retry_after": "inf"}, None),
+    ],
+)
+async def test_the_pause_that_a_rate_limit_names_is_read(
+    door: FakeEndpoint, model: Provider, headers: dict[str, str], error: dict[str, Any], wait_s: float | None
+) -> None:
+    body = json.dumps({"error": {**error, "code": 429}}).encode()
+    door.will(Floods(lambda: [body], headers, status="429 Too Many"))
+    with pytest.raises(RateLimited) as caught:
+        await parts_of(model)
+    assert caught.value.retry_after_s == wait_s
 
 
 # Addresses and keys.

@@ -56,8 +56,14 @@ ENDLESS: dict[str, tuple[Behaviour, type[Exception], str]] = {
     "a bomb": (
         Floods(bomb, {"Content-Encoding": "gzip"}),
         ModelUnavailable,
-        "expected plain text, found the content encoding 'gzip'",
+        "does not end",
     ),
+    "another encoding": (
+        Floods(lambda: [b"x"], {"Content-Encoding": "br"}),
+        ModelUnavailable,
+        "expected plain text, found the content encoding 'br'",
+    ),
+    "damaged gzip": (Floods(lambda: [b"Hi"], {"Content-Encoding": "gzip"}), ModelUnavailable, "body is damaged"),
     "an error's body": (Floods(forever(b"no " * 20_000), {}, status="400 Bad"), ModelUnavailable, "does not end"),
 }
 

@@ -6,7 +6,7 @@ import email.utils
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -207,12 +207,35 @@ def error_fault(body: object, message: str, status: int, headers: Mapping[str, s
     inner = found.get("innererror")  # Azure's
     inner = inner.get("code") if isinstance(inner, dict) else None
     codes = {str(each) for each in (found.get("code"), found.get("type"), inner)}
-    wait_s = retry_after_s(headers) if status else None
+    wait_s = _wait_s(found, words_of(body) or message, headers)
     status = status or next(filter(None, map(_status, codes)), 0)
     kind: Kind = "spent" if codes & SPENT or status == 402 else "answered"
     kind = "blocked" if codes & BLOCKED_CODES else kind
     kind = "too_long" if "context_length_exceeded" in codes else kind
     return Fault(words_of(body) or message, kind, status, wait_s)
+
+
+AGAIN = re.compile(
+    r"(?:try|retry)(?: again)? (?:in|after) (?:(\d+) ?m(?:in\w*)?(?!s) ?)?(?:([\d.]+) ?(ms|s))?", re.IGNORECASE
+)
+"""The pause that OpenAI, Azure and Groq name in the message of a rate limit: `1m26.5s`, `312ms`, `20 seconds`."""
+
+
+def _wait_s(error: Mapping[str, object], words: str, headers: Mapping[str, str]) -> float | None:
+    """Return the pause that a rate limit asks for, in seconds: by its headers, its details (Gemini), or its message."""
+    if (wait_s := retry_after_s(headers)) is not None:
+        return wait_s
+    details = error.get("details")
+    named = (each.get("retryDelay") for each in details if isinstance(each, dict)) if isinstance(details, list) else ()
+    for given in (*named, error.get("retry_after")):
+        with suppress(ValueError, TypeError):
+            if math.isfinite(wait_s := float(str(given).removesuffix("s"))):
+                return max(0.0, wait_s)
+    found = AGAIN.search(words[:4_000])
+    with suppress(ValueError):
+        if found and (found[1] or found[2]):
+            return 60.0 * int(found[1] or 0) + float(found[2] or 0) / (1_000 if found[3] == "ms" else 1)
+    return None
 
 
 def _status(code: str) -> int:
@@ -238,6 +261,9 @@ def words_of(body: object) -> str:
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return the seconds in the header `Retry-After` (seconds or a date); None if it is missing or invalid."""
     value = headers.get("retry-after", "")
+    with suppress(ValueError):
+        if math.isfinite(wait_s := float(headers.get("retry-after-ms", "")) / 1_000):
+            return max(0.0, wait_s)
     try:
         wait_s = float(value)
     except ValueError:

@@ -291,7 +291,8 @@ class _Exchange:
 
     def __init__(self, chat: OpenAIChat, request: Request) -> None:
         self.at, self._chat, self._request = chat.at, chat, request
-        self._reply = _Reply(chat.at, [each.name for each in request.tools])
+        typed = request.schema is not None and not request.options
+        self._reply = _Reply(chat.at, [each.name for each in request.tools], typed=typed)
         self._response: Response | None = None
         self._error: ModelError | None = None
         self._ended = self._done = False
@@ -391,13 +392,14 @@ def _unwrapped(chunk: Any) -> dict[str, Any]:
 class _Reply:
     """Reads a reply, chunk by chunk; a violation of the protocol raises one of Python's own errors."""
 
-    def __init__(self, at: Address, tools: Sequence[str]) -> None:
-        self._at = at
+    def __init__(self, at: Address, tools: Sequence[str], *, typed: bool) -> None:
+        self._at, self._typed = at, typed
         self._calls = ToolCalls(tools, MAX_CALLS)
         self._finish = self._refusal = self._blocked = ""
-        self._measured = False
+        self._measured = self._counted = False
+        """`_counted`: the usage came in a chunk of its own, which is the last one."""
         self._index: Any = None
-        self._text: list[str] = []
+        self._text, self._thoughts = list[str](), list[str]()
         self._grown, self._grows = "", False
         self._used: Any = None
         self._cached = 0
@@ -433,9 +435,10 @@ class _Reply:
         """Note the usage, and that the prompt was refused; few chunks have these fields."""
         self._cached = read_count((chunk.get("timings") or {}).get("cache_n")) or self._cached
         groq = chunk.get("x_groq")
-        self._used = (
-            chunk.get("usage") or choice.get("usage") or (isinstance(groq, dict) and groq.get("usage")) or self._used
-        )
+        used = chunk.get("usage") or choice.get("usage") or (isinstance(groq, dict) and groq.get("usage"))
+        if any(_counts(used)):  # some servers send zeros before or after the real counts
+            self._used = used
+            self._counted = self._counted or (not choice and _counts(used)[1] > 0)
         blocked = chunk.get("promptFeedback") or chunk.get("prompt_feedback")
         if isinstance(blocked, dict) and (why := blocked.get("blockReason") or blocked.get("block_reason")):
             self._blocked = str(why)
@@ -467,6 +470,7 @@ class _Reply:
         thought = next(filter(None, (_thought(delta[name]) for name in THOUGHTS if name in delta)), "")
         more_thought, text = _content(content)
         if thought := thought + more_thought:
+            self._thoughts.append(thought)
             yield Delta("thought", thought)
         if text := self._added(text):
             yield Delta("reply", text)
@@ -513,14 +517,20 @@ class _Reply:
         """
         finish = self._finish.casefold()
         filtered = self._blocked or (self._finish if FILTERED.search(finish) else "")
-        if finish in FAILED or not (finish or done or filtered):
+        ended = finish or done or filtered or (self._counted and (self._text or self._calls.began))
+        if finish in FAILED or not ended:
             why = (
                 f"its finish_reason is {self._finish[:40]!r}" if finish else f"there was no finish_reason and no {DONE}"
             )
             raise ModelUnavailable(f"the reply of {self._at.name} broke off: {why}. It may work later")
         if self._grown and not self._grows:
             yield Delta("reply", self._grown)
-        yield from self._calls.whole()
+        calls = [*self._calls.whole()]
+        yield from calls
+        if self._typed and not (self._text or self._grown or calls or finish in CUT):
+            whole = "".join(self._thoughts).strip()
+            if whole.startswith("{") and whole.endswith("}"):  # a server took the answer for thoughts (LM Studio, vLLM)
+                yield Delta("reply", whole)
         if self._refusal:
             yield Withheld(self._refusal)
         elif filtered:
@@ -604,15 +614,30 @@ def _is_strict(node: Any) -> bool:
 
 
 def read_count(number: Any) -> int:
-    """Return a count of tokens; 0 if an endpoint sends something else."""
-    return number if type(number) is int and 0 <= number < 2**53 else 0
+    """Return a count of tokens, also from `10.0` and `"10"`; 0 if an endpoint sends something else."""
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        if type(number) in (int, float, str) and (count := float(number)).is_integer() and 0 <= count < 2**53:
+            return int(count)
+    return 0
+
+
+def _counts(used: Any) -> tuple[int, int]:
+    """Return the tokens of the prompt and of the reply that an endpoint reports; 0 for a missing or impossible count.
+
+    Some endpoints (xAI, Gemini) count the tokens of thoughts only in the total.
+    """
+    if not isinstance(used, dict):
+        return 0, 0
+    asked, answered, total = (
+        next(filter(None, (read_count(used.get(name)) for name in names)), 0)
+        for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens",))
+    )
+    return asked, max(answered, total - asked) if asked else answered
 
 
 def _usage(used: Any, cached: int, model: str, at: Address) -> Usage | None:
     """Return the usage that the endpoint reports; None if it reports none or an impossible one."""
-    if not isinstance(used, dict):
-        return None
-    asked, answered = (read_count(used.get(key)) for key in ("prompt_tokens", "completion_tokens"))
+    asked, answered = _counts(used)
     if not asked and not answered:
         return None
     details = used.get("prompt_tokens_details")

@@ -287,10 +287,13 @@ async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed:
         request: the original request, with its tools (before `in_words`).
         typed: the reply was requested as JSON with a call or an answer.
     """
-    held, calls = "", False
+    held, calls, thoughts, said = "", False, list[str](), False
     async with aclosing(arrivals):
         async for arrival in arrivals:
             calls = calls or isinstance(arrival, Call)
+            if isinstance(arrival, Delta):
+                said = said or (arrival.of == "reply" and bool(arrival.text.strip()))
+                thoughts += [arrival.text] * (arrival.of == "thought")
             if not (isinstance(arrival, Delta) and arrival.of == "reply"):
                 if not isinstance(arrival, Delta):  # the usage, or the end
                     for each in _read(held, request, typed and not calls, calls):
@@ -307,6 +310,9 @@ async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed:
                 yield Delta("arguments", waits)
     for each in _read(held, request, typed and not calls, calls):
         yield each
+    if not (said or calls):  # some servers take the calls of a model that thinks for thoughts
+        for call in find_calls("".join(thoughts), request):
+            yield call
 
 
 def _read(held: str, request: Request, typed: bool, calls: bool) -> Iterator[Arrival]:

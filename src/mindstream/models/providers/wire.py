@@ -15,6 +15,7 @@ import codecs
 import json
 import os
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -37,6 +38,10 @@ MAX_STREAM_BYTES, MAX_STREAM_LINES = 8_000_000, 60_000
 """Maximum bytes and lines of a streamed response; 8,000 tokens take 3 to 6 MB and 24,000 lines."""
 MAX_EVENT_BYTES = 256_000
 """Maximum bytes of one event of a stream, which is assembled in memory line by line."""
+PACKED_CODINGS = ("gzip", "x-gzip", "deflate")
+"""Encodings that are unpacked; the request asks for none, but some gateways compress every response."""
+MAX_UNPACKED = 1 << 20
+"""Maximum bytes that are unpacked at once, before the size limits are checked again."""
 DRAIN_S = 0.2
 """Timeout in seconds for reading bytes after the end of a stream, so that the connection can be used again."""
 BODY_ERRORS = (aiohttp.ClientError, HttpProcessingError)
@@ -140,9 +145,10 @@ class Client:
             )
         except aiohttp.ServerTimeoutError as error:  # a TimeoutError would mean that the endpoint was silent
             raise aiohttp.ClientConnectionError(str(error)) from error
-        response = Response(got, self._whole_bytes)
+        coding = got.headers.get("content-encoding", "").strip().lower()
+        response = Response(got, self._whole_bytes, is_packed=coding in PACKED_CODINGS)
         try:
-            check_response(got.status, got.headers.get("location", ""), got.headers.get("content-encoding", ""))
+            check_response(got.status, got.headers.get("location", ""), "" if coding in PACKED_CODINGS else coding)
             if got.status >= 400:
                 raise _reported(await response.whole(), got)
         except BaseException:
@@ -219,11 +225,17 @@ def _reported(data: bytes, got: aiohttp.ClientResponse) -> EndpointError:
     return EndpointError(words_of(body) or f"Error code: {got.status}", inner, got.status, got.headers)
 
 
+def _unpacker() -> Any:
+    """Return a decompressor that recognises the headers of gzip and zlib."""
+    return zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+
 class Response:
     """A response whose body is being read; reading may be cancelled, and resumed."""
 
-    def __init__(self, got: aiohttp.ClientResponse, whole_bytes: int) -> None:
+    def __init__(self, got: aiohttp.ClientResponse, whole_bytes: int, *, is_packed: bool = False) -> None:
         self._got, self._content = got, got.content
+        self._unpack, self._packed = (_unpacker() if is_packed else None), b""
         self._paused: asyncio.Transport | None = None
         """The connection while nothing is read from its socket."""
         self._allowance = Allowance(whole_bytes)
@@ -232,9 +244,27 @@ class Response:
         """Return the bytes that have arrived, or wait for some; b"" at the end.
 
         Raises:
-            Refusal: the body is too long.
+            Refusal: the body is too long, or its compression is damaged.
             aiohttp.ClientError: the connection broke; raised only after all earlier bytes were returned.
         """
+        data = b""
+        if self._unpack is None:
+            data = await self._received()
+        while self._unpack and not data:
+            if not (packed := self._packed or await self._received()):
+                data = self._unpack.flush()
+                break
+            if self._unpack.eof:  # another member of the same file
+                self._unpack = _unpacker()
+            try:
+                data = self._unpack.decompress(packed, MAX_UNPACKED)
+            except zlib.error as error:
+                raise Refusal(f"its compressed body is damaged: {error}") from None
+            self._packed = self._unpack.unconsumed_tail or self._unpack.unused_data
+        self._allowance.take(data)
+        return data
+
+    async def _received(self) -> bytes:
         if self._paused is not None:
             self._paused.resume_reading()
             self._paused = None
@@ -246,7 +276,6 @@ class Response:
             buffer.clear()
             if not data:
                 raise
-        self._allowance.take(data)
         return data
 
     async def whole(self) -> bytes:
@@ -280,10 +309,10 @@ class Response:
 
 
 def check_response(status: int, location: str, encoding: str) -> None:
-    """Refuse redirects and compressed bodies; a few compressed bytes could expand to gigabytes.
+    """Refuse redirects and encoded bodies that are not unpacked here with a bound.
 
     Raises:
-        Refusal: the response is a redirect or compressed.
+        Refusal: the response is a redirect or encoded.
     """
     if 300 <= status < 400:
         where = location[:200] or "elsewhere"
