@@ -113,7 +113,9 @@ def thought(messages: list[dict[str, Any]]) -> tuple[str, float]:
 
 def _thinking(system: str, asked: str) -> str:
     found: dict[str, Any] = {"thought": "noted", "patch": {}}
-    newest = asked.rsplit("<newest_utterances>", 1)[-1].partition("</newest_utterances>")[0]
+    newest = "\n".join(
+        re.findall(r"^user: (.*)", asked.rsplit("<newest_lines>", 1)[-1].partition("</newest_lines>")[0], re.MULTILINE)
+    )
     if re.search(r"\b(plan|step)\b", newest):
         step = {"title": "A darker room", "do": "Hang a thick curtain.", "why": "Light wakes.", "state": "now"}
         offer = "Let us begin with a darker room: hang a thick curtain, as light wakes."

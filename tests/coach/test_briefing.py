@@ -19,6 +19,7 @@ from mindstream.log.events import Thought
 from mindstream.memory.store.store import read_log
 from mindstream.models.model import Call, Part, Request
 from mindstream.models.rules import Rules
+from mindstream.reasoners import background
 
 
 def models(talks: list[str], *thinks: dict[str, Any]) -> tuple[Models, FakeModel, FakeModel]:
@@ -35,7 +36,7 @@ async def said(mind: Mind, text: str) -> str:
 
 async def test_the_briefing_is_in_the_next_talker_and_reasoner_prompts(folder: Path) -> None:
     first = {"ask": "When do you get up?", "offer": "Keep one rising time.", "care": "No naps: they refused them."}
-    named, talker, reasoner = models(["Mm.", "Right.", "Fine.", "Yes."], first, {"thought": "nothing new"})
+    named, talker, reasoner = models(["Mm.", "Right.", "[WAIT]", "Fine.", "Yes."], first, {"thought": "nothing new"})
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "I lie awake.")
         await said(mind, "Still awake.")
@@ -44,17 +45,17 @@ async def test_the_briefing_is_in_the_next_talker_and_reasoner_prompts(folder: P
         await said(mind, "And now?")
         assert first["ask"] in reasoner.asked[1].messages[-1].text, "both reasoners see the open question"
         await said(mind, "Well.")
-        assert first["offer"] not in talker.asked[3].messages[-1].text, "a later result without an offer removes it"
+        assert first["offer"] not in talker.asked[4].messages[-1].text, "a later result without an offer removes it"
 
 
-async def test_a_phase_change_runs_the_new_mini_reasoner_once(folder: Path) -> None:
+async def test_a_phase_change_runs_the_new_mini_reasoner_once_while_the_talker_waits(folder: Path) -> None:
     first = {
         "phase": "planning",
         "offer": "Get up at seven.",
         "patch": {"goals": ["sleep through"]},
         "rests_on": "plan",
     }
-    named, _, reasoner = models(["Mm."], first, {"plan": [{"title": "Up at seven", "state": "now"}]})
+    named, _, reasoner = models(["[WAIT]", "Mm."], first, {"plan": [{"title": "Up at seven", "state": "now"}]})
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await said(mind, "Make me a plan.")
         again = reasoner.asked[1]
@@ -63,6 +64,10 @@ async def test_a_phase_change_runs_the_new_mini_reasoner_once(folder: Path) -> N
         coach = Coach.of(mind)
         assert coach.belief.value.phase == "planning" and coach.belief.value.goals == ["sleep through"]
         assert coach.plan.now and coach.plan.now.title == "Up at seven"
+    named, _, reasoner = models(["Mm."], first)
+    async with Mind.open(folder, user="bob", model=named, responder=Coach.using()) as mind:
+        await said(mind, "I would like to sleep better.")
+        assert len(reasoner.asked) == 1, "the user has been answered; the next run works in the new phase"
 
 
 async def test_plans_and_reports_before_a_phase_change_are_kept(folder: Path) -> None:
@@ -113,23 +118,58 @@ async def test_an_outcome_is_a_record_and_shown_with_its_step_in_later_prompts(f
             assert "How it went: it slipped off" in shown and "sore eyes" not in shown, "a caution can be removed"
 
 
-async def test_without_waiting_utterances_are_processed_in_pairs(
-    folder: Path,
-) -> None:
-    named, _, reasoner = models(["Mm.", "Right.", "[ALONE] Hi.", "Fine.", "[WAIT]", "So.", "Yes."], *[{}] * 4)
+async def test_without_waiting_several_short_utterances_are_processed_together(folder: Path) -> None:
+    answers = ["Mm.", "Right.", "[ALONE] Hi.", "Fine.", "[WAIT]", "So.", "Yes."]
+    named, _, reasoner = models(answers, *[{}] * 4)
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         for text in ("I lie awake.", "Since May.", "My cat is old.", "I get up at six.", "A plan, please.", "Good."):
             await said(mind, text)
-        assert newest_in(reasoner) == ["I lie awake.", "Since May.\nI get up at six.", "A plan, please."]
+        lines = ["user: Since May.", "coach: Right.", "user: My cat is old.", "coach: Hi."]
+        lines += ["user: I get up at six.", "coach: Fine.", "user: A plan, please."]
+        assert newest_in(reasoner) == ["user: I lie awake.\ncoach: Mm.", "\n".join(lines)], "in their order"
         mind.reasoners.resume()
         await mind.settled()
-    assert newest_in(reasoner)[3:] == ["Good."], "what is left is processed when the conversation pauses or ends"
+    assert newest_in(reasoner)[2:] == ["user: Good.\ncoach: Yes."], "the rest is processed at a pause or the end"
+
+
+@pytest.mark.parametrize(("text", "runs"), [("Since May.", 2), (f"Since May, {'and then ' * 20}since June.", 3)])
+async def test_at_most_three_utterances_are_left_and_fewer_of_long_ones(folder: Path, text: str, runs: int) -> None:
+    named, _, reasoner = models(["Mm."] * 5, *[{}] * 5)
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        for _ in range(5):
+            await said(mind, text)
+    assert len(reasoner.asked) == runs
+
+
+async def test_utterances_are_left_while_an_answer_is_in_progress(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow model is no pause of the conversation."""
+    monkeypatch.setattr(background, "PAUSE_S", 0.2)
+    named, talker, reasoner = models(["Mm.", "Right.", "Fine."], *[{}] * 3)
+
+    class Slow:
+        name = "slow"
+
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            await asyncio.sleep(0.5 if len(talker.asked) == 2 else 0.0)
+            async for part in talker.reply(request):
+                yield part
+
+    named = Models(Rules(), {"talker": Slow(), "reasoner": reasoner, "safety": Rules()})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        for text in ("I lie awake.", "Since May.", "I get up at six."):
+            await mind.send(text)
+            assert len(reasoner.asked) <= 1
+        await asyncio.sleep(0.5)
+        await mind.settled()
+    assert newest_in(reasoner)[1:] == ["user: Since May.\ncoach: Right.\nuser: I get up at six.\ncoach: Fine."]
 
 
 def newest_in(reasoner: FakeModel) -> list[str]:
-    """Return the newest utterances of each of the reasoner's prompts."""
-    shown = [prompt.messages[-1].text.partition("<newest_utterances>\n")[2] for prompt in reasoner.asked]
-    return [text.partition("\n</newest_utterances>")[0] for text in shown]
+    """Return the newest lines of each of the reasoner's prompts."""
+    shown = [prompt.messages[-1].text.partition("<newest_lines>\n")[2] for prompt in reasoner.asked]
+    return [text.partition("\n</newest_lines>")[0] for text in shown]
 
 
 async def test_the_last_utterance_of_a_conversation_is_processed_in_the_next_one(folder: Path) -> None:
@@ -137,10 +177,10 @@ async def test_the_last_utterance_of_a_conversation_is_processed_in_the_next_one
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         for text in ("There is a noise.", "It is the neighbour's dog."):
             await said(mind, text)
-    assert newest_in(reasoner) == ["There is a noise."]
+    assert newest_in(reasoner) == ["user: There is a noise.\ncoach: Mm."]
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         await mind.settled()
-    assert newest_in(reasoner)[1:] == ["It is the neighbour's dog."]
+    assert newest_in(reasoner)[1:] == ["user: It is the neighbour's dog.\ncoach: Right."]
 
 
 async def test_an_utterance_during_a_run_reaches_that_run(folder: Path) -> None:
@@ -183,8 +223,57 @@ async def test_a_question_is_in_briefings_twice_at_most(folder: Path) -> None:
             await said(mind, f"line {number}")
     answered = [prompt.messages[-1].text for prompt in talker.asked[1::2]]
     assert [("ask: " in text) for text in answered] == [True, False, True, False, False, False]
-    shown = [prompt.messages[-1].text.partition("Asked before: ")[2].partition("\n")[0] for prompt in reasoner.asked]
+    shown = [prompt.messages[-1].text.partition("<asked_before>")[2].partition("</")[0] for prompt in reasoner.asked]
     assert "rising time" in shown[1] and "twice" not in shown[1] and "rising time (twice: not again)" in shown[5]
+
+
+async def test_the_reasoner_sees_what_the_coach_itself_has_asked(folder: Path) -> None:
+    answers = ["Hello. When do you get up?", "I see.", "Fine. 你几点睡？", "Good.", "[WAIT]", "So."]
+    named, _, reasoner = models(answers, {}, {"ask": "Do you nap?", "ask_about": "naps"}, {})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        for text in ("I lie awake.", f"At night. {'Every night. ' * 30}", "Hm.", "Yes.", "A plan, please."):
+            await said(mind, text)
+    shown = reasoner.asked[2].messages[-1].text
+    asked = shown.partition("<asked_before>\n")[2].partition("\n</asked_before>")[0]
+    assert asked == "naps\ncoach: When do you get up?", "what the lines shown contain is not repeated"
+    assert "你几点睡？" in shown
+
+
+async def test_refusals_are_shown_whole_and_other_lists_by_their_newest_items(folder: Path) -> None:
+    no = ["no doctor", "no pills", "no alarm", "no naps", "no earplugs", "no app"]
+    patch = {"preferences": no, "habits": [f"coffee at {n}" for n in range(9, 15)]}
+    named, talker, _ = models(["Mm.", "Right."], {"patch": patch, "rests_on": "no doctor please"})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        await said(mind, "no doctor please")
+        await said(mind, "And now?")
+    shown = talker.asked[1].messages[-1].text
+    assert "preferences: " + "; ".join(no) in shown and "coffee at 14" in shown and "coffee at 9" not in shown
+
+
+async def test_how_a_finished_step_went_stays_in_the_prompts(folder: Path) -> None:
+    step = {
+        "title": "Mask",
+        "state": "dropped",
+        "do": "Wear it.",
+        "told": True,
+        "report": "it slipped off",
+        "did": True,
+    }
+    named, talker, reasoner = models(["Mm.", "[WAIT]", "Right."], {"plan": [step]}, {})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        await said(mind, "I wore the mask, it slipped off. No more of that.")
+        await said(mind, "What now?")
+    for prompt in (talker.asked[-1], reasoner.asked[-1]):
+        assert "- Mask (dropped): it slipped off" in prompt.messages[-1].text
+
+
+async def test_the_library_is_offered_where_plans_are_made_and_while_the_talker_waits(folder: Path) -> None:
+    named, _, reasoner = models(["Mm.", "[WAIT]", "Right.", "Yes."], {}, {"phase": "planning"}, {}, {})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        for text in ("I lie awake.", "Something to read?"):
+            await said(mind, text)
+    offered = [{tool.name for tool in prompt.tools} for prompt in reasoner.asked]
+    assert offered[0] == {"recall"} and all("find_resources" in names for names in offered[1:])
 
 
 async def test_a_talker_that_waits_again_answers_from_the_briefing(folder: Path) -> None:

@@ -300,8 +300,11 @@ ANSWER_WAITS_S = 8.0
 """Maximum time that an answer waits for the classifier, in seconds."""
 SURER = 2.0
 """Minimum ratio of the best answer's probability to the next one; below it, the model is considered to be guessing."""
-SAID = 240
+SAID = 160
 """Number of characters at the end of the last answer that the classifier is shown; a question is usually there."""
+SHORT = 80
+"""Maximum length of an utterance, in characters, that the classifier reads together with the last answer; a longer one
+speaks for itself unless a question about danger is open."""
 LONGEST_WORD = 40
 """Characters after which a text without blanks is cut anywhere, as in Chinese."""
 DANGEROUS = ("yes", DANGER)
@@ -352,7 +355,8 @@ class SafetyClassifier:
         hinted = find_hint(self._talker.pack, situation.text) is not None
         at_once = self._alarms.is_open or one_answer or hinted
         head_start_s = 0.0 if at_once else None if self._model.name.startswith(IN_THIS_PROCESS) else HEAD_START_S
-        said, question = _end_of(situation.said), self._alarms.question
+        question = self._alarms.question
+        said = _end_of(situation.said) if question or len(situation.text) <= SHORT else ""
         asked = SuggestsDanger(utterance=situation.text, said=said, open_question=question)
         self._reading[heard] = asyncio.ensure_future(self._read(self._model, asked, turn, head_start_s))
         following = asyncio.ensure_future(self._follow(situation, heard, turn))

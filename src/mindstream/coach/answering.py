@@ -21,7 +21,7 @@ from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Timeouts
 from mindstream.models.clean_text import is_visible
-from mindstream.models.model import Cause, Model, calls_for
+from mindstream.models.model import Cause, Model, calls_for, estimate_tokens
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import POLL_S, Background
@@ -29,6 +29,8 @@ from mindstream.tracing import genai, span, tell
 
 UNAVAILABLE = "unavailable"
 """Model name that is logged for an answer which only says that no model could answer."""
+LEFT, LEFT_TOKENS = 3, 90
+"""Maximum number of utterances that are left for the reasoner's next run, and their maximum length in tokens."""
 WRITES = 3
 """Maximum number of attempts to commit an answer that was shown."""
 
@@ -86,8 +88,9 @@ class AnswerLog:
     def __init__(self, talker: Talker, gate: Gatekeeper, reasoners: Background) -> None:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
-        self._has_thought = False
-        """Whether the reasoner processes the previous utterance; it always processes the first of a conversation."""
+        self._left: list[str] | None = None
+        """The utterances that are left for the reasoner's next run; None: it has to process the next one, because that
+        is the first of the conversation."""
 
     async def keep(self, answer: Answer) -> Logged:
         """Commit an answer and store it in memory; end the reasoner's work on the utterance if that is not needed.
@@ -161,15 +164,19 @@ class AnswerLog:
         """Return the end of the belief reasoner's work on an utterance if that work is not needed; None if it is.
 
         It is not needed if the talker decided to answer alone. Of the utterances that only need the reasoner in the
-        background, every second one is left for the next run (`defers`). An utterance with an alarm or a hint of danger
-        is never left.
+        background, at most LEFT in a row, of LEFT_TOKENS in all, are left for the next run (`defers`).
+        An utterance with an alarm or a hint of danger is never left.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
         rests = rests and not answer.verdict.alarm and not self._gate.hints(answer.situation.text)
-        answer.defers = rests and way == "think" and self._has_thought
-        rests = rests and way == "alone"
-        self._has_thought = not (rests or answer.defers)
+        left, needless = self._left, rests and way == "alone"
+        if left is not None and rests and way == "think":
+            left = [*left, answer.situation.text]
+            answer.defers = len(left) <= LEFT and estimate_tokens("\n".join(left)) <= LEFT_TOKENS
+        if not needless:
+            self._left = left if answer.defers else []
+        rests = needless
         if rests:
             with contextlib.suppress(StorageError):
                 work = [each for each in await self._reasoners.work() if each.cause == answer.heard]

@@ -110,7 +110,8 @@ EXEMPLAR_TOKENS = 1_000
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
 ITEMS = (2, 4)
-"""Number of the newest items of a belief's list in the prompt: if the prompt has all conversations, and otherwise."""
+"""Number of the newest items of a belief's list in the prompt: if the prompt has all conversations, and otherwise. Lists
+of fields with `always` are shown whole."""
 
 
 class Talker:
@@ -193,7 +194,11 @@ class Talker:
         """Build the prompt: utterance, memory, belief, plan, briefing and history (equation 2)."""
         memory = await gather_context(self.stream, self.session, situation.text, heard, self.pack.name)
         shown = ITEMS[0] if memory.has_all else ITEMS[1]
-        newest = {name: held[-shown:] if isinstance(held, list) else held for name, held in situation.belief.items()}
+        always = {name for name, field in self.pack.fields.items() if field.always}
+        newest = {
+            name: held[-shown:] if isinstance(held, list) and name not in always else held
+            for name, held in situation.belief.items()
+        }
         zone = zone_in(self.pack, situation.belief) or self._zone
         return Talk(
             pack=self.pack,

@@ -181,8 +181,9 @@ async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged |
 
 WRITES = 100
 """Maximum number of attempts to commit a result when other writers commit first."""
-PAUSE_S = 20.0
-"""Silence after which a slot processes an utterance that was left for the next run, in seconds."""
+PAUSE_S = 60.0
+"""Silence after which a slot processes an utterance that was left for the next run, in seconds; an answer in progress
+is no silence."""
 WRITING_S = 30.0
 """Timeout for building the entries of a result, in seconds."""
 
@@ -411,6 +412,7 @@ class Background:
         """Keep reasoners from processing an utterance until it is released, because it is answered first."""
         self._held.add(heard)
         self.turns.claimed.add(heard)
+        self._stop_pause()
 
     def claims(self, turn: Occurrence, besides: Sequence[str] = (), *, answered: bool = False) -> NewWork:
         """Return the work that an event causes: one item for each slot whose trigger fires, except those in `besides`.
@@ -428,6 +430,7 @@ class Background:
         was_held = heard in self._held
         self._held.discard(heard)
         self.wake()
+        self._start_pause()
         is_left = heard in self.turns.claimed and not self.turns.is_on(heard)
         if is_left or (was_held and not self._thinks):
             task = asyncio.ensure_future(self._release_work(heard))
@@ -442,9 +445,17 @@ class Background:
         """
         self.release(heard)
         self._deferred[heard] = slot
+        self._start_pause()
+
+    def _start_pause(self) -> None:
+        """Wait for the pause after which deferred utterances are processed, unless another answer is due."""
+        self._stop_pause()
+        if self._deferred and not self._held:
+            self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self.resume)
+
+    def _stop_pause(self) -> None:
         if self._pause:
             self._pause.cancel()
-        self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self.resume)
 
     def resume(self) -> None:
         """Let the slots process the utterances that were left for their next runs."""
@@ -482,8 +493,7 @@ class Background:
             await asyncio.get_running_loop().create_future()
         finally:
             self._over = True
-            if self._pause:
-                self._pause.cancel()
+            self._stop_pause()
             self._notify()
             await asyncio.gather(*self._releasing, return_exceptions=True)
             with contextlib.suppress(StorageError):

@@ -3,8 +3,8 @@
 A mini-reasoner is the prompt of one phase of the conversation. Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
 In one run, the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its phase),
-the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If it changes to a phase that
-plans, but plans nothing, the mini-reasoner of the new phase thinks as well.
+the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If the talker waits and it
+changes to a phase that plans, but plans nothing, the mini-reasoner of the new phase thinks as well.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
 from mindstream.log.events import PlanChanged, Remembered, Thought
 from mindstream.memory.belief import Belief, merged
-from mindstream.memory.conversation import Note, lines, lines_of_talks, note
+from mindstream.memory.conversation import Line, Note, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
+from mindstream.models.delimiters import cut
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import EVERY_TURN, Briefing, RunContext, RunResult, Trigger, Writing
 from mindstream.text.context import Part, fit
-from mindstream.text.words import language_of
+from mindstream.text.words import language_of, sentences
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
@@ -42,6 +43,10 @@ from mindstream.tools.tool import Tool
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
 """Number of lines of the conversation in the prompt, and their maximum tokens; number of recalled memories, and their
 maximum tokens. Older lines are covered by belief, plan and the last briefing."""
+SHOWN = 2
+"""Number of these lines that the prompt shows before the newest ones (think.md); all of them can support a belief."""
+QUESTIONS, LONGEST_QUESTION = 5, 120
+"""Number of the coach's earlier questions in the prompt, and their maximum length in characters."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +77,13 @@ class BeliefReasoner:
         believing = InterimBelief(context, belief, question)
         patches, before, plan, found = list[dict[str, JsonValue]](), question.plan, question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
-        for _ in range(2):  # a second time if it enters a phase that plans, and plans nothing
+        for _ in range(2):  # a second time if the talker waits and it enters a phase that plans, but plans nothing
             tools = WithBelief(self._tools(question, context), believing, context)
             newest = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
             found, patches, plan = _joined(found, newest), [*patches, newest.patch], plan.edit(newest.plan)
             phase = found.phase or question.phase.name
             plans = self.pack.phase(phase).plans and not found.plan
-            if phase == question.phase.name or not (thinks_twice and plans):
+            if phase == question.phase.name or not (thinks_twice and plans and context.waits):
                 break
             value = merged(belief, believing.compose(*patches))[0].model_dump(mode="json", exclude={"phase"})
             question = question.model_copy(
@@ -107,6 +112,7 @@ class BeliefReasoner:
         phase = str(value.pop("phase"))
         utterances = tuple(utterance.text for utterance in context.utterances)
         plan, talk, zone = await plan_of(stream, pack), await _talk(context), zone_in(pack, value) or self.zone
+        before = [record for record in talk if record.seq < context.utterances[0].seq] if context.utterances else talk
         return Think(
             pack=pack,
             phase=pack.phase(phase),
@@ -115,9 +121,10 @@ class BeliefReasoner:
             plan=plan,
             kept=str(calibration_of(plan.steps)),
             briefing=(briefing := await read_briefing(stream, self.slot)),
-            asked=_shown(briefing.asked),
+            asked=(*_shown(briefing.asked), *_asked_by_coach(context, before[-SHOWN:])),
             recalled=await _recalled(context, talk),
-            conversation=lines_of_talks(talk, context.session, stream.clock.now()),
+            conversation=lines_of_talks(before, context.session, stream.clock.now()),
+            newest=_newest(context),
             utterances=utterances,
             reply=context.reply,
             waits=context.waits,
@@ -127,9 +134,13 @@ class BeliefReasoner:
         )
 
     def _tools(self, question: Think, context: RunContext) -> list[Tool]:
-        """Return the tools of the mini-reasoner: those of the pack, `recall`, and those of the mind."""
-        planned = [step.title for step in question.plan.steps]
-        library = [step_tool(self.pack, question.language, planned), resource_tool(self.pack, question.language)]
+        """Return the tools of the mini-reasoner: `recall`, those of the mind, and the pack's library.
+
+        The library is offered in phases that plan, and while the talker waits.
+        """
+        planned, library = [step.title for step in question.plan.steps], list[Tool]()
+        if question.phase.plans or question.waits:
+            library = [step_tool(self.pack, question.language, planned), resource_tool(self.pack, question.language)]
         taken = {tool.spec.name for tool in context.tools}
         return [*library, *([] if "recall" in taken else [recall_tool(context.memory)]), *context.tools]
 
@@ -199,6 +210,24 @@ async def _talk(context: RunContext) -> list[Record]:
         before = [record for record in newest if record.seq < began and record.episode != context.session]
         talk = [*before[len(talk) - LINES :], *talk]
     return list(fit([Part("talk", lines(talk), "last")], TALK_TOKENS).kept("talk", talk))
+
+
+def _newest(context: RunContext) -> tuple[Line, ...]:
+    """Return all lines from the first of the utterances on, in order, with the answers between and after them."""
+    first = min((utterance.seq for utterance in context.utterances), default=0)
+    said = [(record.seq, line) for record, line in zip(context.conversation, lines(context.conversation), strict=True)]
+    said += [(utterance.seq, Line(by_user=True, text=utterance.text)) for utterance in context.utterances]
+    newest = [line for seq, line in sorted(said, key=lambda each: each[0]) if seq >= first]
+    return (*newest, *([Line(by_user=False, text=context.reply, by="coach")] if context.reply else []))
+
+
+def _asked_by_coach(context: RunContext, shown: Sequence[Record]) -> list[str]:
+    """Return the coach's newest questions of this conversation, without those in the lines shown."""
+    seen = {record.id for record in shown}
+    older = [each for each in context.conversation if each.id not in seen and not each.data.get("by_user")]
+    first = min((utterance.seq for utterance in context.utterances), default=0)
+    said = [each for record in older if record.seq < first for each in sentences(record.text)]
+    return [f"coach: {cut(text, LONGEST_QUESTION)}" for text in said if text.endswith(("?", "？"))][-QUESTIONS:]
 
 
 async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, ...]:

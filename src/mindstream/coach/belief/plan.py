@@ -24,6 +24,8 @@ MOST_OPEN, MOST_CLOSED = 20, 40
 """Maximum number of open steps (the first ones) and of closed steps (the newest ones) in a version of the plan."""
 TITLE, TEXT, LINK, RESOURCES, REPORTS = 200, 2_000, 1_000, 8, 3
 """Maximum length of a step's title, text and link, in characters; maximum number of its resources and reports."""
+REPORTED = 5
+"""Number of the last closed steps whose newest report a prompt shows."""
 Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
 Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
 FOLLOWED = re.compile(r"(?:https?:|tel:|mailto:|(?![a-z][a-z0-9+.-]*:))[^\s<>\"]+", re.IGNORECASE)
@@ -178,13 +180,19 @@ class CoachingPlan(BaseModel):
     def written(self, *, full: bool = False, told: bool = True) -> str:
         """Return the plan as text: the current step in full, the others by title.
 
-        `full`: show all unfinished steps in full. `told`: mark steps that the user was not told of.
+        `full`: show all unfinished steps in full, and how the last closed ones went. `told`: mark steps that the user
+        was not told of.
         """
         whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
-        return "\n".join(
-            f"- {step.full(told=told)}" if step.state in whole else f"- {indented(step.head(told=told))}"
+        closed = [step.title for step in self.steps if step.state not in whole and step.reports]
+        reported = closed[-REPORTED:] if full else []
+        lines = (
+            step.full(told=told)
+            if step.state in whole
+            else indented(step.head(told=told) + (f": {step.reports[-1]}" if step.title in reported else ""))
             for step in self.steps
         )
+        return "\n".join(f"- {line}" for line in lines)
 
 
 def read_coaching_plan(data: object) -> CoachingPlan:

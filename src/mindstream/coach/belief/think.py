@@ -144,7 +144,7 @@ def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> Functio
     """Return the tool `find_steps` of a pack, without planned or refused steps."""
 
     def find_steps(query: str) -> list[dict[str, str]]:
-        """How steps on a trouble are done, how well they are supported, whom they are not for."""
+        """How steps on a trouble are done, and whom they are not for."""
         return steps_in(pack, query, language, STEPS, planned)
 
     return tool(find_steps)
@@ -154,7 +154,7 @@ def resource_tool(pack: Pack, language: Language) -> FunctionTool:
     """Return the tool `find_resources` of a pack."""
 
     def find_resources(query: str) -> list[dict[str, str | None]]:
-        """Something to read, watch or hear, where they ask for it; name no other titles."""
+        """Something to read, watch or hear, where they ask; name no other titles."""
         found = find_in(pack, query, language, RESOURCES)
         return [resource.model_dump() for resource in found]
 
@@ -383,11 +383,12 @@ class Think(Prompt[Thinking]):
 
     Attributes:
         briefing: the last briefing.
+        conversation: the lines before the utterances. newest: all lines from the first of the utterances on, in order.
         reply: the Talker's answer. `waits`: the Talker waits for this thought instead.
         first: the briefing of the phase before, if its thought changed the phase.
         hint: the alarm that the newest words may hint at.
         kept: how often steps that were thought likely were done.
-        asked: what earlier questions were about.
+        asked: what earlier questions were about, and the coach's questions that the lines shown do not have.
     """
 
     pack: Pack
@@ -398,6 +399,7 @@ class Think(Prompt[Thinking]):
     briefing: Briefing = Briefing()
     recalled: tuple[Note, ...] = ()
     conversation: tuple[Line, ...]
+    newest: tuple[Line, ...] = ()
     utterances: tuple[str, ...]
     reply: str = ""
     waits: bool = False
@@ -407,6 +409,11 @@ class Think(Prompt[Thinking]):
     asked: tuple[str, ...] = ()
     language: str = "en"
     now: str = ""
+
+    @property
+    def timeline(self) -> tuple[Line, ...]:
+        """All lines of the conversation that the prompt has."""
+        return (*self.conversation, *self.newest)
 
     def reply_schema(self) -> JsonSchema | None:
         """Return the schema of the reply with the names of the pack's phases."""
@@ -451,7 +458,8 @@ class Think(Prompt[Thinking]):
 
     def stated(self) -> Iterator[str]:
         """Yield the texts that can support a belief, besides tool results: user statements, notes, current belief."""
-        yield from user_statements(self.conversation, self.utterances)
+        newest = next((n for n, line in enumerate(reversed(self.newest)) if line.by_user), 0)
+        yield from user_statements([*self.conversation, *self.newest[: len(self.newest) - newest]], self.utterances)
         yield from (note.text for note in self.recalled)
         yield json.dumps(self.belief, ensure_ascii=False)
 
@@ -460,7 +468,7 @@ class Think(Prompt[Thinking]):
         resources = any(edit.resources for edit in reply.plan)
         if not resources and not has_links(json.dumps(whole, ensure_ascii=False)):
             return reply, ""
-        said = [line.text for line in self.conversation] + [*map(str, self.recalled), *self.utterances, self.reply]
+        said = [line.text for line in self.timeline] + [*map(str, self.recalled), *self.utterances, self.reply]
         known, made_up = gather_given(self.pack, self.plan, said, turns), MadeUp()
         edits = ground_edits(reply.plan, known, made_up)
         whole = drop_made_up_links(whole | {"plan": [edit.model_dump() for edit in edits]}, known, made_up)
@@ -585,7 +593,7 @@ def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
     Topics are recognised by their words alone, so a denial is not understood.
     """
     alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
-    said = [line.text for line in ask.conversation if not line.by_user]
+    said = [line.text for line in ask.timeline if not line.by_user]
     if ask.hint or any(alarm.stops for alarm in alarms) or spoke_of_danger(ask.pack, said):
         return Thinking(
             thought=f"{f'a hint at {ask.hint}' if ask.hint else 'danger'}: nothing is believed of it, nothing planned"
@@ -617,7 +625,7 @@ def _phase(ask: Think) -> Phase:
     known = {name for name, held in ask.belief.items() if held not in (None, [], "")}
     named = {id_ for text in ask.utterances for id_ in topics_in(ask.pack, text)}
     known |= {topic.field for topic in ask.pack.topics if topic.id in named}
-    said = "\n".join(line.text for line in ask.conversation if not line.by_user)
+    said = "\n".join(line.text for line in ask.timeline if not line.by_user)
     asked = {name for name, spec in fields.items() if any(each in said for each in all_texts(spec.ask))}
     phase = ask.phase
     for follower in phases[phases.index(phase) + 1 :]:

@@ -101,6 +101,8 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     """For text and list: the allowed values; empty: any text."""
     audience: bool = False
     """Its topics describe who the user is (a parent, a shift worker): steps on them are only for such users."""
+    always: bool = False
+    """Of a list: the Talker sees all its items, such as refusals; of other lists it sees the newest items."""
     ask: Lists = []
     """Questions about it, used without a language model."""
 
