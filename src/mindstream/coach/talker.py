@@ -110,7 +110,7 @@ EXEMPLAR_TOKENS = 1_000
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
 ITEMS = (2, 4)
-"""Number of the newest items of a belief's list in the prompt: if the prompt has all conversations, and otherwise. Lists
+"""Number of the newest items of a belief's list in the prompt: if it has all conversations, and otherwise. Lists
 of fields with `always` are shown whole."""
 
 
