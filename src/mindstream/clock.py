@@ -230,7 +230,7 @@ def format_iso(at: Moment) -> str:
 
 _ZONE_NAME = re.compile(r"(?<!\s)\s*+(?:\[(?P<zone>[\w/+-]++)\]|(?:UTC|GMT|z))$")
 """A zone by its name, behind the offset or in its place (RFC 9557: `2026-11-20T21:30+01:00[Europe/Berlin]`)."""
-_SLASHES = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?=$|[ T])")
+_SLASHES = re.compile(r"(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})(?=$|[ T])")
 _OVER = re.compile(r"(?<=[T ])(?:24:00(?::00(?:\.0+)?)?(?=$|[Z+-])|(\d\d:\d\d):60)")
 """Midnight as the end of a day, or a leap second, which Python does not read."""
 

@@ -15,7 +15,7 @@ from foreign_samples import NOW, held, take_in
 from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.clock import EARLIEST, LATEST
 from mindstream.errors import InputError
-from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.record import RecordDraft, is_tainted
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.importing.giving import WRITERS, Given
@@ -121,6 +121,79 @@ WRAPPED: list[tuple[str, Form, bytes, int]] = [
     ("an empty list first", "mem0", b'{"results": [], "memories": [{"id": "1", "memory": "Rows"}]}', 1),
     ("results in results", "mem0", b'{"results": {"results": [{"id": "1", "memory": "Rows"}]}}', 1),
     ("rows of a vector store", "mem0", b'[{"id": "1", "payload": {"data": "Rows", "user_id": "ann"}}]', 1),
+    (
+        "pages of results",
+        "mem0",
+        b'[{"results": [{"id": "1", "memory": "Rows"}]}, {"results": [{"id": "2", "memory": "Sings"}]}]',
+        2,
+    ),
+    ("results in memories", "mem0", b'{"memories": {"results": [{"id": "1", "memory": "Rows"}]}}', 1),
+    ("memories in data", "mem0", b'{"data": {"memories": [{"id": "1", "memory": "Rows"}]}}', 1),
+    ("the answer of add", "mem0", b'[{"id": "1", "event": "ADD", "data": {"memory": "Rows"}}]', 1),
+    (
+        "deleted memories, otherwise said",
+        "mem0",
+        mem0(
+            {"id": "1", "memory": "Rows"},
+            {"id": "2", "memory": "Sings", "state": "deleted"},
+            {"id": "3", "memory": "S", "event": "delete"},
+        ),
+        1,
+    ),
+    ("deleted lines", "jsonl", LINE + b'\n{"text": "a", "deleted": true}\n{"text": "b", "status": "Deleted"}', 1),
+    (
+        "Telegram",
+        "jsonl",
+        b'{"name": "X", "messages": [{"id": 1, "type": "service", "text": ""}, {"id": 2, "type": "message",'
+        b' "from": "Otto", "text": ["Ro", {"type": "bold", "text": "ws"}], "date_unixtime": "1714557601"}]}',
+        1,
+    ),
+    (
+        "all of Telegram",
+        "jsonl",
+        b'{"chats": {"list": [{"id": 4, "messages": [{"from": "Otto", "text": "Rows"}]}]}}',
+        1,
+    ),
+    (
+        "Open WebUI",
+        "jsonl",
+        b'[{"id": "c", "chat": {"messages": [{"role": "user", "content": "Rows"}], "history": {}}}]',
+        1,
+    ),
+    (
+        "LibreChat",
+        "jsonl",
+        b'{"messages": [{"sender": "User", "text": "", "content": [{"type": "text", "text": {"value": "Rows"}}]}]}',
+        1,
+    ),
+    (
+        "Gemini's contents",
+        "jsonl",
+        b'{"role": "user", "parts": [{"text": "Rows"}]}\n{"role": "model", "parts": [{"text": "Sings"}]}',
+        2,
+    ),
+    (
+        "LangChain",
+        "jsonl",
+        b'{"page_content": "Rows", "metadata": {}}\n{"type": "ai", "data": {"content": "Sings"}}',
+        2,
+    ),
+    ("core memory by label", "letta", b'{"core_memory": {"human": "Rows"}, "messages": []}', 1),
+    ("an agent of the API", "letta", b'{"id": "a", "memory": {"blocks": [{"label": "human", "value": "Rows"}]}}', 1),
+    ("passages in passages", "letta", b'[{"passage": {"id": "p", "text": "Rows"}}]', 1),
+    (
+        "a pasted text",
+        "claude",
+        b'[{"uuid": "c", "chat_messages": [{"sender": "human", "text": "",'
+        b' "attachments": [{"file_name": "", "extracted_content": "Rows"}]}]}]',
+        1,
+    ),
+    (
+        "a voice note",
+        "claude",
+        b'[{"uuid": "c", "chat_messages": [{"sender": "human", "content": [{"type": "voice_note", "text": "Rows"}]}]}]',
+        1,
+    ),
     ("role and content", "claude", b'[{"uuid": "c", "chat_messages": [{"role": "user", "content": "Rows"}]}]', 1),
 ]
 
@@ -158,6 +231,114 @@ async def test_the_end_of_a_fact_is_read_in_the_forms_of_databases(store: Sqlite
     (found,) = await held(store)
     assert (found.valid_from, found.valid_until) == (EARLIEST, at)
     assert run.done.written == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "by", "told"),
+    [
+        ({"text": "x", "user_id": "ann", "createdAt": "2024-05-01", "sessionId": "s", "tags": ["a", "b"]}, "", {}),
+        ({"text": "x", "timestamp": "2024-5-1", "thread_id": "s", "keywords": "a, b"}, "", {}),
+        ({"text": "x", "date": 20240501, "run_id": "s", "labels": ["a", "b"]}, "", {}),
+        (
+            {
+                "content": "x",
+                "author": {"id": "9", "name": "otto"},
+                "ts": "1714521600.0",
+                "chat_id": "s",
+                "tags": "a,b",
+            },
+            "otto",
+            {},
+        ),
+        (
+            {"text": "x", "type": "message", "user": "U1", "ts": "1714521600.0", "tags": ["a", "b"], "episode": "s"},
+            "U1",
+            {},
+        ),
+        ({"text": "x", "from": None, "time": 1714521600000, "episode": "s", "tags": ["a", "b"]}, "unknown", {}),
+        (
+            {
+                "text": "x",
+                "sender": "User",
+                "isCreatedByUser": True,
+                "createdAt": "2024.05.01",
+                "session": "s",
+                "tags": "a,b",
+            },
+            "",
+            {"isCreatedByUser": True},
+        ),
+    ],
+)
+async def test_fields_of_other_programs_are_read(
+    line: dict[str, Any], by: str, told: dict[str, Any], store: SqliteStore
+) -> None:
+    """So another's words are not stored as the user's own, and keep their date, conversation and keywords."""
+    await take_in(store, "jsonl", json.dumps(line).encode())
+    (found,) = await held(store)
+    assert (found.text, found.by, is_tainted(found)) == ("x", by or "ann", bool(by))
+    assert (found.created, found.episode, found.keywords) == (1_714_521_600.0, "s", ("a", "b"))
+    assert found.data.get("more", {}) == ({"type": "message"} if "type" in line else told)
+
+
+@pytest.mark.parametrize("name", ["valid_to", "validUntil", "invalid_at", "expires_at", "expiration_date"])
+async def test_the_end_of_a_line_is_read_under_every_usual_name(name: str, store: SqliteStore) -> None:
+    line = {"text": "Rows", "valid_at": "2024-01-01", name: "2024-05-01"}
+    await take_in(store, "jsonl", json.dumps(line).encode())
+    (found,) = await held(store)
+    assert (found.valid_from, found.valid_until) == (1_704_067_200.0, 1_714_521_600.0)
+
+
+async def test_a_fact_that_ends_when_it_begins_is_kept(store: SqliteStore) -> None:
+    edges = [{"uuid": "1", "fact": "Rows", "valid_at": "2024-05-01", "invalid_at": "2024-05-01"}]
+    run = await take_in(store, "zep", json.dumps(edges).encode())
+    (found,) = await held(store)
+    assert (found.valid_from, found.valid_until) == (None, 1_714_521_600.0) and "valid_from" in run.tally.lost
+
+
+async def test_a_conversation_of_chatgpt_without_dates_keeps_its_branch_and_order(store: SqliteStore) -> None:
+    def node(parent: str | None, text: str, role: str, at: float | None) -> dict[str, Any]:
+        return {"parent": parent, "message": {"author": {"role": role}, "content": text, "id": text, "create_time": at}}
+
+    talk = {"a": node(None, "Rows", "user", None), "b": node("a", "Sings", "assistant", None)}
+    await take_in(store, "chatgpt", json.dumps([{"id": "c", "update_time": 9.0, "mapping": talk}]).encode())
+    assert [(each.text, each.created) for each in await held(store)] == [("Rows", 9.0), ("Sings", 9.0)]
+
+
+async def test_a_first_message_of_chatgpt_without_a_date_stays_first(store: SqliteStore) -> None:
+    talk = {
+        "a": {"parent": None, "message": {"author": {"role": "user"}, "content": "Rows", "id": "1"}},
+        "b": {
+            "parent": "a",
+            "message": {"author": {"role": "user"}, "content": "Sings", "id": "2", "create_time": 5.0},
+        },
+    }
+    file = [{"id": "c", "title": None, "create_time": None, "update_time": 9.0, "mapping": talk, "current_node": "b"}]
+    await take_in(store, "chatgpt", json.dumps(file).encode())
+    assert [(each.text, each.created) for each in await held(store)] == [("Rows", 5.0), ("Sings", 5.0)]
+
+
+async def test_messages_of_letta_keep_their_authors(store: SqliteStore) -> None:
+    kinds = {"user_message": "Rows", "reasoning_message": "Hm", "assistant_message": "Sings", "system_message": "Be"}
+    file = [{"message_type": kind, "content": text, "date": "2024-05-01"} for kind, text in kinds.items()]
+    await take_in(store, "letta", json.dumps(file).encode())
+    assert [(each.text, each.by, each.created) for each in await held(store)] == [
+        ("Rows", "ann", 1_714_521_600.0),
+        ("Sings", "Letta", 1_714_521_600.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"prefix": "memories.ann", "key": "k", "value": '{"content": "Rows"}'},
+        {"namespace": "memories.ann", "key": "k", "value": {"data": "Rows"}},
+    ],
+)
+async def test_rows_of_a_langgraph_table_are_read(row: dict[str, Any], store: SqliteStore) -> None:
+    await take_in(store, "langmem", json.dumps(row).encode(), each_user=True)
+    (found,) = await held(store, "ann")
+    assert (found.text, found.data["namespace"]) == ("Rows", ["memories", "ann"])
 
 
 async def test_two_items_with_one_id_are_reported(store: SqliteStore) -> None:

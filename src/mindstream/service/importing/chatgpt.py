@@ -41,22 +41,26 @@ def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     fields = Fields(raw, tally, "conversation.")
     episode, title = fields.name("conversation_id") or fields.name("id"), fields.name("title")
     fields.lose("id", "the same as conversation_id")
-    began, mapping = fields.moment("create_time"), fields.mapping("mapping")
+    created, updated, mapping = fields.moment("create_time"), fields.moment("update_time"), fields.mapping("mapping")
     at = fields.name("current_node")
     fields.lose_rest("only messages, title and dates are read")
     nodes = {id_: node for id_, node in mapping.items() if isinstance(node, dict)}
     branch = _branch(nodes, at if at in nodes else _newest(nodes))
+    dates = (read_moment(_object(nodes[id_].get("message")).get("create_time")) for id_ in branch)
+    at_last = next((at for at in (created, *dates, updated) if at is not None), None)
     for id_ in branch:
-        yield from _message(nodes[id_], episode, title, began, tally)
+        for item in _message(nodes[id_], episode, title, at_last, tally):
+            at_last = at_last if item.created is None else item.created
+            yield item
     for id_ in nodes.keys() - set(branch):
         if isinstance(nodes[id_].get("message"), dict):
             tally.lose("messages of other branches", _words(nodes[id_]["message"]), "another branch was chosen")
 
 
 def _newest(nodes: Mapping[str, Any]) -> str:
-    """Return the id of the newest message; "" if there is none."""
+    """Return the id of the newest message, without dates that of the last one in the file; "" if there is none."""
     dated = {id_: node["message"] for id_, node in nodes.items() if isinstance(node.get("message"), dict)}
-    return max(dated, key=lambda id_: read_moment(dated[id_].get("create_time")) or 0, default="")
+    return max(reversed(dated), key=lambda id_: read_moment(dated[id_].get("create_time")) or 0, default="")
 
 
 def _branch(nodes: Mapping[str, Any], at: object) -> list[str]:
@@ -68,7 +72,7 @@ def _branch(nodes: Mapping[str, Any], at: object) -> list[str]:
     return list(reversed(found))
 
 
-def _message(node: dict[str, Any], episode: str, title: str, began: Moment | None, tally: Tally) -> Iterator[Item]:
+def _message(node: dict[str, Any], episode: str, title: str, at_last: Moment | None, tally: Tally) -> Iterator[Item]:
     message = node.get("message")
     if not isinstance(message, dict):
         return  # the root of the tree has no message
@@ -86,15 +90,15 @@ def _message(node: dict[str, Any], episode: str, title: str, began: Moment | Non
             if not isinstance(part, str) and not _part(part):
                 tally.lose("message.content.parts", part, "images and files are not read")
         if text:
-            yield _said(message, text, episode, title, began, tally)
+            yield _said(message, text, episode, title, at_last, tally)
 
 
-def _said(message: dict[str, Any], text: str, episode: str, title: str, began: Moment | None, tally: Tally) -> Item:
+def _said(message: dict[str, Any], text: str, episode: str, title: str, at_last: Moment | None, tally: Tally) -> Item:
     fields = Fields(message, tally, "message.")
     about = Fields(fields.mapping("metadata"), tally, "message.metadata.")
     role, model = str(fields.mapping("author")["role"]), about.name("model_slug")
     files = [str(each["name"]) for each in about.list("attachments") if isinstance(each, dict) and each.get("name")]
-    created, id_ = fields.moment("create_time") or began, fields.name("id")
+    created, id_ = fields.moment("create_time") or at_last, fields.name("id")
     fields.value("content")
     about.lose_rest("only the model and names of files are kept")
     fields.lose_rest("only about how the message was shown")

@@ -14,6 +14,10 @@ from mindstream.service.importing.chatgpt import conversations
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
 from mindstream.service.importing.reading import Source
 
+SPOKEN = ("text", "voice_note")
+"""Types of content blocks with words of the user or of Claude."""
+PASTED = ("", "paste.txt", "pasted-text.txt")
+"""Names of attachments that Claude makes from a long text that the user pastes."""
 BY = {"human": "", "user": "", "assistant": "Claude"}
 
 
@@ -62,20 +66,24 @@ def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Ite
     said: list[str] = []
     for block in objects(iter(blocks), tally, "message.content"):
         text = block.get("text")
-        if block.get("type") == "text" and isinstance(text, str):
+        if block.get("type") in SPOKEN and isinstance(text, str):
             said.append(text)
         else:
             tally.lose(f"message.content: {block.get('type')}", block, "not part of the conversation")
+    blocks_said = len(said)
     attached = [
         each for name in ("files", "attachments") for each in objects(iter(fields.list(name)), tally, f"message.{name}")
     ]
     files = [str(each["file_name"]) for each in attached if each.get("file_name")]
     for each in attached:
-        if each.get("extracted_content"):
+        if isinstance(pasted := each.get("extracted_content"), str) and str(each.get("file_name") or "") in PASTED:
+            said.append(pasted)
+        elif each.get("extracted_content"):
             tally.lose("message.attachments.extracted_content", each["extracted_content"], "files are not read")
     created, id_ = fields.moment("created_at"), fields.name("uuid")
     fields.lose_rest("only about how the message was shown")
-    words = "\n".join(said).strip() or whole.strip()
+    spoken = "\n".join(said[:blocks_said]).strip() or whole.strip()
+    words = "\n".join(filter(None, (spoken, *said[blocks_said:]))).strip()
     if role not in BY or not words:
         tally.lose(f"messages: {role}", raw.get("text") or raw, "no text")
         return None

@@ -191,6 +191,8 @@ def read_moment(value: object) -> Moment | None:
     at = float(value) if isinstance(value, str) else value
     if isinstance(at, bool) or not isinstance(at, int | float):
         return None
+    if isinstance(at, int) and 19_000_101 <= at <= 99_991_231:  # a date, not a time in 1970
+        return read_moment(str(at))
     at = float(at)
     while abs(at) > MILLISECONDS and abs(at) != math.inf and not LATEST <= at <= LATEST + DAY_S:
         at /= 1000  # milli-, micro- or nanoseconds
@@ -213,6 +215,13 @@ def _read_mail_date(text: str) -> Moment | None:
 def present(**data: JsonValue) -> dict[str, JsonValue]:
     """Return the given entries that are not empty."""
     return {name: value for name, value in data.items() if value is not None and value not in ("", [], {})}
+
+
+def is_deleted(raw: Mapping[str, Any]) -> bool:
+    """Return whether an object says that it was deleted in its own program."""
+    flags = (raw.get(name) for name in ("deleted", "is_deleted", "isDeleted", "deleted_at", "deletedAt"))
+    words = (raw.get(name) for name in ("event", "state", "status"))
+    return any(flags) or any(str(each).casefold() in ("delete", "deleted") for each in words)
 
 
 def objects(values: Iterator[object], tally: Tally, what: str) -> Iterator[dict[str, Any]]:

@@ -1,53 +1,91 @@
 """Read JSON Lines with an object with the field `text`, or a text, on each line, or one JSON list of these.
 
-A line may also be a conversation, as for fine-tuning: `{"messages": [{"role": …, "content": …}]}`, or ShareGPT's
-`{"conversations": [{"from": …, "value": …}]}`; each message is an item.
+A line may also be a conversation, as for fine-tuning: `{"messages": [{"role": …, "content": …}]}`, ShareGPT's
+`{"conversations": [{"from": …, "value": …}]}`, or one of Open WebUI or LibreChat; each message is an item. Exports of
+Telegram, Slack and Discord are read, too.
 
 Other known fields: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from,
-valid_until, metadata. Common alternative names of the text, the date and the speaker are also accepted.
+valid_until, metadata. `NAMES` has other programs' names of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from mindstream.memory.store.record import FADING, Kind
-from mindstream.service.importing.items import Fields, Item, Tally, present
+from mindstream.models.fitting import bare_name
+from mindstream.service.importing.items import Fields, Item, Tally, is_deleted, present
 from mindstream.service.importing.reading import Source
 
 KINDS: frozenset[Kind] = FADING | {"chat"}
 """Kinds of records that can be imported; other kinds need fields that these files do not have."""
 
 TEXTS = ("text", "content", "memory", "message")
-LISTS = ("items", "memories", "messages", "records", "data")
+LISTS = ("items", "memories", "messages", "records", "data", "chats.list")
 """Accepted names of the list of items, if the file is one object."""
 TALKS = ("messages", "conversations", "conversation")
-SHARED = {"value": "content", "from": "role"}
-"""ShareGPT's names of fields, with ours."""
-DATES = ("created_at", "timestamp", "created", "date")
-OWN = ("user", "human")
+NESTED = ("message", "data", "kwargs", "payload")
+"""Names of an object within a line that has the text."""
+NAMES: Mapping[str, Sequence[str]] = {
+    name: others.split()
+    for name, others in {
+        "content": "value note fact pagecontent parts",
+        "created_at": "createdat timestamp created dateunixtime date ts time createtime sentat",
+        "valid_from": "validfrom validat",
+        "valid_until": "validuntil validto invalidat expiresat expirationdate expiredat",
+        "user": "user userid",
+        "by": "by author from sender speaker",
+        "episode": "episode session sessionid threadid conversationid runid chatid",
+        "keywords": "keywords tags categories labels",
+    }.items()
+}
+"""Fields with their names in other programs, without letter case and punctuation; the first one given counts."""
+OWN = ("user", "human", "me")
 """Names of roles that mean the user."""
+ROLES = (*OWN, "ai", "assistant", "bot", "gpt", "model", "system", "tool", "function")
+UNKNOWN = "unknown"
+"""The author of a message whose author was deleted."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield the items of a file."""
     values = source.lines() if source.is_lines() else enumerate(source.values(source.place(*LISTS)), 1)
-    for number, part in ((number, part) for number, value in values for part in _messages(value)):
-        raw = _with_text(part)
-        if isinstance(raw, dict) and any(isinstance(raw.get(name), str) for name in TEXTS):
-            yield _line(raw, tally)
-        else:
+    for number, raw in ((number, part) for number, value in values for part in _parts(value)):
+        if not isinstance(raw, dict) or not any(isinstance(raw.get(name), str) for name in TEXTS):
             tally.lose("line", raw, f"it is not an object with {' or '.join(TEXTS)}; the first is line {number}")
+        elif is_deleted(raw):
+            tally.lose("items", next(raw[name] for name in TEXTS if name in raw), "it was deleted there")
+        else:
+            yield _line(raw, tally)
+
+
+def _parts(raw: Any) -> Iterator[Any]:
+    """Yield the messages of a line, also of an object with a list of items on one line."""
+    listed = raw if isinstance(raw, dict) and not any(isinstance(raw.get(name), str) for name in TEXTS) else {}
+    chats = listed.get("chats")
+    lists = (chats.get("list") if isinstance(chats, dict) else None, *(listed.get(name) for name in LISTS))
+    values = next((each for each in lists if isinstance(each, list) and each), None)
+    if values is None or values is listed.get("messages"):
+        yield from _messages(raw)
+    else:
+        for value in values:
+            yield from _messages(value)
 
 
 def _messages(raw: Any) -> list[Any]:
-    """Return the messages of a conversation with its other fields; of any other value, the value itself."""
+    """Return the messages of a conversation with the fields that they share; of any other value, the value itself."""
+    if isinstance(raw, dict) and isinstance(chat := raw.get("chat"), dict):  # Open WebUI
+        raw = {**{name: value for name, value in raw.items() if name != "chat"}, **chat}
     if not isinstance(raw, dict) or any(isinstance(raw.get(name), str) for name in TEXTS):
-        return [raw]
+        return [_with_text(raw)]
     name = next((name for name in TALKS if isinstance(raw.get(name), list) and raw[name]), "")
-    more = {key: value for key, value in raw.items() if key not in (name, "id")}
-    return [{**more, **each} if isinstance(each, dict) else each for each in raw[name]] if name else [raw]
+    if not name:
+        return [_with_text(raw)]
+    more = {key: value for key, value in raw.items() if key not in (name, "id") and not isinstance(value, list | dict)}
+    more = _named({**more, "metadata": raw.get("metadata"), "episode": raw.get("episode", raw.get("id"))})
+    messages = map(_with_text, raw[name])
+    return [{**more, **each} if isinstance(each, dict) else each for each in messages]
 
 
 def _with_text(raw: Any) -> Any:
@@ -56,17 +94,41 @@ def _with_text(raw: Any) -> Any:
         return {"text": raw}
     if not isinstance(raw, dict):
         return raw
-    if not any(name in raw for name in TEXTS):  # `Text`, or ShareGPT's names
-        raw = {SHARED.get(key.lower(), key.lower()): value for key, value in raw.items()}
-    if isinstance(message := raw.get("message"), dict):
-        raw = {**{name: value for name, value in raw.items() if name != "message"}, **message}
-    if isinstance(parts := raw.get("content"), list) and (found := [text for each in parts if (text := _part(each))]):
-        raw = {**raw, "content": "\n".join(found)}
+    if raw.get("type") == "message" and "ts" in raw:  # Slack
+        raw = {"by" if name == "user" else name: value for name, value in raw.items()}
+    raw = _named(raw)
+    inner = next((name for name in NESTED if isinstance(raw.get(name), dict)), "")
+    if inner and not any(isinstance(raw.get(name), str) for name in TEXTS):
+        raw = {**{name: value for name, value in raw.items() if name != inner}, **_named(raw[inner])}
+    for name in TEXTS:
+        if isinstance(parts := raw.get(name), list) and (found := [text for each in parts if (text := _part(each))]):
+            spans = any(isinstance(each, str) for each in parts) and any(isinstance(each, dict) for each in parts)
+            raw = {**raw, name: ("" if spans else "\n").join(found)}  # Telegram: a text in spans
     return raw
+
+
+def _named(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object whose fields have the names that are used here."""
+    given = {bare_name(key): key for key in reversed([*raw]) if raw[key] is not None and raw[key] != ""}
+    found = {key.lower() if key.lower() in TEXTS else key: value for key, value in raw.items()}
+    for name, others in NAMES.items():
+        key = next((given[other] for other in others if other in given), "")
+        if key and not (name == "content" and any(text in given for text in TEXTS)):
+            found[name] = found.pop(key)
+    by = found.get("by")
+    if isinstance(by, dict):  # Discord
+        found["by"] = next((each for name in ("name", "username", "id") if (each := by.get(name))), UNKNOWN)
+    elif by is None and "from" in found:  # Telegram: the account was deleted
+        found["by"] = UNKNOWN
+    for name in ("by", "type"):  # ShareGPT; LangChain
+        if "role" not in found and str(found.get(name)).casefold() in ROLES:
+            found["role"] = found.pop(name)
+    return found
 
 
 def _part(part: object) -> str:
     text = part.get("text") if isinstance(part, dict) else part
+    text = text.get("value") if isinstance(text, dict) else text
     return text if isinstance(text, str) else ""
 
 
@@ -76,17 +138,17 @@ def _line(raw: dict[str, Any], tally: Tally) -> Item:
     if kind is not None:
         fields.value("kind")
     fields.lose("kind", f"only {', '.join(each for each in get_args(Kind) if each in KINDS)} can be imported")
-    by, role = fields.name("by"), fields.name("role")
+    by, role, listed = fields.name("by"), fields.name("role"), fields.text("keywords")
     return Item(
         text=fields.text(*TEXTS),
         source_id=fields.name("id"),
         kind=kind or "note",
-        created=fields.moment(next((name for name in DATES if name in raw), "")),
+        created=fields.moment("created_at"),
         valid_from=fields.moment("valid_from"),
         valid_until=fields.moment("valid_until"),
-        by=by or ("" if role in OWN else role),
+        by=by or ("" if role.casefold() in OWN else role),
         user=fields.name("user"),
         episode=fields.name("episode"),
-        keywords=fields.texts("keywords"),
+        keywords=tuple(filter(None, map(str.strip, listed.split(",")))) or fields.texts("keywords"),
         data=present(role=role, metadata=fields.mapping("metadata"), more=fields.rest()),
     )

@@ -1,12 +1,14 @@
 """Read items of LangMem or any LangGraph store, which have a namespace, key, value and dates.
 
-The file is a list of items, an object with the list in `items` (as the store's search returns), or JSON Lines.
+The file is a list of items, an object with the list in `items` (as the store's search returns), or JSON Lines; also
+rows of the store's table, with `prefix` and the value as JSON.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
@@ -26,7 +28,12 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 def _item(raw: dict[str, Any], tally: Tally) -> Item:
     fields = Fields(raw, tally)
-    namespace, key, value = fields.list("namespace"), fields.name("key"), fields.value("value")
+    path = fields.text("namespace", "prefix")  # a row of a store's table
+    namespace: list[Any] = fields.list("namespace") or list(filter(None, path.split(".")))
+    key, value = fields.name("key"), fields.value("value")
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     text, whole = _words(value)
     return Item(
         text=text,

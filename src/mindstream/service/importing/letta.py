@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from mindstream.service.importing.items import REEMBEDDED, Fields, Item, Tally, objects, present
+from mindstream.service.importing.items import REEMBEDDED, Fields, Item, Tally, is_deleted, objects, present
 from mindstream.service.importing.reading import MAX_FILE, Source
 
 MACHINERY = ("tools", "sources", "files", "groups", "mcp_servers", "skills", "archives")
@@ -23,18 +23,21 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     place = source.place("agents", "core_memory", "messages", "blocks", "passages", *MACHINERY)
     alone = place in ("", "item")
     for raw in objects(source.values(*((place,) if alone else ("passages.item", MAX_FILE))), tally, "passage"):
-        yield from _passage(raw, tally)
+        if "message_type" in raw or "role" in raw:
+            yield from _message(raw, "", tally)
+        elif "memory" in raw or "core_memory" in raw:
+            yield from _agent(raw, tally)
+        else:
+            yield from _passage(raw, tally)
     if alone:
         return
     for name in ("blocks", "core_memory"):
         for raw in objects(source.values(f"{name}.item", MAX_FILE), tally, "block"):
             yield from _block(raw, tally)
+    for raw in objects(source.values("core_memory", MAX_FILE), tally, "core_memory"):
+        yield from _blocks(raw, tally)
     for raw in objects(source.values("agents.item", MAX_FILE), tally, "agent"):
-        fields = Fields(raw, tally, "agent.")
-        name = fields.text("name")
-        for message in objects(iter(fields.list("messages")), tally, "message"):
-            yield from _message(message, name, tally)
-        fields.lose_rest("configuration of the agent")
+        yield from _agent(raw, tally)
     for raw in objects(source.values("messages.item", MAX_FILE), tally, "message"):
         yield from _message(raw, "", tally)
     for name in MACHINERY:
@@ -42,9 +45,36 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
             tally.lose(name, value, "configuration of the agent")
 
 
+def _agent(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
+    """Yield the memory blocks and messages of an agent, of an agent file or as the API returns it."""
+    fields = Fields(raw, tally, "agent.")
+    name = fields.text("name")
+    for place in ("blocks", "core_memory"):
+        for block in objects(iter(fields.list(place)), tally, "block"):
+            yield from _block(block, tally)
+    for place in ("memory", "core_memory"):
+        yield from _blocks(fields.mapping(place), tally)
+    for message in objects(iter(fields.list("messages")), tally, "message"):
+        yield from _message(message, name, tally)
+    fields.lose_rest("configuration of the agent")
+
+
+def _blocks(memory: dict[str, Any], tally: Tally) -> Iterator[Item]:
+    """Yield the blocks of an agent's memory: those in its list `blocks`, or texts by label."""
+    for label, value in memory.items():
+        listed = value if label == "blocks" and isinstance(value, list) else ()
+        for block in listed or [
+            {"label": label, **value} if isinstance(value, dict) else {"label": label, "value": value}
+        ]:
+            if isinstance(block, dict):
+                yield from _block(block, tally)
+
+
 def _passage(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
+    if isinstance(inner := raw.get("passage"), dict):
+        raw = {**{name: value for name, value in raw.items() if name != "passage"}, **inner}
     fields = Fields(raw, tally)
-    if raw.get("is_deleted"):
+    if is_deleted(raw):
         tally.lose("items", raw.get("text"), "it was deleted in Letta")
         return
     yield Item(
@@ -72,7 +102,8 @@ def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _message(raw: dict[str, Any], agent: str, tally: Tally) -> Iterator[Item]:
-    role, said = str(raw.get("role")), _said(raw)
+    kind = str(raw.get("message_type") or "")  # the API's name of the role
+    role, said = str(raw.get("role") or kind.removesuffix("_message")), _said(raw)
     if role not in ("user", "assistant") or not said:
         tally.lose(f"messages: {role}", raw.get("content") or raw, "no text of the user or the agent")
         return
@@ -80,10 +111,11 @@ def _message(raw: dict[str, Any], agent: str, tally: Tally) -> Iterator[Item]:
         if part.get("type") != "text":
             tally.lose(f"message.content: {part.get('type')}", part, "not part of the conversation")
     fields = Fields(raw, tally, "message.")
-    fields.value("role")
+    for name in ("role", "message_type"):
+        fields.value(name)
     fields.value("content" if "content" in raw else "text")
     fields.lose("id", "ids start from 0 in each file; the message is identified by its date and text")
-    created, model = fields.moment("created_at"), fields.name("model")
+    created, model = fields.moment("created_at" if "created_at" in raw else "date"), fields.name("model")
     fields.lose_rest("only about how the message was made")
     by = "" if role == "user" else agent or "Letta"
     yield Item(text=said, kind="observation", created=created, by=by, data=present(role=role, model=model))

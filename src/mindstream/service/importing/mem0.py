@@ -1,7 +1,7 @@
 """Read files of mem0: the result of `get_all` (of the open-source package or the platform), or an export.
 
-The file is a list of memories, or an object with the list in `results`, `memories`, `data` or `items`. The object may
-also contain the relations of a graph in `relations`.
+The file is a list of memories, or an object with the list in `results`, `memories`, `data` or `items`, or of pages with
+such a list. The object may also contain the relations of a graph in `relations`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from mindstream.memory.store.record import Triple
-from mindstream.service.importing.items import Fields, Item, Tally, objects, present
+from mindstream.service.importing.items import Fields, Item, Tally, is_deleted, objects, present
 from mindstream.service.importing.reading import MAX_FILE, Source
 
-LISTS = ("results", "memories", "data", "items", "results.results")
+LISTS = ("results", "memories", "data", "items")
+TEXTS = ("memory", "text", "content", "data")
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield the memories of a file, then the relations of its graph."""
-    place = source.place(*LISTS)
-    for raw in objects(source.values(place), tally, "memory"):
-        if raw.get("event") == "DELETE" or raw.get("is_deleted") or raw.get("deleted_at"):
+    place = source.place(*LISTS, *(f"{outer}.{inner}" for outer in LISTS for inner in LISTS))
+    for raw in objects((each for page in source.values(place) for each in _unpacked(page)), tally, "memory"):
+        if is_deleted(raw):
             tally.lose("items", raw.get("memory"), "it was deleted in mem0")
         else:
             yield _memory(raw, tally)
@@ -29,12 +30,24 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
             yield from _relation(raw, tally)
 
 
+def _unpacked(page: Any) -> list[Any]:
+    """Return the memories in a page of results; of any other value, the value itself."""
+    if not isinstance(page, dict) or any(isinstance(page.get(name), str) for name in TEXTS):
+        return [page]
+    inner = next((page[name] for name in LISTS if isinstance(page.get(name), list | dict)), None)
+    if isinstance(inner, list):
+        return inner
+    return (
+        _unpacked({**{key: value for key, value in page.items() if value is not inner}, **inner}) if inner else [page]
+    )
+
+
 def _memory(raw: dict[str, Any], tally: Tally) -> Item:
     if isinstance(payload := raw.get("payload"), dict):  # a row of the vector store
         raw = {**payload, **{name: value for name, value in raw.items() if name != "payload"}}
     fields = Fields(raw, tally)
     return Item(
-        text=fields.text("memory", "text", "content", "data"),
+        text=fields.text(*TEXTS),
         source_id=fields.name("id"),
         created=fields.moment("created_at"),
         valid_until=fields.moment("expiration_date"),

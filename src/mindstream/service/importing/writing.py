@@ -152,8 +152,8 @@ class Import:
             self.tally.lose("dates", created, "before 1970 or in the future; the time of the import is used")
             created = None
         begins = item.valid_from
-        if begins is not None and item.valid_until is not None and item.valid_until < begins:
-            self.tally.lose("valid_from", begins, "it is later than valid_until; only valid_until is kept")
+        if begins is not None and item.valid_until is not None and item.valid_until <= begins:
+            self.tally.lose("valid_from", begins, "it is not before valid_until; only valid_until is kept")
             begins = None
         named = item.source_id or (item.created, item.by, item.episode, item.text)
         data = redaction.clean_within({"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data})
