@@ -25,7 +25,7 @@ from mindstream.reasoners.reasoner import (
     build_context,
     nothing_newer,
 )
-from mindstream_evals.conformance.samples import Factory, Promise, expect
+from mindstream_evals.conformance.samples import Promises, expect
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")
 
@@ -39,6 +39,9 @@ class Trial:
     said: Sequence[str] = SAID
 
 
+PROMISES = Promises[Trial]()
+
+
 async def hear(trial: Trial) -> RunContext:
     """Store the utterances and return the context of a run about them."""
     stream, rows = trial.memory, []
@@ -49,100 +52,87 @@ async def hear(trial: Trial) -> RunContext:
     return await build_context(stream, trial.reasoner.slot, rows, nothing_newer)
 
 
-async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(open_trial: Factory[Trial]) -> None:
-    async with open_trial() as trial:
-        reasoner = trial.reasoner
-        slot, trigger, timeout_s = reasoner.slot, reasoner.trigger, reasoner.timeout_s
-        expect(isinstance(slot, str) and bool(slot.strip()), f"the name of a slot, not {slot!r}")
-        expect(isinstance(trigger, Trigger), f"a trigger, not {trigger!r}")
-        expect(bool(trigger.every or trigger.idle_s or trigger.at is not None), "a trigger with at least one condition")
-        expect(
-            math.isfinite(timeout_s) and timeout_s > 0, f"a positive, finite time limit in seconds, not {timeout_s!r}"
-        )
-        again = reasoner.slot, reasoner.trigger, reasoner.timeout_s
-        expect(again == (slot, trigger, timeout_s), "the same slot, trigger and time limit each time")
+@PROMISES.add
+async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(trial: Trial) -> None:
+    reasoner = trial.reasoner
+    slot, trigger, timeout_s = reasoner.slot, reasoner.trigger, reasoner.timeout_s
+    expect(isinstance(slot, str) and bool(slot.strip()), f"the name of a slot, not {slot!r}")
+    expect(isinstance(trigger, Trigger), f"a trigger, not {trigger!r}")
+    expect(bool(trigger.every or trigger.idle_s or trigger.at is not None), "a trigger with at least one condition")
+    expect(math.isfinite(timeout_s) and timeout_s > 0, f"a positive, finite time limit in seconds, not {timeout_s!r}")
+    again = reasoner.slot, reasoner.trigger, reasoner.timeout_s
+    expect(again == (slot, trigger, timeout_s), "the same slot, trigger and time limit each time")
 
 
-async def it_comes_to_a_conclusion_within_its_time(open_trial: Factory[Trial]) -> None:
-    async with open_trial() as trial:
-        context = await hear(trial)
-        result = await _think(trial, context)
-        expect(isinstance(result, RunResult), f"a RunResult, not {type(result).__name__}")
+@PROMISES.add
+async def it_comes_to_a_conclusion_within_its_time(trial: Trial) -> None:
+    context = await hear(trial)
+    result = await _think(trial, context)
+    expect(isinstance(result, RunResult), f"a RunResult, not {type(result).__name__}")
 
 
-async def thinking_alone_remembers_nothing(open_trial: Factory[Trial]) -> None:
-    async with open_trial() as trial:
-        context = await hear(trial)
-        before = await _memory(trial.memory)
-        await _think(trial, context)
-        expect(await _memory(trial.memory) == before, "no new record before the result is written")
+@PROMISES.add
+async def thinking_alone_remembers_nothing(trial: Trial) -> None:
+    context = await hear(trial)
+    before = await _memory(trial.memory)
+    await _think(trial, context)
+    expect(await _memory(trial.memory) == before, "no new record before the result is written")
 
 
-async def a_conclusion_can_be_made_twice_and_written_once(open_trial: Factory[Trial]) -> None:
-    async with open_trial() as trial:
-        context = await hear(trial)
-        result = await _think(trial, context)
-        before = await _memory(trial.memory)
-        once, twice = [_texts(await make_writing(context, result)) for _ in range(2)]
-        expect(once == twice, f"the same writing from the same result each time, not {once} and {twice}")
-        expect(await _memory(trial.memory) == before, "building the writing of a result does not commit it")
+@PROMISES.add
+async def a_conclusion_can_be_made_twice_and_written_once(trial: Trial) -> None:
+    context = await hear(trial)
+    result = await _think(trial, context)
+    before = await _memory(trial.memory)
+    once, twice = [_texts(await make_writing(context, result)) for _ in range(2)]
+    expect(once == twice, f"the same writing from the same result each time, not {once} and {twice}")
+    expect(await _memory(trial.memory) == before, "building the writing of a result does not commit it")
+    entries, revisions = await make_writing(context, result)
+    await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
+
+
+@PROMISES.add
+async def it_is_written_anew_where_somebody_was_first(trial: Trial) -> None:
+    context = await hear(trial)
+    result = await _think(trial, context)
+    for _ in range(2):  # the first pass is another writer with the same result
         entries, revisions = await make_writing(context, result)
         await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
+    notes = [record.text for record in await trial.memory.latest("note", 99)]
+    expect(len(notes) == len(set(notes)), f"each note once, not {notes}")
 
 
-async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]) -> None:
-    async with open_trial() as trial:
-        context = await hear(trial)
-        result = await _think(trial, context)
-        for _ in range(2):  # the first pass is another writer with the same result
-            entries, revisions = await make_writing(context, result)
-            await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
-        notes = [record.text for record in await trial.memory.latest("note", 99)]
-        expect(len(notes) == len(set(notes)), f"each note once, not {notes}")
+@PROMISES.add
+async def a_run_that_raises_writes_nothing(trial: Trial) -> None:
+    failing = _Failing(trial.reasoner)
+    runner = Background(trial.memory, [failing], retry_s=0.001)
+    context = await hear(trial)
+    before = await _memory(trial.memory)
+    await trial.memory.commit(context.events[-1].event, wake=runner.claims(Occurrence(1, "", "")))
+    running = asyncio.ensure_future(runner.run())
+    await runner.settled()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    kinds = [row.event.kind for row in await trial.memory.store.events(trial.memory.key)]
+    expect(
+        bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds,
+        f"`set_aside` in the log, not {kinds}",
+    )
+    expect(await _memory(trial.memory) == before, "no record of a run that raised an error")
 
 
-async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
-    async with open_trial() as trial:
-        failing = _Failing(trial.reasoner)
-        runner = Background(trial.memory, [failing], retry_s=0.001)
-        context = await hear(trial)
-        before = await _memory(trial.memory)
-        await trial.memory.commit(context.events[-1].event, wake=runner.claims(Occurrence(1, "", "")))
-        running = asyncio.ensure_future(runner.run())
-        await runner.settled()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        kinds = [row.event.kind for row in await trial.memory.store.events(trial.memory.key)]
-        expect(
-            bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds,
-            f"`set_aside` in the log, not {kinds}",
-        )
-        expect(await _memory(trial.memory) == before, "no record of a run that raised an error")
-
-
-async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
-    async with open_trial() as trial:
-        context = await hear(trial)
-        before = await _memory(trial.memory)
-        thinking = asyncio.ensure_future(trial.reasoner.think(context))
-        await asyncio.sleep(0)
-        thinking.cancel()
-        async with asyncio.timeout(GRACE_S):
-            (came,) = await asyncio.gather(thinking, return_exceptions=True)
-        kind = type(came).__name__
-        expect(isinstance(came, asyncio.CancelledError | RunResult), f"CancelledError or a RunResult, not {kind}")
-        expect(await _memory(trial.memory) == before, "no record of a run that was cancelled")
-
-
-PROMISES: tuple[Promise[Trial], ...] = (
-    it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take,
-    it_comes_to_a_conclusion_within_its_time,
-    thinking_alone_remembers_nothing,
-    a_conclusion_can_be_made_twice_and_written_once,
-    it_is_written_anew_where_somebody_was_first,
-    a_run_that_raises_writes_nothing,
-    it_lets_itself_be_cancelled,
-)
+@PROMISES.add
+async def it_lets_itself_be_cancelled(trial: Trial) -> None:
+    context = await hear(trial)
+    before = await _memory(trial.memory)
+    thinking = asyncio.ensure_future(trial.reasoner.think(context))
+    await asyncio.sleep(0)
+    thinking.cancel()
+    async with asyncio.timeout(GRACE_S):
+        (came,) = await asyncio.gather(thinking, return_exceptions=True)
+    kind = type(came).__name__
+    expect(isinstance(came, asyncio.CancelledError | RunResult), f"CancelledError or a RunResult, not {kind}")
+    expect(await _memory(trial.memory) == before, "no record of a run that was cancelled")
 
 
 @dataclass

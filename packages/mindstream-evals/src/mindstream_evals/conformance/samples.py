@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import wraps
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -19,6 +20,21 @@ T = TypeVar("T")
 Factory: TypeAlias = Callable[[], AbstractAsyncContextManager[T]]
 """Opens a new object under test as an async context manager."""
 Promise: TypeAlias = Callable[[Factory[T]], Awaitable[None]]
+
+
+class Promises(list[Promise[T]]):
+    """Promises of one kind of object, in the order of their definition."""
+
+    def add(self, check: Callable[[T], Awaitable[None]]) -> Promise[T]:
+        """Add a check of a newly opened object as a promise; a decorator."""
+
+        @wraps(check)
+        async def promise(open_one: Factory[T]) -> None:
+            async with open_one() as opened:
+                await check(opened)
+
+        self.append(promise)
+        return promise
 
 
 async def keep(promises: Sequence[Promise[T]], open_one: Factory[T]) -> list[str]:

@@ -18,13 +18,14 @@ from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Revisio
 from mindstream_evals.conformance.samples import (
     NOW,
     THEN,
-    Factory,
-    Promise,
+    Promises,
     build_event,
     build_record,
     expect,
     expect_error,
 )
+
+PROMISES = Promises[Sequence[Store]]()
 
 
 class Theirs(NamedTuple):
@@ -111,52 +112,47 @@ WITHOUT_STREAM = {"key", "version", "subscribe", "close", "last_erasure", "note"
 """Attributes that return no data of a stream, and methods that other tests check."""
 
 
-async def every_method_sees_one_tenant_alone(open_stores: Factory[Sequence[Store]]) -> None:
+@PROMISES.add
+async def every_method_sees_one_tenant_alone(stores: Sequence[Store]) -> None:
     tried = {*TRIED, *AT_LARGE, *WITHOUT_STREAM}
     methods = {name for each in Store.__mro__ for name in vars(each) if not name.startswith("_")}
     expect(methods <= tried, f"a test of each store method for tenant isolation; missing: {sorted(methods - tried)}")
-    async with open_stores() as stores:
-        records = [await _write(store, f"the secret of {number}") for number, store in enumerate(stores)]
-        for number, theirs in enumerate(stores):
-            before, key = await _all_of(theirs), theirs.key(USER)
-            work = tuple(each.id for each in await theirs.open_work(key))
-            cause = (await theirs.events(key))[0].seq
-            its = Theirs(key, records[number], work, f"the secret of {number}", cause)
-            for mine in (each for each in stores if each is not theirs):
-                await _try_all(mine, its)
-            expect(await _all_of(theirs) == before, "no change of another tenant's data")
+    records = [await _write(store, f"the secret of {number}") for number, store in enumerate(stores)]
+    for number, theirs in enumerate(stores):
+        before, key = await _all_of(theirs), theirs.key(USER)
+        work = tuple(each.id for each in await theirs.open_work(key))
+        cause = (await theirs.events(key))[0].seq
+        its = Theirs(key, records[number], work, f"the secret of {number}", cause)
+        for mine in (each for each in stores if each is not theirs):
+            await _try_all(mine, its)
+        expect(await _all_of(theirs) == before, "no change of another tenant's data")
 
 
 async def _try_all(mine: Store, its: Theirs) -> None:
     """Call each method of a tenant's store with the ids of another tenant's data."""
-    for name, call in TRIED.items():
-        with contextlib.suppress(MindstreamError):
-            told = repr(await call(mine, its))
-            expect(
-                its.owner not in told and its.record.id not in told,
-                f"no data of another tenant from {name}, not {told}",
-            )
-    for name, call in AT_LARGE.items():
-        told = repr(await call(mine, its))
-        expect(
-            its.owner not in told and its.record.id not in told, f"no data of another tenant from {name}, not {told}"
-        )
-        expect(repr(its.key) not in told, f"no stream key of another tenant from {name}, not {told}")
+    for calls, hidden, refusals in (
+        (TRIED, (its.owner, its.record.id), (MindstreamError,)),
+        (AT_LARGE, (its.owner, its.record.id, repr(its.key)), ()),
+    ):
+        for name, call in calls.items():
+            with contextlib.suppress(*refusals):
+                told = repr(await call(mine, its))
+                expect(not any(each in told for each in hidden), f"no data of another tenant from {name}, not {told}")
     fence = Commit(mind=mine.key(USER), at=THEN, fence=Fence(its.work, its.owner))
     await expect_error(LeaseLost, mine.commit(fence), "a fence cannot name the work of another tenant")
 
 
-async def a_name_is_a_tenants_own(open_stores: Factory[Sequence[Store]]) -> None:
-    async with open_stores() as stores:
-        keys = {store.key(USER) for store in stores}
-        expect(len(keys) == len(stores), f"different stream keys for the same user of each tenant, not {keys}")
-        for store in stores:
-            other = replace(USER, tenant="somebody-else")
-            try:
-                store.key(other)
-            except InputError:
-                continue
-            raise AssertionError("`key` refuses a user of another tenant with InputError")
+@PROMISES.add
+async def a_name_is_a_tenants_own(stores: Sequence[Store]) -> None:
+    keys = {store.key(USER) for store in stores}
+    expect(len(keys) == len(stores), f"different stream keys for the same user of each tenant, not {keys}")
+    for store in stores:
+        other = replace(USER, tenant="somebody-else")
+        try:
+            store.key(other)
+        except InputError:
+            continue
+        raise AssertionError("`key` refuses a user of another tenant with InputError")
 
 
 async def _all_of(store: Store) -> object:
@@ -169,6 +165,3 @@ async def _all_of(store: Store) -> object:
         await store.kept(),
         [(each, each.forgotten) for each in (await store.changes(key, 0)).records],
     )
-
-
-PROMISES: tuple[Promise[Sequence[Store]], ...] = (every_method_sees_one_tenant_alone, a_name_is_a_tenants_own)
