@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from pydantic import TypeAdapter
+
+from mindstream.clock import SystemClock
 from mindstream.errors import ReplyInvalid
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.ask import ask
@@ -14,11 +17,20 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.recording import fingerprint
 from mindstream.models.roles import Models
 
+CLOCK = SystemClock()
 MAX_PARALLEL = 8
 T = TypeVar("T")
 R = TypeVar("R")
 Progress = Callable[[int, int, str], None]
 """Called with the number of finished items, the number of all items, and the name of the current step."""
+
+
+class KeptReply(NamedTuple, Generic[R]):
+    """A stored reply, its key in the ledger, and the seconds that the model took."""
+
+    key: str
+    reply: R
+    seconds: float
 
 
 class CachedPrompts:
@@ -39,26 +51,33 @@ class CachedPrompts:
         """Return the key of a prompt: a hash of its text and the model's name."""
         return fingerprint(Request(prompt, prompt.role), self.models.of(prompt.role).name)
 
-    async def kept(self, prompt: Prompt[R], row: dict[str, Any], dump: Callable[[R], Any]) -> tuple[str, Any] | None:
-        """Return the key and the stored reply, asking the model if none is stored; None if the reply is invalid."""
+    async def kept(self, prompt: Prompt[R], row: dict[str, Any]) -> KeptReply[R] | None:
+        """Return the stored reply, asking the model if none is stored; None if the reply is invalid.
+
+        Args:
+            row: more fields of the ledger's row.
+        """
         key, model = self.key(prompt), self.models.of(prompt.role)
+        replies: TypeAdapter[R] = TypeAdapter(prompt.reply_type())
         async with self._locks.setdefault(key, asyncio.Lock()):  # two tasks may ask the same prompt
             found = self.ledger.find(key)
             if found is None:
+                began = CLOCK.elapsed()
                 try:
-                    reply = dump(await ask(model, prompt))
+                    reply = replies.dump_python(await ask(model, prompt), mode="json")
                 except ReplyInvalid:
                     self.unreadable += 1
                     return None
-                found = row | {"reply": reply, "model": model.name}
+                found = row | {"reply": reply, "seconds": round(CLOCK.elapsed() - began, 3), "model": model.name}
                 self.ledger.keep(key, found)
-        return key, found["reply"]
+        return KeptReply(key, replies.validate_python(found["reply"]), found.get("seconds", 0.0))
 
-    async def each(self, doing: str, todo: Sequence[T], do: Callable[[T], Awaitable[R]]) -> list[R]:
-        """Apply a function to the items, several at a time, and return the results; the first error stops the rest."""
+    async def each(self, doing: str, todo: Sequence[T], do: Callable[[T], Awaitable[R | None]]) -> list[R]:
+        """Apply a function to the items, several at a time, and return the results other than None; the first error
+        stops the rest."""
         turn, done = asyncio.Semaphore(self._at_once), 0
 
-        async def one(item: T) -> R:
+        async def one(item: T) -> R | None:
             nonlocal done
             async with turn:
                 found = await do(item)
@@ -69,7 +88,7 @@ class CachedPrompts:
         self._report(0, len(todo), doing)
         tasks = [asyncio.ensure_future(one(item)) for item in todo]
         try:
-            return list(await asyncio.gather(*tasks))
+            return [each for each in await asyncio.gather(*tasks) if each is not None]
         finally:
             for task in tasks:
                 task.cancel()

@@ -8,14 +8,15 @@ future work).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment
 from mindstream.coach.events import Decided, Judged
-from mindstream.log.events import Heard, Logged, ModelCalled, Said, Thought, Waiting
+from mindstream.log.events import Heard, ModelCalled, Said, Thought, Waiting
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import LogStore, read_log
 
@@ -152,58 +153,38 @@ class GateReport(BaseModel):
     useless_calls: float
 
 
-@dataclass
-class _Counts:
-    turns: int = 0
-    waits: int = 0
-    judged: int = 0
-    nothing: int = 0
-    soon: int = 0
-    avoided: int = 0
-    useless: int = 0
-
-
 async def gate_report(store: LogStore, mind: StreamKey | None = None) -> list[GateReport]:
     """Return a report per gate, in the order of first use; `mind` None: over all minds in the data folder."""
-    counts: dict[str, _Counts] = {}
+    counts: dict[str, Counter[str]] = {}
     undecided: dict[int, Decided] = {}
-    async for logged in _rows(store, mind):
-        event = logged.event
+    async for row in read_log(store, mind, kinds=[Decided.kind, Judged.kind]):
+        event = row.event
         if isinstance(event, Decided):
-            count = counts.setdefault(event.gate, _Counts())
-            count.turns += 1
-            count.waits += event.waits
-            count.avoided += not event.thinks
             undecided[event.answers] = event
+            count = counts.setdefault(event.gate, Counter())
+            count.update(turns=1, waits=event.waits, avoided=not event.thinks)
         elif isinstance(event, Judged) and (decision := undecided.pop(event.about, None)):
-            count = counts[decision.gate]
-            count.judged += 1
-            count.nothing += decision.waits and not event.needed
-            count.soon += event.needed and not decision.waits
-            count.useless += not (event.needed or event.changed)
+            counts[decision.gate].update(
+                judged=1,
+                nothing=decision.waits and not event.needed,
+                soon=event.needed and not decision.waits,
+                useless=not (event.needed or event.changed),
+            )
     return [_report(gate, count) for gate, count in counts.items()]
 
 
-async def _rows(store: LogStore, mind: StreamKey | None) -> AsyncIterator[Logged]:
-    after = 0
-    while found := await store.events(mind, after, [Decided.kind, Judged.kind]):
-        for row in found:
-            yield row
-        after = found[-1].seq
-
-
-def _report(gate: str, count: _Counts) -> GateReport:
-    def share(part: int, of: int) -> float:
-        return round(part / of, 4) if of else 0.0
+def _report(gate: str, count: Counter[str]) -> GateReport:
+    def share(of: str, *parts: str) -> float:
+        return round(sum(count[part] for part in parts) / count[of], 4) if count[of] else 0.0
 
     return GateReport(
         gate=gate,
-        turns=count.turns,
-        judged=count.judged,
-        wait_rate=share(count.waits, count.turns),
-        waited_for_nothing=share(count.nothing, count.judged),
-        spoke_too_soon=share(count.soon, count.judged),
-        regret=share(count.nothing + count.soon, count.judged),
-        avoided=share(count.avoided, count.turns),
-        useless_calls=share(count.useless, count.judged),
+        turns=count["turns"],
+        judged=count["judged"],
+        wait_rate=share("turns", "waits"),
+        waited_for_nothing=share("judged", "nothing"),
+        spoke_too_soon=share("judged", "soon"),
+        regret=share("judged", "nothing", "soon"),
+        avoided=share("turns", "avoided"),
+        useless_calls=share("judged", "useless"),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from mindstream_town.operations.towns import CONDITIONS, Condition, StatusRequest, bill_of, settings_of
 from pydantic import Field, JsonValue
 
 from mindstream.minds.calls import CallLog
@@ -12,10 +13,6 @@ from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, Reply
 from mindstream.service.operations.table import operation
-
-if TYPE_CHECKING:
-    pass
-from mindstream_town.operations.towns import CONDITIONS, Condition, StatusRequest, bill_of, settings_of
 
 
 class PersonAnswer(Ask):

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar, TypeVar
+from functools import partial
+from typing import Any, ClassVar
 
 from mindstream import chance
-from mindstream.clock import SystemClock
-from mindstream.errors import ReplyInvalid
-from mindstream.evaluation_cache import EvaluationCache
-from mindstream.models.ask import ask
+from mindstream.models.cached_prompts import CachedPrompts
 from mindstream.models.decide import JudgeAnswer
-from mindstream.models.model import Model, Request, estimate_tokens
+from mindstream.models.model import estimate_tokens
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.recording import fingerprint
 from mindstream.text.words import terms
 from mindstream_evals.memory.arms import ARMS, Arm, TalkArms
 from mindstream_evals.memory.forms import AskedTalk, TalkQuestion
@@ -45,8 +41,6 @@ def answer_nothing(ask: AnswerFromMemory) -> str:
     return f"No model reads here; {len(ask.recalled)} lines were recalled."
 
 
-AT_ONCE = 8
-R = TypeVar("R")
 STATIC, REPLY = 170, 40
 """Approximate tokens of the prompt without the shown messages, and of a reply."""
 
@@ -79,22 +73,16 @@ class MemoryEvaluation:
     """An evaluation of answers from memory.
 
     Attributes:
-        judge: the model that judges; None: only word overlap is computed.
+        asked: sends each prompt once (roles `reader` and `judge`) and stores the reply.
         open_arms: opens the conditions for a conversation.
-        told: called with the number of finished answers, their total, and the current activity.
-        unreadable: number of replies that could not be parsed, even after a retry.
+        has_judge: whether a model judges; else only word overlap is computed.
     """
 
     talks: Sequence[AskedTalk]
-    reader: Model
-    judge: Model | None
-    kept: EvaluationCache
+    asked: CachedPrompts
     open_arms: Callable[[AskedTalk], AbstractAsyncContextManager[TalkArms]]
     arms: Sequence[Arm] = ARMS
-    told: Callable[[int, int, str], None] = lambda *_: None
-    unreadable: int = 0
-    _done: int = 0
-    _asked: dict[str, asyncio.Lock] = field(default_factory=dict)
+    has_judge: bool = False
 
     async def run(self) -> list[GivenAnswer]:
         """Answer and judge all questions, conversation by conversation.
@@ -106,29 +94,12 @@ class MemoryEvaluation:
         for talk in self.talks:
             async with self.open_arms(talk) as arms:
                 cells = [(question, arm) for question in talk.questions for arm in self.arms]
-                found += await self._each(cells, arms)
+                found += await self.asked.each(f"answering {talk.id}", cells, partial(self._answer, arms))
         return found
 
-    async def _each(self, cells: Sequence[tuple[TalkQuestion, Arm]], arms: TalkArms) -> list[GivenAnswer]:
-        turn, total = asyncio.Semaphore(AT_ONCE), len(self.arms) * sum(len(talk.questions) for talk in self.talks)
-
-        async def one(question: TalkQuestion, arm: Arm) -> GivenAnswer | None:
-            async with turn:
-                answered = await self._answer(arms, question, arm)
-            self._done += 1
-            self.told(self._done, total, "answering")
-            return answered
-
-        tasks = [asyncio.ensure_future(one(*cell)) for cell in cells]
-        try:
-            return [each for each in await asyncio.gather(*tasks) if each is not None]
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _answer(self, arms: TalkArms, question: TalkQuestion, arm: Arm) -> GivenAnswer | None:
-        shown, began = await arms.show(question, arm), SystemClock().elapsed()
+    async def _answer(self, arms: TalkArms, cell: tuple[TalkQuestion, Arm]) -> GivenAnswer | None:
+        question, arm = cell
+        shown = await arms.show(question, arm)
         asked = _day(arms.talk.ends if question.at is None else question.at)
         prompt = AnswerFromMemory(recalled=shown.lines, question=question.text, asked=asked)
         where = {"talk": arms.talk.id, "question": question.id, "type": question.type, "arm": arm}
@@ -140,66 +111,31 @@ class MemoryEvaluation:
             "tokens": shown.tokens,
             "evidence": evidence,
         }
-
-        async def answer() -> dict[str, Any]:
-            reply = await ask(self.reader, prompt)
-            return {
-                "row": "answer",
-                **where,
-                **told,
-                "seconds": round(SystemClock().elapsed() - began, 3),
-                "reply": reply,
-            }
-
-        row = await self._once(self.reader, prompt, answer)
-        if row is None:
+        kept = await self.asked.kept(prompt, {"row": "answer", **where, **told})
+        if kept is None:
             return None
-        said = str(row["reply"])
         return GivenAnswer(
             arms.talk.id,
             question,
             arm,
-            said,
+            kept.reply,
             shown.tokens,
             shown.left,
-            float(row["seconds"]),
+            kept.seconds,
             evidence,
-            word_overlap(said, question.expected) if question.expected else None,
-            await self._judge(question, said, where),
+            word_overlap(kept.reply, question.expected) if question.expected else None,
+            await self._judge(question, kept.reply, where) if self.has_judge else None,
         )
 
     async def _judge(self, question: TalkQuestion, said: str, where: dict[str, Any]) -> bool | None:
-        judge = self.judge
-        if judge is None:
-            return None
         prompt = JudgeAnswer(
             question=question.text,
             answer=said,
             expected=(question.expected,) if question.expected else (),
             points=question.points,
         )
-
-        async def grade() -> dict[str, Any]:
-            found = await ask(judge, prompt)
-            return {"row": "judgement", **where, **found.model_dump()}
-
-        row = await self._once(judge, prompt, grade)
-        return None if row is None else bool(row["right"])
-
-    async def _once(
-        self, model: Model, prompt: Prompt[Any], do: Callable[[], Awaitable[dict[str, Any]]]
-    ) -> dict[str, Any] | None:
-        key = fingerprint(Request(prompt, prompt.role), model.name)
-        async with self._asked.setdefault(key, asyncio.Lock()):  # two arms may show the same messages
-            found = self.kept.find(key)
-            if found is None:
-                try:
-                    found = await do() | {"model": model.name}
-                except ReplyInvalid:
-                    self.unreadable += 1
-                    return None
-                self.kept.keep(key, found)
-        return found
+        kept = await self.asked.kept(prompt, {"row": "judgement", **where})
+        return kept and kept.reply.right
 
 
 def word_overlap(said: str, expected: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelRefused, ModelUnavailable, ReplyInvalid
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.cached_prompts import CachedPrompts
-from mindstream.models.decide import JudgeAnswer, Judgement
+from mindstream.models.decide import JudgeAnswer
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage, estimate_tokens
 from mindstream.models.recording import fingerprint
 from mindstream.models.wrappers.meter import Metered
@@ -264,7 +264,7 @@ class Evaluation:
         if not all(found.values()) and self.elsewhere is not None:
             return await self.elsewhere(question)
         if not all(found.values()):
-            async with self.documents(question) if own else _nothing() as documents:
+            async with self.documents(question) if own else nullcontext(()) as documents:
                 for way in self.ways:
                     found[way.label] = found[way.label] or await self._solve(question, way, documents)
         return [outcome for outcome in found.values() if outcome]
@@ -337,17 +337,18 @@ class Evaluation:
         """Have a model judge answers, by question and strategy; unreadable verdicts are left out."""
         by_id = {each.id: each for each in questions}
 
-        async def one(outcome: Outcome) -> tuple[tuple[str, str], bool | None]:
-            return (outcome.question, outcome.way), await self._judge(by_id[outcome.question], outcome.answer)
+        async def one(outcome: Outcome) -> tuple[tuple[str, str], bool] | None:
+            right = await self._judge(by_id[outcome.question], outcome.answer)
+            return None if right is None else ((outcome.question, outcome.way), right)
 
-        return {key: right for key, right in await self.asked.each("judging", outcomes, one) if right is not None}
+        return dict(await self.asked.each("judging", outcomes, one))
 
     async def _judge(self, question: Question, answer: str) -> bool | None:
         if not answer.strip() or score(question.kind, question.answers, answer).exact:
             return bool(answer.strip())  # decided without a call of the judge
         prompt = judge_prompt(question, answer)
-        kept = await self.asked.kept(prompt, {"row": "verdict", "question": question.id}, Judgement.model_dump)
-        return None if kept is None else Judgement.model_validate(kept[1]).right
+        kept = await self.asked.kept(prompt, {"row": "verdict", "question": question.id})
+        return None if kept is None else kept.reply.right
 
 
 def _write_documents(folder: Path, question: Question) -> None:
@@ -373,8 +374,3 @@ def shuffled(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> list
         for each in outcomes
         if len(order) > 1
     ]
-
-
-@asynccontextmanager
-async def _nothing() -> AsyncIterator[tuple[Tool, ...]]:
-    yield ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from mindstream.errors import InputError
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.memory.policy import read_policy
 from mindstream.memory.recall.rerank import second_stage
+from mindstream.models.cached_prompts import CachedPrompts, Progress
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.limits import price
@@ -140,9 +141,7 @@ def _cost(name: str, asked: AtMost) -> float | None:
     return price(model, Address(name, vendor, model, None, ""), asked.tokens_in, asked.tokens_out)
 
 
-async def evaluate(
-    settings: Settings, wish: MemoryWish, told: Callable[[int, int, str], None] = lambda *_: None
-) -> MemoryEvaluated:
+async def evaluate(settings: Settings, wish: MemoryWish, told: Progress = lambda *_: None) -> MemoryEvaluated:
     """Answer, judge and report; stored answers are reused.
 
     Raises:
@@ -150,28 +149,20 @@ async def evaluate(
         ModelError: a model is not available; answers until then are stored.
     """
     form, talks = read_wish(wish)
-    spent, ledger = Spent(), EvaluationCache(wish.kept_in)
+    spent = Spent()
     policy = read_policy(policy_given(settings))
     async with answering(settings, on_call=spent.take) as models:
         second = second_stage(policy.reranker, policy.reranked, models)
-        evaluation = MemoryEvaluation(
-            talks,
-            models.of(READER),
-            models.of(JUDGE) if JUDGE in settings.roles else None,
-            ledger,
-            partial(
-                open_arms,
-                embedder=embedder(settings.embedder),
-                tokens=wish.tokens,
-                whole_tokens=wish.whole_tokens,
-                second=second,
-            ),
-            wish.arms,
-            told,
+        asked = CachedPrompts(models, EvaluationCache(wish.kept_in), told)
+        opening = partial(
+            open_arms,
+            embedder=embedder(settings.embedder),
+            tokens=wish.tokens,
+            whole_tokens=wish.whole_tokens,
+            second=second,
         )
-        answers = await evaluation.run()
-    judge = evaluation.judge.name if evaluation.judge else ""
-    asked = sum(len(talk.questions) for talk in talks)
-    return MemoryEvaluated(
-        form, len(talks), asked, evaluation.reader.name, judge, report(answers), evaluation.unreadable, spent
-    )
+        answers = await MemoryEvaluation(talks, asked, opening, wish.arms, JUDGE in settings.roles).run()
+        judge = models.of(JUDGE).name if JUDGE in settings.roles else ""
+        reader = models.of(READER).name
+    questions = sum(len(talk.questions) for talk in talks)
+    return MemoryEvaluated(form, len(talks), questions, reader, judge, report(answers), asked.unreadable, spent)

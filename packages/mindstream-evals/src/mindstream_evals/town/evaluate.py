@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from mindstream_town.inspect.history import History
 from mindstream_town.residents.interview import CONDITIONS, Condition, Interviewer
@@ -12,7 +12,7 @@ from mindstream_town.residents.interview import CONDITIONS, Condition, Interview
 from mindstream import chance
 from mindstream.errors import InputError
 from mindstream.evaluation_cache import EvaluationCache
-from mindstream.models.cached_prompts import CachedPrompts, Progress
+from mindstream.models.cached_prompts import CachedPrompts, KeptReply, Progress
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -24,7 +24,7 @@ from mindstream_evals.town.pairs import (
     draw_comparisons,
     other_resident,
 )
-from mindstream_evals.town.prompts import CheckClaims, Claims, JudgePair, Verdict
+from mindstream_evals.town.prompts import CheckClaims, JudgePair
 from mindstream_evals.town.questions import (
     Answer,
     Item,
@@ -35,6 +35,7 @@ from mindstream_evals.town.questions import (
     gather_facts,
 )
 
+R = TypeVar("R")
 JUDGE = "judge"
 MOST = "six"
 """Maximum sentences of a resident's answer."""
@@ -141,7 +142,7 @@ class Evaluation:
         """Return the answers to compare, by resident, question and condition; those not stored are requested."""
         cells = list(dict.fromkeys((each.item, name) for each in comparisons for name in (each.first, each.second)))
         done = await self.asked.each("answering", cells, lambda cell: self._answer(*cell))
-        return {(*each.item.key, each.condition): each for each in done if each is not None}
+        return {(*each.item.key, each.condition): each for each in done}
 
     async def _answer(self, item: Item, condition: str) -> Answer | None:
         if condition == PERSON:
@@ -151,12 +152,13 @@ class Evaluation:
             other = await self._answer(self.shuffled_item(item), "full")
             return other and Answer(item, SHUFFLED, other.text, other.key)
         prompt = await self.prompt(item, condition)
-        kept = await self.asked.kept(
-            prompt,
-            {"row": "answer", "resident": item.resident, "question": item.question.id, "condition": condition},
-            lambda text: text,
+        kept = await self._kept("answer", prompt, item, condition=condition)
+        return kept and Answer(item, condition, kept.reply, kept.key)
+
+    async def _kept(self, row: str, prompt: Prompt[R], item: Item, **more: str) -> KeptReply[R] | None:
+        return await self.asked.kept(
+            prompt, {"row": row, "resident": item.resident, "question": item.question.id, **more}
         )
-        return kept and Answer(item, condition, kept[1], kept[0])
 
     def shuffled_item(self, item: Item) -> Item:
         """Return the same question to another resident, whose answer the control uses."""
@@ -170,20 +172,17 @@ class Evaluation:
 
     async def judge(self, pairs: Sequence[Pair]) -> list[Judged]:
         """Have a model judge pairs, each in both orders; pairs of equal answers are draws without a call."""
-        done = await self.asked.each("judging", pairs, self._judge)
-        return [each for each in done if each is not None]
+        return await self.asked.each("judging", pairs, self._judge)
 
     async def _judge(self, pair: Pair) -> Judged | None:
         if pair.is_same:
             return Judged(pair, 0.5)
         verdicts = []
         for turned, prompt in enumerate(await self.judge_prompts(pair)):
-            kept = await self.asked.kept(
-                prompt, {"row": "verdict", "resident": pair.item.resident, "question": pair.item.question.id}, _dumped
-            )
+            kept = await self._kept("verdict", prompt, pair.item)
             if kept is None:
                 return None
-            worth = FIRST[Verdict.model_validate(kept[1]).better]
+            worth = FIRST[kept.reply.better]
             verdicts.append(1 - worth if turned else worth)
         mean = sum(verdicts) / 2
         return Judged(pair, 0.5 if mean == 0.5 else float(mean > 0.5), tuple(verdicts))
@@ -200,17 +199,14 @@ class Evaluation:
 
     async def check(self, answers: Iterable[Answer]) -> list[Checked]:
         """Have a model list the claims of each answer, and the fact that supports each claim."""
-        done = await self.asked.each("checking claims", list(answers), self._check)
-        return [each for each in done if each is not None]
+        return await self.asked.each("checking claims", list(answers), self._check)
 
     async def _check(self, answer: Answer) -> Checked | None:
         prompt = await self.check_prompt(answer)
-        kept = await self.asked.kept(
-            prompt, {"row": "claims", "resident": answer.item.resident, "question": answer.item.question.id}, _dumped
-        )
+        kept = await self._kept("claims", prompt, answer.item)
         if kept is None:
             return None
-        claims = prompt.ground(Claims.model_validate(kept[1]), ())[0].claims
+        claims = prompt.ground(kept.reply, ())[0].claims
         return Checked(answer, tuple((each.claim, each.fact) for each in claims))
 
     async def check_prompt(self, answer: Answer) -> CheckClaims:
@@ -219,10 +215,6 @@ class Evaluation:
         return CheckClaims(
             who=item.resident, when=facts.when, facts=facts.lines, question=item.question.text, answer=answer.text
         )
-
-
-def _dumped(reply: Verdict | Claims) -> dict[str, Any]:
-    return reply.model_dump()
 
 
 def judged_by_people(pairs: Sequence[Pair], verdicts: Sequence[tuple[str, float]]) -> tuple[list[Judged], int]:
