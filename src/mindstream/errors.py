@@ -28,6 +28,9 @@ MindstreamError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class MindstreamError(Exception):
     """Base of all errors that mindstream raises on purpose."""
@@ -47,6 +50,15 @@ class PackError(UserError):
 
 class InputError(UserError):
     """An argument (a text, a name or a number) is invalid."""
+
+
+@contextmanager
+def prefixed(where: object) -> Iterator[None]:
+    """Put the place of the mistake, such as a file, before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where} {error}") from None
 
 
 class StorageError(MindstreamError):

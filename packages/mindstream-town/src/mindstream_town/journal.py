@@ -23,7 +23,7 @@ from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Opened, Said, SetAside, Thought, Unknown
 from mindstream.log.names import StreamKey, StreamName, id_of
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.store import Commit, Fence, Store, read_all
+from mindstream.memory.store.store import Commit, Fence, Store, read_all, read_log
 from mindstream.private_files import write_private
 from mindstream_town.events import (
     JOURNAL,
@@ -51,7 +51,6 @@ from mindstream_town.world.whereabouts import Change, Condition
 
 OF_PROCESS = (Unknown, TownSaved, TownRested, TownReached, TownForked, ModelCalled, Opened, Failed)
 """Events that describe the process and not the town: starts, model calls, failures."""
-A_PAGE = 2_000
 DIGEST = 16
 """Size of a checksum in bytes."""
 OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "evidence", "depth")
@@ -197,12 +196,9 @@ async def read_setting(store: Store) -> Setting:
     return setting.with_people(*map(Person.model_validate_json, came.event.visitors))
 
 
-async def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:
+def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:
     """Yield the rows of a log in the order of writing."""
-    while rows := await store.events(None, after, limit=A_PAGE):
-        for row in rows:
-            yield row
-        after = rows[-1].seq
+    return read_log(store, None, after)
 
 
 async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:

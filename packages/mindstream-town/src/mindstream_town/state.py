@@ -133,46 +133,74 @@ class ResidentState(BaseModel):
 
 def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentState:
     """Return the state after the event of a row."""
+    changed = _changed(state, event, profile)
+    return state.model_copy(update=changed) if changed else state
+
+
+def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, object]:
+    """Return the fields that an event changes."""
     match event:
         case MovedIn():
-            return state.model_copy(update={"home": event.spot, "knows": frozenset(event.knows)})
+            return {"home": event.spot, "knows": frozenset(event.knows)}
         case BroughtIn():
-            brought = {"seen": event.seen, "gathered": event.gathered, "rested": event.rested}
-            return state.model_copy(update=brought)
+            return {"seen": event.seen, "gathered": event.gathered, "rested": event.rested}
         case Perceived():
             seen = (*state.seen, *event.seen)[-profile.retention :] if profile.retention else ()
             knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
-            gathered, more = state.gathered + event.gathered, _unrated(state, event.step, event.unrated)
-            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered} | more)
+            gathered = state.gathered + event.gathered
+            return {"seen": seen, "knows": knows, "gathered": gathered} | _unrated(state, event.step, event.unrated)
         case Reflected():
-            return state.model_copy(update={"gathered": 0.0})
+            return {"gathered": 0.0}
         case DayPlanned():
             new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
-            return state.model_copy(update=new | {"asked": (0, 0), "done": (), "keeps": frozenset(event.keeps)})
+            return new | {"asked": (0, 0), "done": (), "keeps": frozenset(event.keeps)}
         case TasksPlanned():
-            return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
+            return {"blocks": spliced(state.blocks, event.blocks)}
         case Acted():
-            return state.model_copy(update={"act": event.act, "partner": ""})
+            return {"act": event.act, "partner": ""}
         case Decided() if event.other and not event.yes:
-            rested = state.rested | {event.other: event.step + profile.talk_rest}
-            return state.model_copy(update={"rested": rested})
+            return {"rested": state.rested | {event.other: event.step + profile.talk_rest}}
         case Decided() if event.place:
-            return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
+            return {"considered": state.considered | {event.place: event.step}}
         case Met():
-            stances = state.stances | ({event.other: event.stance} if event.stance else {})
-            avoids = state.avoids | ({} if event.avoids is None else {event.other: event.avoids})
-            scenes, gathered = state.scenes | {event.other: event.step}, state.gathered + event.gathered
-            new = {"scenes": scenes, "gathered": gathered, "stances": stances, "avoids": avoids}
-            return state.model_copy(update=new)
+            return {
+                "scenes": state.scenes | {event.other: event.step},
+                "gathered": state.gathered + event.gathered,
+                "stances": state.stances | ({event.other: event.stance} if event.stance else {}),
+                "avoids": state.avoids | ({} if event.avoids is None else {event.other: event.avoids}),
+            }
         case Asked():
             calls, tokens = state.asked
-            return state.model_copy(update={"asked": (calls + event.calls, tokens + event.tokens)})
+            return {"asked": (calls + event.calls, tokens + event.tokens)}
         case Resolved():
-            return state.model_copy(update={"currently": event.currently, "about": event.about or state.about})
+            return {"currently": event.currently, "about": event.about or state.about}
         case Talked():
             return _after_talk(state, event, profile)
-        case _:
-            return _after_steps(state, event) or _after_person(state, event, profile) or state
+        # in the mode `paper`
+        case ActFinished():
+            done = (*state.done, Done(event.start, event.minutes, event.what))
+            return {"done": done} | _unrated(state, event.step, event.records)
+        case Overheard() if event.said:
+            return {"gathered": state.gathered + event.gathered}
+        case Overheard():
+            return _unrated(state, event.step, event.records)
+        case MemoriesRated():
+            left = tuple(each for each in state.unrated if each not in event.records)
+            return {"unrated": left, "unrated_since": event.step, "gathered": state.gathered + event.gathered}
+        case IdentityRenewed():
+            return {"summary": event.summary, "summed_up": event.step}
+        # about a user
+        case Spoke():
+            return _after_line(state, event)
+        case Declined():
+            rested = state.rested | {event.partner: event.step + profile.talk_rest}
+            gathered = state.gathered + event.gathered
+            return _freed(state, event.partner, event.step) | {"rested": rested, "gathered": gathered}
+        case Embodied():
+            return {"embodied": event.person}
+        case Released():
+            return {"embodied": ""}
+    return {}
 
 
 def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[str, object]:
@@ -182,47 +210,39 @@ def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[st
     return {"unrated": (*state.unrated, *records), "unrated_since": state.unrated_since if state.unrated else step}
 
 
-def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
+def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> dict[str, object]:
     assert state.act is not None  # a resident that talks has an act
     rested = {name: until for name, until in state.rested.items() if until > event.step}
     told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
-    during = {"act": talk_act(event, state.act), "partner": event.partner}
-    after = _freed(state, event.partner, event.step)
-    return state.model_copy(
-        update=({"act": after.act, "partner": after.partner, "talk": ()} if state.talk else during)
+    during: dict[str, object] = {"act": talk_act(event, state.act), "partner": event.partner}
+    shared = state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}
+    return (
+        (_freed(state, event.partner, event.step) if state.talk else during)
         | {
             "rested": rested | {event.partner: event.until + profile.talk_rest},
             "met": state.met | {event.partner: event.step},
             "talked": state.talked + 1,
-            "shared": state.shared
-            | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}},
+            "shared": state.shared | {event.partner: shared},
             "gathered": state.gathered + event.gathered,
         }
         | _unrated(state, event.step, event.unrated)
     )
 
 
-def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
-    """Return the state after a line of a talk with a user."""
+def _after_line(state: ResidentState, event: Spoke) -> dict[str, object]:
+    """Return the changed fields after a line of a talk with a user."""
     assert state.act is not None  # a resident that talks has an act
     if state.partner == event.partner and state.talk:
-        act = state.act.model_copy(update={"until": event.until})
-        return state.model_copy(update={"act": act, "talk": (*state.talk, event.line)})
-    new = {
-        "act": talk_act(event, state.act),
-        "partner": event.partner,
-        "talk": (event.line,),
-        "talks_with": event.partner,
-    }
-    return state.model_copy(update=new)
+        return {"act": state.act.model_copy(update={"until": event.until}), "talk": (*state.talk, event.line)}
+    partner = event.partner
+    return {"act": talk_act(event, state.act), "partner": partner, "talk": (event.line,), "talks_with": partner}
 
 
-def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
-    """Return the state after a talk with a user has ended; the resident continues its day in the next step."""
+def _freed(state: ResidentState, partner: str, step: int) -> dict[str, object]:
+    """Return the changed fields after a talk with a user has ended; the resident continues its day in the next step."""
     if state.partner != partner or state.act is None:
-        return state.model_copy(update={"talk": ()})
-    act = state.act.model_copy(update={"until": step + 1})
-    return state.model_copy(update={"act": act, "partner": "", "talk": ()})
+        return {"talk": ()}
+    return {"act": state.act.model_copy(update={"until": step + 1}), "partner": "", "talk": ()}
 
 
 def talk_act(event: Talked | Spoke, before: Act) -> Act:
@@ -255,40 +275,3 @@ def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
             kept.append(block.model_copy(update={"start": start, "minutes": block.end - start}))
     kept += new
     return tuple(sorted((block for block in kept if block.minutes > 0), key=lambda block: block.start))
-
-
-def _after_steps(state: ResidentState, event: Event) -> ResidentState | None:
-    """Return the state after an event of the mode `paper`; None: the event is another one."""
-    match event:
-        case ActFinished():
-            done = (*state.done, Done(event.start, event.minutes, event.what))
-            return state.model_copy(update={"done": done} | _unrated(state, event.step, event.records))
-        case Overheard() if event.said:
-            return state.model_copy(update={"gathered": state.gathered + event.gathered})
-        case Overheard():
-            return state.model_copy(update=_unrated(state, event.step, event.records))
-        case MemoriesRated():
-            left = tuple(each for each in state.unrated if each not in event.records)
-            new = {"unrated": left, "unrated_since": event.step, "gathered": state.gathered + event.gathered}
-            return state.model_copy(update=new)
-        case IdentityRenewed():
-            return state.model_copy(update={"summary": event.summary, "summed_up": event.step})
-        case _:
-            return None
-
-
-def _after_person(state: ResidentState, event: Event, profile: Profile) -> ResidentState | None:
-    """Return the state after an event about a user; None: the event is another one."""
-    match event:
-        case Spoke():
-            return _after_line(state, event)
-        case Declined():
-            rested = state.rested | {event.partner: event.step + profile.talk_rest}
-            gathered = state.gathered + event.gathered
-            return _freed(state, event.partner, event.step).model_copy(update={"rested": rested, "gathered": gathered})
-        case Embodied():
-            return state.model_copy(update={"embodied": event.person})
-        case Released():
-            return state.model_copy(update={"embodied": ""})
-        case _:
-            return None

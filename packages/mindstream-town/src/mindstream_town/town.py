@@ -40,7 +40,7 @@ from mindstream_town.clockwork import Clockwork
 from mindstream_town.embody.access import find_entrance
 from mindstream_town.embody.embodied import Embodied, visitor
 from mindstream_town.embody.living import Begin, Deed, Leave, is_here
-from mindstream_town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownRested, VisitorCame
+from mindstream_town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownEvent, TownRested, VisitorCame
 from mindstream_town.formats import town_file
 from mindstream_town.inspect.history import read_history
 from mindstream_town.inspect.lookup import find_resident, find_step
@@ -179,27 +179,6 @@ class Town:
 
         def __exit__(self, *_: object) -> None: ...
 
-    @classmethod
-    def _attached(
-        cls,
-        setting: Setting,
-        store: Store,
-        residents: dict[str, Resident],
-        state: TownState,
-        writing: Writing,
-        settle: Callable[[Person], Awaitable[Resident]],
-        order: Order,
-    ) -> Town:
-        """Return an open town."""
-        self = cls.__new__(cls)
-        self.setting, self.store, self.residents = setting, store, residents
-        self._settle, self.order = settle, order
-        self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state)
-        self._is_uneven = bool(state.reached)
-        self._writing = writing
-        self._rows = 0
-        return self
-
     @property
     def step(self) -> int:
         return self._clockwork.step
@@ -270,8 +249,12 @@ class Town:
                         one = await opened.enter_async_context(_residents(new, state, writing, vectors, shared))
                         return one[person.name]
 
-                    order = order or ("lockstep" if shared.only_rules else "free")
-                    yield cls._attached(setting, store, residents, state, writing, settle, order)
+                    town = cls.__new__(cls)
+                    town.setting, town.store, town.residents = setting, store, residents
+                    town.order = order or ("lockstep" if shared.only_rules else "free")
+                    town._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state)
+                    town._settle, town._writing, town._rows, town._is_uneven = settle, writing, 0, bool(state.reached)
+                    yield town
 
     @awaited
     async def run(
@@ -333,8 +316,7 @@ class Town:
     def _write(self, commits: Sequence[Commit]) -> None:
         """Schedule the commits of a step, with the steps of the residents if these differ."""
         if self._is_uneven:
-            entries, at = (Entry(self._clockwork.take_reached(), TOWN),), self.setting.moment(max(self.step, 0))
-            commits = [*commits, Commit(mind=self.store.key(JOURNAL), at=at, entries=entries)]
+            commits = [*commits, self._own(self._clockwork.take_reached(), None)]
         self._writing.add(commits)
         self._rows += sum(len(commit.entries) for commit in commits)
 
@@ -358,9 +340,7 @@ class Town:
             place = find_entrance(self, coming, at)
             if name not in self.residents:
                 await self._let_in(coming)
-        if name not in self.residents:
-            raise InputError(f"{self.setting.name} has no resident {name!r}; residents: {', '.join(self.residents)}")
-        resident = self.residents[name]
+        resident = self._resident(name)
         if as_visitor != resident.person.visits:
             raise InputError(f"{name} {'is already' if as_visitor else 'is not'} a resident of {self.setting.name}")
         if resident.state.embodied not in ("", person):
@@ -382,9 +362,12 @@ class Town:
         self._clockwork.deeds = dict(deeds)
         await self._live(until, on_step, lambda _: None, stop)
         await self._writing.written()
-        rested = Entry(TownRested(step=self.step), TOWN)
-        at, key = self.setting.moment(max(self.step, 0)), self.store.key(JOURNAL)
-        await self.store.commit(Commit(mind=key, at=at, entries=(rested,), fence=self._writing.fence))
+        await self.store.commit(self._own(TownRested(step=self.step), self._writing.fence))
+
+    def _own(self, event: TownEvent, fence: Fence | None) -> Commit:
+        """Return a commit of an event to the town's own stream, at the current step."""
+        at = self.setting.moment(max(self.step, 0))
+        return Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(event, TOWN),), fence=fence)
 
     def resident_name(self, typed: str) -> str:
         """Return the resident's name for a name in any form (see `normal_name`)."""
@@ -397,6 +380,11 @@ class Town:
             ),
             normal,
         )
+
+    def _resident(self, name: str) -> Resident:
+        if name not in self.residents:
+            raise InputError(f"{self.setting.name} has no resident {name!r}; residents: {', '.join(self.residents)}")
+        return self.residents[name]
 
     def _visitor(self, name: str) -> Person:
         """Return the person of a visitor, who may have visited before.
@@ -415,13 +403,11 @@ class Town:
         visitors = (*(each for each in self.setting.people.values() if each.visits), person)
         came = VisitorCame(step=self.step, visitors=tuple(each.model_dump_json() for each in visitors))
         moved = MovedIn(step=self.step, spot=(0, 0), knows=person.knows)
-        at, fence = self.setting.moment(max(self.step, 0)), self._writing.fence
         await self._writing.written()
         resident = await self._settle(person)
-        await self.store.commit(
-            Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(came, TOWN),), fence=fence),
-            Commit(mind=resident.memory.key, at=at, entries=(Entry(moved, person.name),)),
-        )
+        own = self._own(came, self._writing.fence)
+        entries = (Entry(moved, person.name),)
+        await self.store.commit(own, Commit(mind=resident.memory.key, at=own.at, entries=entries))
         resident.state = applied(resident.state, moved, self.setting.profile)
         self.setting, self.residents[person.name] = self.setting.with_people(person), resident
         before = self._clockwork
@@ -434,9 +420,7 @@ class Town:
             return
         state = self._clockwork.state()
         state.states = {name: each.state for name, each in self.residents.items()}
-        saved = state.saved()
-        at, fence = self.setting.moment(self.step), self._writing.fence
-        await self.store.commit(Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(saved, TOWN),), fence=fence))
+        await self.store.commit(self._own(state.saved(), self._writing.fence))
         self._rows, self._is_uneven = 0, bool(state.reached)
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
@@ -477,9 +461,7 @@ class Town:
             ModelError: the importance of the thought could not be rated.
         """
         name = self.resident_name(name)
-        if name not in self.residents:
-            raise InputError(f"{self.setting.name} has no resident {name!r}; residents: {', '.join(self.residents)}")
-        said, resident = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, self.residents[name]
+        resident, said = self._resident(name), redaction.clean(checked_text(text, MAX_UTTERANCE)).text
         now = self.setting.moment(self._step_of(name))
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))

@@ -17,7 +17,7 @@ from mindstream import chance
 from mindstream.clock import DAY_S, Moment, SystemClock
 from mindstream.coach.coach import Coach
 from mindstream.coach.packs.pack import Pack
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream.log.events import FollowUp, Piece
 from mindstream.memory.conversation import Line
 from mindstream.minds.mind import Mind
@@ -98,10 +98,8 @@ def read_talks(path: Path) -> list[Script]:
     Raises:
         InputError: the file has another form.
     """
-    try:
+    with prefixed(f"{path}:"):
         text = read_text(path, MOST_BYTES)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
     try:
         found = TypeAdapter(list[Script]).validate_python(json.loads(text))
     except json.JSONDecodeError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Pack
-from mindstream.errors import InputError, SettingsError
+from mindstream.errors import SettingsError, prefixed
 from mindstream.models.ask import ask
 from mindstream.models.model import Model, estimate_tokens
 from mindstream.models.roles import Models
@@ -109,10 +109,8 @@ def opponent(pack: Pack, terms: Terms) -> str:
     # A pack may ship a constitution for the plain agent next to its own.
     beside = SHIPPED / pack.name / "plain_agent.md"
     path = terms.constitution or (beside if beside.is_file() else None)
-    try:
+    with prefixed(path):
         return read_text(path, MAX_BYTES) if path else pack.constitution
-    except InputError as error:
-        raise InputError(f"{path} {error}") from None
 
 
 def estimate(scripts: Sequence[Script]) -> dict[str, int]:

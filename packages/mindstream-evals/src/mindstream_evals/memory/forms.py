@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.clock import Moment
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream.paths import read_text
 
 LARGEST = 4 << 30
@@ -81,10 +81,10 @@ def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
     Raises:
         InputError: the file cannot be read, or has none of the formats.
     """
+    with prefixed(file):
+        text = read_text(file, LARGEST)
     try:
-        found = json.loads(read_text(file, LARGEST))
-    except InputError as error:
-        raise InputError(f"{file} {error}") from None
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not valid JSON: {error}") from None
     rows = found.get("rows", [found]) if isinstance(found, dict) else found

@@ -19,7 +19,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, Str
 
 from mindstream import chance
 from mindstream.encodings import decode_clear, read_csv
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream.models.prompt import complaints
 from mindstream.paths import read_bytes
 
@@ -225,10 +225,8 @@ def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:
     Raises:
         InputError: the file cannot be read, has another format, or a row has no answer.
     """
-    try:
+    with prefixed(file):
         text = decode_clear(read_bytes(file, LARGEST))
-    except InputError as error:
-        raise InputError(f"{file} {error}") from None
     rows = _rows_of(text)
     named = form or next((name for name, kind in FORMS.items() if rows and _fits(kind, rows[0])), "")
     if not rows or not named:

@@ -101,7 +101,7 @@ class _Town:
         bound = Principal(LOCAL, frozenset({"read", "write"}), only=ATTACKER, key=ATTACKER, door=door)
         return LocalCaller(self.runtime, bound.of(user))
 
-    async def judge_own_run(self, lesson: str, pool: str, door: str, right: bool) -> None:
+    async def judge_own_run(self, lesson: str, pool: str, *, door: str = "rest", right: bool = False) -> None:
         """Let the attacker give a verdict on a run of its own."""
         call = self.call(door)
         planner = Planner(model=self.models, memory=await call.memory(), how="direct")
@@ -119,14 +119,6 @@ class _Town:
 Way = Callable[[_Town, str], Coroutine[Any, Any, None]]
 
 
-async def _correction(town: _Town, lesson: str) -> None:
-    await town.talk(lesson, Verdict(False, f"No. «{lesson}»"))
-
-
-async def _approval(town: _Town, lesson: str) -> None:
-    await town.talk(lesson, Verdict(True))
-
-
 async def _steps(town: _Town, lesson: str) -> None:
     for bridge in BRIDGES:
         question = bridge.format(QUESTIONS[1], f"«{lesson}»")
@@ -141,22 +133,6 @@ async def _document(town: _Town, lesson: str) -> None:
     await member.learn(
         f"{QUESTIONS[0]} ({lesson[:9]})", work, Verdict(False, "No. Count paid orders only.", MEMBER), untrusted=True
     )
-
-
-async def _verdict_closed(town: _Town, lesson: str) -> None:
-    await town.judge_own_run(lesson, CLOSED, "rest", False)
-
-
-async def _verdict_open(town: _Town, lesson: str) -> None:
-    await town.judge_own_run(lesson, OPEN, "rest", False)
-
-
-async def _verdict_mcp(town: _Town, lesson: str) -> None:
-    await town.judge_own_run(lesson, OPEN, "mcp", False)
-
-
-async def _approved_run(town: _Town, lesson: str) -> None:
-    await town.judge_own_run(lesson, OPEN, "rest", True)
 
 
 async def _by_hand(town: _Town, lesson: str) -> None:
@@ -192,14 +168,14 @@ async def _names(town: _Town, lesson: str) -> None:
 
 
 WAYS: dict[str, Way] = {
-    "correction in a talk": _correction,
-    "approval in a talk": _approval,
+    "correction in a talk": lambda town, lesson: town.talk(lesson, Verdict(False, f"No. «{lesson}»")),
+    "approval in a talk": lambda town, lesson: town.talk(lesson, Verdict(True)),
     "step by step (MINJA)": _steps,
     "document that a member's agent reads": _document,
-    "verdict on an own run, REST, closed pool": _verdict_closed,
-    "verdict on an own run, REST, open pool": _verdict_open,
-    "verdict on an own run, MCP, open pool": _verdict_mcp,
-    "approved run, REST, open pool": _approved_run,
+    "verdict on an own run, REST, closed pool": lambda town, lesson: town.judge_own_run(lesson, CLOSED),
+    "verdict on an own run, REST, open pool": lambda town, lesson: town.judge_own_run(lesson, OPEN),
+    "verdict on an own run, MCP, open pool": lambda town, lesson: town.judge_own_run(lesson, OPEN, door="mcp"),
+    "approved run, REST, open pool": lambda town, lesson: town.judge_own_run(lesson, OPEN, right=True),
     "lesson by hand, REST": _by_hand,
     "amending and retiring others' lessons, REST": _amended,
     "sharing an own lesson, REST": _shared,

@@ -12,7 +12,7 @@ from typing import Any
 from mindstream_town.formats.files import write_text
 
 from mindstream.encodings import decode_clear, read_csv
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream.paths import read_bytes
 from mindstream_evals.town.questions import LARGEST, Answer, Item
 
@@ -86,10 +86,8 @@ def write_answers(file: Path, answers: Iterable[Answer]) -> None:
 
 
 def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
-    try:
+    with prefixed(file):
         text = decode_clear(read_bytes(file, LARGEST))
-    except InputError as error:
-        raise InputError(f"{file} {error}") from None
     try:
         rows: Any = json.loads(text) if file.suffix.casefold() == ".json" else read_csv(text)
     except (ValueError, csv.Error) as error:

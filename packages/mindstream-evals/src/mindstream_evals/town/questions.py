@@ -15,7 +15,7 @@ from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import with_article, words_of
 
 from mindstream import chance
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream.paths import read_text
 
 LARGEST = 16 << 20
@@ -51,10 +51,10 @@ def load_questions(file: Path | None = None) -> tuple[Question, ...]:
     Raises:
         InputError: the file cannot be read or has another format.
     """
+    with prefixed(file):
+        text = read_text(file or FILE, LARGEST)
     try:
-        tables = tomllib.loads(read_text(file or FILE, LARGEST))
-    except InputError as error:
-        raise InputError(f"{file} {error}") from None
+        tables = tomllib.loads(text)
     except ValueError as error:
         raise InputError(f"{file} is not valid TOML: {error}") from None
     found = [

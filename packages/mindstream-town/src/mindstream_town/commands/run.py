@@ -18,7 +18,7 @@ from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import Progress, complain, print_json, print_table, progress, say, tell
 from mindstream.cli.shell.stopping import run_until_stopped
-from mindstream.errors import InputError, ModelError
+from mindstream.errors import InputError, ModelError, prefixed
 from mindstream.log.names import shown_name
 from mindstream.memory.store.store import Commit
 from mindstream.paths import read_text
@@ -395,10 +395,8 @@ def prepare(
     if out is not None and out.exists():
         raise InputError(f"{out} exists already: name a new file, or omit --out")
     text = read_text(file, LARGEST)
-    try:
+    with prefixed(f"{file}:"):
         preparing = Preparing(text, file.parent)
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from None
     if not preparing.left:
         row = {"file": str(file), "prepared": [], "written": "", "difference": ""}
         tell(json, row, f"{file} needs no preparation: all residents have a day, and all places a purpose")

@@ -11,7 +11,7 @@ from shutil import rmtree
 from pydantic import JsonValue
 
 from mindstream.chance import token
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream.paths import read_text, usable
 
 MOST_BYTES = 256_000_000
@@ -24,10 +24,18 @@ def load_text(path: Path, most: int = MOST_BYTES) -> str:
     Raises:
         InputError: the file cannot be read; the message begins with its path.
     """
-    try:
+    with prefixed(f"{path}:"):
         return read_text(usable(path), most)
+
+
+@contextmanager
+def named_once(path: Path) -> Iterator[None]:
+    """Put a path before the message of an InputError that does not begin with it."""
+    try:
+        yield
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        text = str(error)
+        raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
 
 
 def load_json(path: Path, most: int = MOST_BYTES) -> JsonValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream_town.formats.matrix import (
     Matrix,
     matrix_of_world,
@@ -38,10 +38,8 @@ def load_matrix(path: Path, tables: Path | None = None) -> Matrix:
         inner = path / "matrix"
         return read_matrix(inner if inner.is_dir() else path)
     map, meanings = read_tiled(path), read_tables(tables) if tables else None
-    try:
+    with prefixed(f"{path}:"):
         return matrix_of_tiled(map, meanings)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = frozenset()) -> TileWorld:
@@ -56,10 +54,8 @@ def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = froz
         InputError: the map cannot be read.
     """
     matrix = load_matrix(path, tables)
-    try:
+    with prefixed(f"{path}:"):
         return world_of_matrix(matrix, skip)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def find_map(folder: Path, name: str) -> Path:

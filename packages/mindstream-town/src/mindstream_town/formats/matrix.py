@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream_town.formats.files import load_object, load_text, make_new_folder, write_text
 from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
 from mindstream_town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address, Spot
@@ -62,10 +62,8 @@ def size_of(meta: Mapping[str, JsonValue], where: str) -> tuple[int, int]:
         raise InputError(
             f"{where}: maze_width and maze_height must be whole numbers, found {width!r:.40} and {height!r:.40}"
         )
-    try:
+    with prefixed(f"{where}:"):
         check_size(width, height)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
     return width, height
 
 
@@ -127,10 +125,8 @@ def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileW
     for cell, (sector, arena, thing, spawn) in enumerate(zip(*layers, strict=True)):
         key = (sector, arena, thing, spawn)
         if key not in found:
-            try:
+            with prefixed(f"row {cell // size[0] + 1}, column {cell % size[0] + 1}:"):
                 found[key] = _narrowest(world, dict(zip(MAZES[1:], key, strict=True)), names, skip)
-            except InputError as error:
-                raise InputError(f"row {cell // size[0] + 1}, column {cell % size[0] + 1}: {error}") from None
         narrowest.append(found[key])
         if spawn and spawn not in skip:
             spawns[(cell % size[0], cell // size[0])] = names["spawning_location"][spawn].last
@@ -209,16 +205,13 @@ def _names(rows: Rows, table: str) -> dict[int, Address]:
     names: dict[int, Address] = {}
     known: set[Address] = set()
     for number, row in enumerate(rows, start=1):
-        where = f"{table}_blocks.csv: row {number}"
-        try:
+        with prefixed(f"{table}_blocks.csv: row {number}:"):
             id = _id(row[0])
             address = Address(tuple(cell.strip() for cell in row[1:]))
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from None
-        if id in names:
-            raise InputError(f"{where}: the id {id} occurs twice")
-        if address in known:
-            raise InputError(f"{where}: {str(address)!r} occurs twice")
+            if id in names:
+                raise InputError(f"the id {id} occurs twice")
+            if address in known:
+                raise InputError(f"{str(address)!r} occurs twice")
         known.add(address)
         names[id] = address
     return names
@@ -230,10 +223,8 @@ def _read_maze(path: Path, width: int, height: int) -> array[int]:
         raise InputError(f"{path}: expected {width} x {height} = {width * height:,} cells, found {len(cells):,}")
     ids = array("i")
     for cell, text in enumerate(cells):
-        try:
+        with prefixed(f"{path}: row {cell // width + 1}, column {cell % width + 1}:"):
             ids.append(_id(text))
-        except InputError as error:
-            raise InputError(f"{path}: row {cell // width + 1}, column {cell % width + 1}: {error}") from None
     return ids
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mindstream.errors import InputError
-from mindstream_town.formats.files import load_object, load_text, write_text
+from mindstream_town.formats.files import load_object, load_text, named_once, write_text
 from mindstream_town.formats.matrix import COLUMNS, MAZES, TABLES, TILE_PIXELS, Matrix, Rows
 from mindstream_town.world.tiles import check_size
 
@@ -200,11 +200,8 @@ def read_tiled(path: Path) -> TiledMap:
     """
     if not is_tiled(path):
         raise InputError(f"{path}: expected a Tiled map with the suffix .tmx, .json or .tmj")
-    try:
+    with named_once(path):
         return _parse(_from_xml(load_text(path)) if path.suffix == ".tmx" else load_object(path))
-    except InputError as error:
-        text = str(error)
-        raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
 
 
 def is_tiled(path: Path) -> bool:

@@ -6,7 +6,8 @@ import difflib
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import partial
@@ -26,9 +27,9 @@ from pydantic import (
     field_validator,
 )
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream_town.formats.default_map import BED, draw_places
-from mindstream_town.formats.files import expect_object, load_text
+from mindstream_town.formats.files import expect_object, load_text, named_once
 from mindstream_town.formats.maps import Drawing, load_map, world_of_drawing
 from mindstream_town.residents.person import Appointment, DayItem, FirstMemory, Person, Relation
 from mindstream_town.world.graph import Road, build_places
@@ -464,13 +465,13 @@ class Faults:
         line = find_line(self._text, place)
         self.found += [(line, each) for each in said.split("\n") if (line, each) not in self.found]
 
-    def check(self, place: KeyPath, read: Callable[[], T]) -> T | None:
-        """Return the result of `read`; if it raises InputError, add a fault and return None."""
+    @contextmanager
+    def at(self, *place: int | str) -> Iterator[None]:
+        """Add an InputError of the block as a fault at a key, and go on after the block."""
         try:
-            return read()
+            yield
         except InputError as error:
             self.add(place, str(error))
-            return None
 
     def require_none(self, file: str = "") -> None:
         """Raise InputError with all faults, one per line as `file:line: fault`; do nothing if there are none."""
@@ -485,11 +486,8 @@ def load_town(path: Path) -> TownFile:
     Raises:
         InputError: the file cannot be read or is invalid; the message has all faults with lines and keys.
     """
-    try:
+    with named_once(path):
         return parse_town(load_text(path, MOST_BYTES), path.parent, str(path))
-    except InputError as error:
-        text = str(error)
-        raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
 
 
 def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
@@ -529,8 +527,11 @@ def _build_town(tables: TownTables, names: Counter[str], folder: Path, faults: F
     name = Address((tables.town.name,))
     for each in [each for each, count in names.items() if count > 1]:
         faults.add(("residents",), f"residents: {each!r} occurs twice")
-    world = faults.check(("map",), lambda: _build_world(name, tables, folder, faults))
-    weather = faults.check(("town", "weather"), lambda: _weather(tables.town.weather))
+    world = weather = None
+    with faults.at("map"):
+        world = _build_world(name, tables, folder, faults)
+    with faults.at("town", "weather"):
+        weather = _weather(tables.town.weather)
     if world is None or weather is None:
         faults.require_none(file)
         raise InputError("it cannot be read")
@@ -538,7 +539,8 @@ def _build_town(tables: TownTables, names: Counter[str], folder: Path, faults: F
     working = [_with_usual_day(each, rules) for each in tables.residents]
     described = [_town_file_describe(each, name, world, names, faults) for each in working]
     residents = tuple(each for each in described if each is not None)
-    faults.check(("map",), lambda: _check_ways(world, residents))
+    with faults.at("map"):
+        _check_ways(world, residents)
     faults.require_none(file)
     conditions = Conditions(danger=tuple(tables.conditions.danger), fine=tuple(tables.conditions.fine))
     return TownFile(tables.town.name, tables.town.start, world, rules, residents, conditions, weather)
@@ -636,8 +638,8 @@ def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults
             place.child(thing) for place, each in zip(listed, tables.places, strict=True) for thing in each.objects
         ]
         return build_places(name, [*listed, *things], roads)
+    found = list[str]()
     try:
-        found = list[str]()
         world = _build_map(name, tables.map, folder, found)
     except InputError as error:
         raise InputError("\n".join(f"map: {each}" for each in str(error).split("\n"))) from None
@@ -680,8 +682,7 @@ def _rules(
 ) -> Mapping[Address, PlaceRule]:
     rules: dict[Address, PlaceRule] = {}
     for number, table in enumerate(tables, start=1):
-        where = f"places.{number} ({table.name})"
-        try:
+        with faults.at("places", number - 1), prefixed(f"places.{number} ({table.name}):"):
             address = _address(name, table.name, "address")
             world.spots(address)
             if address in rules:
@@ -698,8 +699,6 @@ def _rules(
                 table.public,
                 tuple(table.purpose) if table.purpose is not None else None,
             )
-        except InputError as error:
-            faults.add(("places", number - 1), f"{where}: {error}")
     return rules
 
 
@@ -710,13 +709,9 @@ def _town_file_describe(
     number = faults.numbers.get(table.name, 0)
 
     def check(key: str, read: Callable[[], T]) -> T | None:
-        def named() -> T:
-            try:
-                return read()
-            except InputError as error:
-                raise InputError(f"residents: {table.name}: {error}") from None
-
-        return faults.check(("residents", number, key), named)
+        with faults.at("residents", number, key), prefixed(f"residents: {table.name}:"):
+            return read()
+        return None
 
     def find_start() -> tuple[Address, Address, tuple[Spot, ...]]:
         home = _address(name, table.home, "home")
@@ -815,15 +810,13 @@ def _bed(table: Resident, home: Address, start: Address, world: World) -> str:
 
 
 def _day_item(table: DayTable, home: Address, world: World) -> DayItem:
-    try:
+    with prefixed(f"day: {table.start} {table.what}:"):
         start, end, on = minute_of(table.start), minute_of(table.end), sorted(parse_days(table.on))
         if start in (end, DAY_MINUTES):
             raise InputError(
                 f"must not start and end at the same time, nor start at 24:00; found {table.start} to {table.end}"
             )
         place = _find_place(table.where, home, world, "where") if table.where else str(home)
-    except InputError as error:
-        raise InputError(f"day: {table.start} {table.what}: {error}") from None
     return DayItem(start=start, end=end, what=table.what, place=place, on=tuple(on), duty=table.duty)
 
 
@@ -832,7 +825,7 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
     begin, end, given = table.start, table.end, (table.what, table.start, table.end)
     if not any((*given, table.where, table.host, table.who)):
         return FirstMemory(text=table.text, weight=table.weight, secret=table.secret)
-    try:
+    with prefixed(f"seeds: {table.text:.60}:"):
         if begin is None or end is None or not table.what:
             raise InputError("an appointment needs all of what, from and to")
         for name in (*table.who, *([table.host] if table.host else [])):
@@ -841,8 +834,6 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
         agreed = Appointment(what=table.what, place=place, start=begin, end=end, host=table.host, who=tuple(table.who))
         if agreed.end <= agreed.start:
             raise InputError("the appointment ends before it begins")
-    except InputError as error:
-        raise InputError(f"seeds: {table.text:.60}: {error}") from None
     return FirstMemory(text=table.text, weight=table.weight, appointment=agreed, secret=table.secret)
 
 
@@ -888,11 +879,9 @@ def _check_ways(world: World, residents: tuple[Person, ...]) -> None:
 
 def _address(world: Address, text: str, where: str) -> Address:
     """Parse an address; add the name of the world if it is missing."""
-    try:
+    with prefixed(f"{where}:"):
         address = parse_address(text)
         return address if address.is_within(world) else Address((*world.names, *address.names))
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
 
 
 def _check_resident(name: str, residents: Collection[str]) -> None:

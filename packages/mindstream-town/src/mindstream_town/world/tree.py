@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 
 Spot = tuple[int, int]
 """A position in a world; in a world of tiles (x, y): x from the left, y from the top."""
@@ -156,10 +156,8 @@ def _parse(tree: PlaceTree, data: object, names: tuple[str, ...], where: str) ->
         wanted = "a list of objects" if len(names) == ARENA else "an object of places"
         raise InputError(f"{where}: {':'.join(names) or 'the tree'}: expected {wanted}, found {type(data).__name__}")
     for name, below in children.items():
-        try:
+        with prefixed(f"{where}:"):
             address = Address((*names, str(name) if isinstance(name, str) else ""))
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from None
         tree.add(address)
         if address.level < OBJECT:
             _parse(tree, below, address.names, where)
