@@ -73,23 +73,30 @@ class CachedPrompts:
         return KeptReply(key, replies.validate_python(found["reply"]), found.get("seconds", 0.0))
 
     async def each(self, doing: str, todo: Sequence[T], do: Callable[[T], Awaitable[R | None]]) -> list[R]:
-        """Apply a function to the items, several at a time, and return the results other than None; the first error
-        stops the rest."""
-        turn, done = asyncio.Semaphore(self._at_once), 0
+        """See `do_each`."""
+        return await do_each(doing, todo, do, self._report, self._at_once)
 
-        async def one(item: T) -> R | None:
-            nonlocal done
-            async with turn:
-                found = await do(item)
-            done += 1
-            self._report(done, len(todo), doing)
-            return found
 
-        self._report(0, len(todo), doing)
-        tasks = [asyncio.ensure_future(one(item)) for item in todo]
-        try:
-            return [each for each in await asyncio.gather(*tasks) if each is not None]
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+async def do_each(
+    doing: str, todo: Sequence[T], do: Callable[[T], Awaitable[R | None]], report: Progress, at_once: int
+) -> list[R]:
+    """Apply a function to the items, several at a time, and return the results other than None; the first error stops
+    the rest."""
+    turn, done = asyncio.Semaphore(at_once), 0
+
+    async def one(item: T) -> R | None:
+        nonlocal done
+        async with turn:
+            found = await do(item)
+        done += 1
+        report(done, len(todo), doing)
+        return found
+
+    report(0, len(todo), doing)
+    tasks = [asyncio.ensure_future(one(item)) for item in todo]
+    try:
+        return [each for each in await asyncio.gather(*tasks) if each is not None]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -50,7 +50,7 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
     """React to objects, follow the day's plan, remember finished acts, reflect, and choose a resident to talk with."""
     before, others = turn.state.act, people_seen(turn.percepts, residents)
-    day = turn.setting.day(turn.step)
+    day = turn.day
     if turn.state.day != day:
         await reflect_before_midnight(turn)
         await plan_scenes(turn, day)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, switch, word
 from mindstream.cli.shell.output import print_json, print_table, progress, say, short
-from mindstream.engines.engine import Engine, open_engine
+from mindstream.engines.engine import open_engine
 from mindstream.errors import InputError
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.location import Location
+from mindstream.models.cached_prompts import do_each
 from mindstream.settings import Settings
 from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, At, Name
@@ -67,7 +67,12 @@ async def cause(
     cache = EvaluationCache(into)
     with progress("forks", len(jobs)) as told:
         async with open_engine(ray) as engine:
-            await _run(engine, [job for job in jobs if cache.find(job.key) is None], cache, told)
+
+            async def run(job: causes.Job) -> None:
+                cache.keep(job.key, {"happened": await engine.run(causes.live_fork, job)})
+
+            missing = [job for job in jobs if cache.find(job.key) is None]
+            await do_each("forks", missing, run, told, engine.workers)
     effects = causes.effects_of(found, jobs, {key: bool(row["happened"]) for key, row in cache.rows.items()})
     happens = wanted.happens(history)
     if json:
@@ -85,22 +90,6 @@ async def cause(
             (each.cause.whose, at, each.cause.how, text, f"{each.kept} of {each.seeds}", share, f"{each.p:.3f}")
         )
     print_table(("whose", "since", "how", "memory", "with it", "without it", "p"), lines, words=4)
-
-
-async def _run(engine: Engine, jobs: Sequence[causes.Job], cache: EvaluationCache, told: object) -> None:
-    waiting = asyncio.Semaphore(engine.workers)
-
-    async def one(job: causes.Job) -> None:
-        async with waiting:
-            cache.keep(job.key, {"happened": await engine.run(causes.live_fork, job)})
-        told(len(cache.rows), len(cache.rows) + left(), "forks") if callable(told) else None
-
-    def left() -> int:
-        return sum(cache.find(job.key) is None for job in jobs)
-
-    async with asyncio.TaskGroup() as tasks:
-        for job in jobs:
-            tasks.create_task(one(job))
 
 
 async def _show_difference(settings: Settings, other: Path, json: bool) -> None:

@@ -114,7 +114,7 @@ async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Map
             _act(turn, f"walking to {with_article(words_of(deed.place))}", deed.place, 0)
         case Step():
             await remember_done(turn)
-            stand(turn, turn.state.spot(turn.step), deed.spot)
+            stand(turn, turn.spot, deed.spot)
         case Do():
             await remember_done(turn)
             _act(turn, deed.what, deed.place, deed.minutes)
@@ -126,7 +126,7 @@ async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Map
 def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
     """Take control of a resident at its position, or of a visitor at its entrance."""
     turn.write(Embodied(step=turn.step, person=deed.person))
-    spot = turn.state.spot(turn.step)
+    spot = turn.spot
     if turn.person.visits:
         spot = entrance(turn.setting, deed.place, taken)
         near = turn.setting.places_near(spot)
@@ -145,7 +145,7 @@ def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
 
 def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
     """Let the resident wait, at its position or at the last of these spots, until the user acts."""
-    spots = spots or (turn.state.spot(turn.step),)
+    spots = spots or (turn.spot,)
     act = Act(
         what=what,
         place="" if what == AWAY else place_at(turn.setting, spots[-1]),
@@ -164,7 +164,7 @@ def place_at(setting: Setting, spot: Spot) -> str:
 
 
 def _act(turn: ResidentTurn, what: str, place: str, minutes: int) -> None:
-    spot = turn.state.spot(turn.step)
+    spot = turn.spot
     path = walk_to(turn, place) if place else None
     act = Act(
         what=what,
@@ -199,6 +199,6 @@ async def leave(turn: ResidentTurn) -> None:
     if turn.person.visits:
         stand(turn, what=AWAY)
         return
-    if turn.state.day == turn.setting.day(turn.step):
+    if turn.state.day == turn.day:
         await plan_rest(turn)
     await next_act(turn)

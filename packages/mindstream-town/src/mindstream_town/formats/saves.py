@@ -189,19 +189,16 @@ def read_recording(folder: Path) -> Recording:
     return Recording(*(dict(sorted(found[kind].items())) for kind in (ENVIRONMENT, MOVEMENT)))
 
 
-class _Played(Mapping[int, bytes]):
-    """The steps of the short form; each is built on demand from the last change of each resident up to it."""
+class Built(Mapping[int, bytes]):
+    """The files of steps, whose content is built on demand."""
 
-    def __init__(self, last: int, changes: Mapping[str, tuple[list[int], list[JsonValue]]]) -> None:
-        self._steps, self._changes = range(last + 1), changes
+    def __init__(self, steps: range, build: Callable[[int], JsonValue]) -> None:
+        self._steps, self._build = steps, build
 
     def __getitem__(self, step: int) -> bytes:
         if step not in self._steps:
             raise KeyError(step)
-        people = {
-            name: moves[at - 1] for name, (steps, moves) in self._changes.items() if (at := bisect_right(steps, step))
-        }
-        return json.dumps({"persona": people}).encode()
+        return json.dumps(self._build(step)).encode()
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._steps)
@@ -210,7 +207,8 @@ class _Played(Mapping[int, bytes]):
         return len(self._steps)
 
 
-def _read_played(path: Path) -> _Played:
+def _read_played(path: Path) -> Built:
+    """Read the short form: a step has the last change of each resident up to it."""
     data = load_object(path, MOST_ARCHIVE_BYTES)
     if wrong := [key for key in data if not NUMBER.fullmatch(key)]:
         raise InputError(f"{path}: expected whole numbers (steps) as keys, found {wrong[0]!r:.60}")
@@ -224,7 +222,12 @@ def _read_played(path: Path) -> _Played:
             at, moves = changes.setdefault(name, ([], []))
             at.append(step)
             moves.append(move)
-    return _Played(last, changes)
+
+    def movement(step: int) -> JsonValue:
+        found = {name: (bisect_right(at, step), moves) for name, (at, moves) in changes.items()}
+        return {"persona": {name: moves[n - 1] for name, (n, moves) in found.items() if n}}
+
+    return Built(range(last + 1), movement)
 
 
 def _load(files: Mapping[int, Path | bytes], kind: str, step: int) -> tuple[str, dict[str, JsonValue]]:

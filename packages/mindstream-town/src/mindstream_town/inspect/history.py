@@ -68,6 +68,10 @@ class History:
             if isinstance(row.event, kind):
                 yield self.step_of(row.at), row.event
 
+    def events_at(self, name: str, kind: type[E], step: int) -> list[E]:
+        """Return a resident's events of a kind at a step."""
+        return [event for at, event in self.events(name, kind) if at == step]
+
     def state(self, name: str, step: int) -> ResidentState:
         """Return a resident's state after a step."""
         steps, states = self._states[name]

@@ -155,11 +155,8 @@ def _acts(history: History, name: str) -> Iterator[Moment]:
     for number, (step, acted) in enumerate(acts):
         end = acts[number + 1][0] if number + 1 < len(acts) else min(acted.act.until, history.step + 1)
         if acted.act.why != "talk":
-            yield Moment(step, max(end, step + 1), acted.act.what, _words(acted.act.place), acted.because)
-
-
-def _words(place: str) -> str:
-    return words_of(place) if place else ""
+            place = words_of(acted.act.place) if acted.act.place else ""
+            yield Moment(step, max(end, step + 1), acted.act.what, place, acted.because)
 
 
 def _from_outside(history: History, name: str) -> Iterator[Moment]:

@@ -14,13 +14,16 @@ from mindstream_town.events import (
     DayPlanned,
     Decided,
     Perceived,
+    SpokenLine,
     Talked,
     TasksPlanned,
 )
 from mindstream_town.inspect.history import History
 from mindstream_town.residents.places import words_of
+from mindstream_town.world.hours import DAY_MINUTES, clock
 
 LONGEST, MOST = 160, 8
+SOURCES = {"plan": "plan", "talk": "a conversation", "wait": "waiting", "react": "what it saw"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def explain(history: History, name: str, step: int) -> Reason:
             f"{name} has no known act on {history.clock(step)}: the town has run up to {history.clock(history.step)}"
         )
     began = act.since
-    acted = [event for at, event in history.events(name, Acted) if at == began]
+    acted = history.events_at(name, Acted, began)
     because = acted[-1].because if acted and act.why != "talk" else ""
     reasons = [
         *_percepts(history, name, began),
@@ -75,11 +78,8 @@ def explain(history: History, name: str, step: int) -> Reason:
         "why": act.why,
         **({"event": because} if because else {}),
     }
-    return Reason(f"{said}, by {_source(act.why)}{f': {because}' if because else ''}", tuple(reasons), data)
-
-
-def _source(why: str) -> str:
-    return {"plan": "plan", "talk": "a conversation", "wait": "waiting", "react": "what it saw"}.get(why, "itself")
+    by = SOURCES.get(act.why, "itself")
+    return Reason(f"{said}, by {by}{f': {because}' if because else ''}", tuple(reasons), data)
 
 
 def _at(place: str) -> str:
@@ -87,8 +87,8 @@ def _at(place: str) -> str:
 
 
 def _percepts(history: History, name: str, step: int) -> Iterator[Reason]:
-    for at, event in history.events(name, Perceived):
-        if at == step and event.seen:
+    for event in history.events_at(name, Perceived, step):
+        if event.seen:
             seen = tuple(Reason(" ".join(triple)) for triple in event.seen[:MOST])
             yield Reason(
                 f"saw {len(event.seen)} new things" if len(seen) > 1 else "saw something new",
@@ -98,9 +98,7 @@ def _percepts(history: History, name: str, step: int) -> Iterator[Reason]:
 
 
 def _decisions(history: History, name: str, step: int) -> Iterator[Reason]:
-    for at, event in history.events(name, Decided):
-        if at != step:
-            continue
+    for event in history.events_at(name, Decided, step):
         draw = history.setting.draw("decide", event.step, name, event.about)
         memories = tuple(_memory(history, name, id_, score) for id_, score in event.recalled[:MOST])
         about = f"whether {event.about}" if event.other else f"whether to act, since {event.about}"
@@ -118,30 +116,22 @@ def _memory(history: History, name: str, id_: str, score: float) -> Reason:
 
 
 def _talks(history: History, name: str, step: int) -> Iterator[Reason]:
-    for at, event in history.events(name, Talked):
-        if at == step:
-            first = event.lines[0].by
-            who = "began it" if first == name else f"{first} began it"
-            yield Reason(
-                f"talks with {event.partner}; {who}",
-                tuple(_line(history, each.by, each.text, each.told) for each in event.lines),
-            )
-            if first != name:
-                yield from _decisions_of(history, first, name, step)
+    for event in history.events_at(name, Talked, step):
+        first = event.lines[0].by
+        who = "began it" if first == name else f"{first} began it"
+        yield Reason(f"talks with {event.partner}; {who}", tuple(_line(history, each) for each in event.lines))
+        for reason in _decisions(history, first, step) if first != name else ():  # the other resident's, to begin it
+            if reason.data.get("yes") and name in reason.text:
+                yield Reason(f"{first} {reason.text}", reason.reasons, reason.data)
 
 
-def _decisions_of(history: History, first: str, name: str, step: int) -> Iterator[Reason]:
-    """Yield the other resident's decision to begin a conversation."""
-    for reason in _decisions(history, first, step):
-        if reason.data.get("yes") and name in reason.text:
-            yield Reason(f"{first} {reason.text}", reason.reasons, reason.data)
-
-
-def _line(history: History, by: str, text: str, told: Sequence[str]) -> Reason:
+def _line(history: History, said: SpokenLine) -> Reason:
     passed_on = tuple(
-        Reason(f"which comes from: {_short(record.text)}") for id_ in told if (record := history.by_id[by].get(id_))
+        Reason(f"which comes from: {_short(record.text)}")
+        for id_ in said.told
+        if (record := history.by_id[said.by].get(id_))
     )
-    return Reason(f"{by}: {text}", passed_on, {"kind": "line", "told": list(told)})
+    return Reason(f"{said.by}: {said.text}", passed_on, {"kind": "line", "told": list(said.told)})
 
 
 def _plans(history: History, name: str, step: int) -> Iterator[Reason]:
@@ -157,25 +147,19 @@ def _plans(history: History, name: str, step: int) -> Iterator[Reason]:
             break
     for at, day_plan in reversed(list(history.events(name, DayPlanned))):
         if at <= step and day_plan.day == day:
-            reasons = [
-                Reason("based on memories recalled for the plan of the day", tuple(_evidence(history, name, day_plan)))
-            ]
             if block := _block(day_plan.blocks, minute):
-                yield Reason(
-                    f"the day's plan: {_said(block)}",
-                    tuple(each for each in reasons if each.reasons),
-                    {"kind": "day_planned"},
-                )
+                evidence = tuple(_evidence(history, name, day_plan))
+                reasons = (Reason("based on memories recalled for the plan of the day", evidence),) if evidence else ()
+                yield Reason(f"the day's plan: {_said(block)}", reasons, {"kind": "day_planned"})
             break
 
 
 def _evidence(history: History, name: str, plan: DayPlanned) -> Iterator[Reason]:
-    for id_ in plan.records:
-        record = history.by_id[name].get(id_)
-        for each in (record.evidence if record is not None else ())[:MOST]:
-            held = history.by_id[name].get(each)
-            if held is not None:
-                yield Reason(_short(held.text), (), {"record": each})
+    of_self = history.by_id[name]
+    for record in (of_self[id_] for id_ in plan.records if id_ in of_self):
+        for each in record.evidence[:MOST]:
+            if each in of_self:
+                yield Reason(_short(of_self[each].text), (), {"record": each})
 
 
 def _block(blocks: Sequence[Block], minute: int) -> Block | None:
@@ -183,8 +167,8 @@ def _block(blocks: Sequence[Block], minute: int) -> Block | None:
 
 
 def _said(block: Block) -> str:
-    start, end = block.start % 1_440, block.end % 1_440
-    return f"{start // 60:02d}:{start % 60:02d}-{end // 60:02d}:{end % 60:02d} {block.what}{_at(block.place)}"
+    start, end = (clock(each % DAY_MINUTES) for each in (block.start, block.end))
+    return f"{start}-{end} {block.what}{_at(block.place)}"
 
 
 def _short(text: str) -> str:

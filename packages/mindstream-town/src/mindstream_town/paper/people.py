@@ -55,7 +55,7 @@ def path_of(address: str) -> str:
 def known_tree(turn: ResidentTurn) -> tuple[list[str], tuple[str, ...]]:
     """Return the addresses of the rooms that a resident knows and may enter, and a line for each: names, hours,
     contents."""
-    known = known_places(turn.setting, turn.person, turn.state.knows, turn.setting.when(turn.step))
+    known = known_places(turn.setting, turn.person, turn.state.knows, turn.when)
     return [address for address, _ in known], tuple(_line(address, place) for address, place in known)
 
 
@@ -207,7 +207,7 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
     at_heart = at_heart[:TOLD]
     of_other = [each for each in (*about, *(one.record for one in recalled)) if not is_own_act(turn, each)]
     memories = turn.beyond_identity(of_other)
-    minute = turn.setting.minute(turn.step)
+    minute = turn.minute
     later = next((each for each in turn.state.blocks if each.start > minute and not each.asleep), None)
     question = MeetPerson(
         who=turn.name,
@@ -228,7 +228,7 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
 
 def _wait_for(turn: ResidentTurn, name: str) -> None:
     """Wait for some minutes, then decide again. The plan for these minutes is dropped."""
-    act, minute = turn.state.act, turn.setting.minute(turn.step)
+    act, minute = turn.state.act, turn.minute
     assert act is not None
     block = Block(
         start=minute, minutes=WAITED, what=f"waiting for {name}", place=act.place, fine=True, why="wait", sees_to=name
@@ -252,7 +252,7 @@ def _go_along(turn: ResidentTurn, other: ResidentState) -> bool:
 
 def _avoid(turn: ResidentTurn, name: str) -> bool:
     """Leave early for the next activity in another room, if it is soon; return whether there is such an activity."""
-    act, minute = turn.state.act, turn.setting.minute(turn.step)
+    act, minute = turn.state.act, turn.minute
     assert act is not None
     room = act.place.split(":")[:3]
     soon = (each for each in turn.state.blocks if minute < each.start <= minute + SOON and not each.asleep)

@@ -61,7 +61,7 @@ NEWS: tuple[Kind, ...] = ("observation", "thought", "note")
 
 async def next_act(turn: ResidentTurn) -> None:
     """Begin the act that the plan has for now; first break its block down into tasks if necessary."""
-    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
+    day, minute = turn.day, turn.minute
     if turn.state.day != day:
         await begin_day(turn, day)
     block = _now(turn, minute)
@@ -95,7 +95,7 @@ async def begin_day(turn: ResidentTurn, day: int) -> None:
 
 async def plan_strokes(turn: ResidentTurn, day: int) -> None:
     """Plan a day in broad strokes."""
-    date = turn.setting.when(turn.step)
+    date = turn.when
     said = say_date(date)
     recalled = [
         *await turn.recall(f"What has {turn.name} planned or agreed on for {said}?", RECALLED),
@@ -248,7 +248,7 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
     """Return the people in sight with their activities; empty if the resident is about to leave the room."""
-    setting, here = turn.setting, turn.setting.world.address_at(turn.state.spot(turn.step)).upto(ARENA)
+    setting, here = turn.setting, turn.setting.world.address_at(turn.spot).upto(ARENA)
     if place in setting.addresses and not setting.addresses[place].upto(ARENA).is_within(here):
         return ()
     return tuple(each.text for each in turn.percepts if each.who)
@@ -297,7 +297,7 @@ async def lately(turn: ResidentTurn) -> tuple[str, ...]:
     await turn.resident.written()
     memory = turn.resident.memory
     records = await memory.store.latest(memory.key, NEWS, 4 * LATELY, now=turn.now)
-    midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
+    midnight = turn.setting.moment(turn.setting.step_at(turn.day, 0))
     since = max(midnight, turn.setting.moment(1))  # excludes memories from before the town began
     of_today = [each for each in records if each.created >= since and not is_own_act(turn, each)]
     of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)][:LATELY]
@@ -328,7 +328,7 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
     appointments = [each.appointment for each in agreed]
     if not agreed:
         return
-    minute = turn.setting.minute(turn.step)
+    minute = turn.minute
     rest = [each for each in turn.state.blocks if each.end > minute and not each.asleep]
     bed = next((each.start for each in turn.state.blocks if each.asleep and each.start > minute), DAY_MINUTES)
     _, lines = known_tree(turn)

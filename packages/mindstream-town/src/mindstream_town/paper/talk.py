@@ -133,7 +133,7 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
     turn = speaker.turn
     shared = turn.state.shared.get(speaker.other, frozenset())
     said = {id_ for line in lines for id_ in line.told}
-    minute = turn.setting.minute(turn.step)
+    minute = turn.minute
     ahead = [each for each in turn.state.blocks if each.end > minute and not (each.asleep or each.fine)]
     return await turn.ask(
         SayNext(

@@ -120,7 +120,7 @@ def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:
 def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
     """Return an agreement with its appointment: the one that the other told, or the one described in the reply."""
     text = said.text.strip()
-    at = of or _described(turn.setting.when(turn.step), said, places)
+    at = of or _described(turn.when, said, places)
     if at is None:
         return Kept(text, None, promised=True)
     who = {find_name(turn.setting, each, (other,)) for each in (*at.who, *said.who)}

@@ -50,7 +50,7 @@ def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
     """Return known objects in open places with a purpose ("shop", "eat") outside the home."""
-    when, rules, addresses = turn.setting.when(turn.step), turn.setting.rules, turn.setting.addresses
+    when, rules, addresses = turn.when, turn.setting.rules, turn.setting.addresses
     return tuple(
         thing
         for address, place in known_places(turn.setting, turn.person, turn.state.knows, when)

@@ -48,7 +48,7 @@ def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
     if is_home(turn.person, str(address)):
         return nearest
     taken = {each.spot for each in turn.percepts if each.who}
-    sees = is_in_sight(turn.setting, turn.state.spot(turn.step), nearest)
+    sees = is_in_sight(turn.setting, turn.spot, nearest)
     if sees and nearest not in taken:
         return nearest
     around = [
@@ -85,7 +85,7 @@ class Stretch(NamedTuple):
 
 async def next_act(turn: ResidentTurn) -> None:
     """Begin the act that the plan has for now; plan the day first if necessary."""
-    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
+    day, minute = turn.day, turn.minute
     if turn.state.day != day:
         await plan_day(turn, day)
     block = turn.state.block_at(minute)
@@ -103,7 +103,7 @@ def is_right_again(turn: ResidentTurn, block: Block) -> bool:
     """Return whether the resident sees that the object it was going to repair is in order again."""
     if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
         return False
-    spot = turn.state.spot(turn.step)
+    spot = turn.spot
     near = nearest_spot(turn.setting, block.sees_to, spot)
     return is_in_sight(turn.setting, spot, near) and all(each.place != block.sees_to for each in turn.percepts)
 
@@ -123,7 +123,7 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
     if not turn.profile.plans:
         turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
         return
-    date = turn.setting.when(turn.step)
+    date = turn.when
     said = say_date(date)
     recalled = [
         *await turn.recall(f"What has {turn.name} planned or agreed on for {said}?"),
@@ -324,7 +324,7 @@ def _at_midnight(block: Block) -> list[Block]:
 def is_ahead_today(turn: ResidentTurn, agreed: Appointment) -> bool:
     """Return whether an appointment is later today, and today is planned already."""
     start, end = _minutes_of(turn, agreed)
-    minute, day = turn.setting.minute(turn.step), turn.setting.day(turn.step)
+    minute, day = turn.minute, turn.day
     return 0 <= start < DAY_MINUTES and end > minute + 10 and turn.state.day == day
 
 
@@ -333,7 +333,7 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
 
     The plan does not change if the resident may not enter the place.
     """
-    minute, (start, end) = turn.setting.minute(turn.step), _minutes_of(turn, agreed)
+    minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
         return False
     before = turn.state.block_at(start)
@@ -362,7 +362,7 @@ def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
     A rest of the act that it interrupts is replaced by time at home if the rest is shorter than MIN_REST, or if nothing
     was left of the act before the appointment, in the same house, and the appointment is longer than the rest.
     """
-    minute = turn.setting.minute(turn.step)
+    minute = turn.minute
     before, after = turn.state.block_at(block.start), turn.state.block_at(block.end)
     start, end = block.start, block.end
     is_late = before is not None and before.why == "plan" and not before.asleep and before.start > minute
@@ -381,7 +381,7 @@ def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
 
 def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
     """Return the start and end of an appointment in minutes after today's midnight."""
-    midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
+    midnight = turn.setting.moment(turn.setting.step_at(turn.day, 0))
     return int(at.start.timestamp() - midnight) // 60, int(at.end.timestamp() - midnight) // 60
 
 
@@ -461,6 +461,8 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
     return fitted
 
 
+OF_BLOCK = (Act.model_fields.keys() & Block.model_fields.keys()) - {"what", "place"}
+"""The fields that an act takes over from its block."""
 KNOCK = 5
 """Minutes for which a visitor waits at a home where it sees none of those who live there."""
 
@@ -470,8 +472,8 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
 
     In scenes a visit ends soon after the arrival if the resident sees none of its hosts then.
     """
-    until = turn.setting.step_at(turn.setting.day(turn.step), block.end)
-    spot = turn.state.spot(turn.step)
+    until = turn.setting.step_at(turn.day, block.end)
+    spot = turn.spot
     place, path = block.place, walk_to(turn, block.place)
     if is_unanswered_visit(turn, block):
         arrives = turn.step + len(read_walk(path)) - 1 if path else turn.step
@@ -482,18 +484,7 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
         since=turn.step,
         until=max(until, turn.step + 1),
         path=path or write_walk([spot]),
-        asleep=block.asleep,
-        why=block.why,
-        leaves=block.leaves,
-        danger=block.danger,
-        sees_to=block.sees_to,
-        busy=block.busy,
-        weight=block.weight,
-        state=block.state,
-        seen=block.seen,
-        open=block.open,
-        agreed=block.agreed,
-        secret=block.secret,
+        **{name: getattr(block, name) for name in OF_BLOCK},
     )
     turn.write(Acted(step=turn.step, act=act, because=because))
 
@@ -535,7 +526,7 @@ def walk_to(turn: ResidentTurn, place: str) -> str | None:
     address = turn.setting.addresses.get(place)
     if address is None:
         return None
-    spot, routes = turn.state.spot(turn.step), turn.setting.world.routes
+    spot, routes = turn.spot, turn.setting.world.routes
     try:
         path = [spot, *routes.path(spot, address)]
         path += routes.path(path[-1], stand_at(turn, address, path[-1]))
@@ -550,9 +541,9 @@ DONE = 12
 
 async def plan_rest(turn: ResidentTurn) -> None:
     """Plan the rest of the day again; the plan stays if no model is set or the model changes nothing."""
-    minute, state = turn.setting.minute(turn.step), turn.state
+    minute, state = turn.minute, turn.state
     ahead = [each for each in state.blocks if each.end > minute]
-    known = known_places(turn.setting, turn.person, state.knows, turn.setting.when(turn.step))
+    known = known_places(turn.setting, turn.person, state.knows, turn.when)
     await turn.resident.written()
     newest = await turn.resident.memory.latest("observation", DONE)
     reply = await turn.ask(

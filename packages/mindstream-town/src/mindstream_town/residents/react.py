@@ -75,7 +75,7 @@ def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -
     menders = ((other.act.since, name) for name, other in others.items() if other.act and _mends(other, act.sees_to))
     if not any(each < mine for each in menders):
         return False
-    minute = turn.setting.minute(turn.step)
+    minute = turn.minute
     block = turn.state.block_at(minute)
     if block is None or block.sees_to != act.sees_to:
         return False
@@ -115,7 +115,7 @@ def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
     """Return whether the resident has reported an object today, since its present condition began."""
-    midnight = turn.setting.step_at(turn.setting.day(turn.step), 0)
+    midnight = turn.setting.step_at(turn.day, 0)
     return any(
         each.why == "wait"
         and each.sees_to == percept.place
@@ -159,9 +159,9 @@ def _question(
 
 async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
     """Ask the model what to do about an object, change the plan accordingly, and begin the first task."""
-    if turn.state.day != turn.setting.day(turn.step):
-        await (begin_day if turn.is_paper() else plan_day)(turn, turn.setting.day(turn.step))
-    minute = turn.setting.minute(turn.step)
+    if turn.state.day != turn.day:
+        await (begin_day if turn.is_paper() else plan_day)(turn, turn.day)
+    minute = turn.minute
     shops, eateries = things_open(turn, "shop"), things_open(turn, "eat")
     things = tuple(dict.fromkeys((*_by_nearness(turn, percept), percept.place, *shops, *eateries)))
     planned = turn.state.block_at(minute)
@@ -294,7 +294,7 @@ async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str,
 
 async def _wants_to_talk(turn: ResidentTurn, other: ResidentState) -> bool:
     """Decide whether to begin a talk with another resident."""
-    if turn.setting.when(turn.step).hour >= LATEST_HOUR or not can_begin_talk(turn, other):
+    if turn.when.hour >= LATEST_HOUR or not can_begin_talk(turn, other):
         return False
     assert turn.state.act is not None and other.act is not None
     about = await turn.recall_about([other.name], OF_OTHER)

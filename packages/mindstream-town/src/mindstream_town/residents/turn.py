@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -27,6 +28,7 @@ from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.person import KEY, Appointment, Person, ResidentMemory, appointment_of
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied
+from mindstream_town.world.tree import Spot
 
 R = TypeVar("R", bound=BaseModel)
 OF_WORLD: tuple[Kind, ...] = ("observation", "thought")
@@ -114,6 +116,26 @@ class ResidentTurn:
         return self.setting.moment(self.step)
 
     @property
+    def when(self) -> datetime:
+        """The town's time of this step."""
+        return self.setting.when(self.step)
+
+    @property
+    def day(self) -> int:
+        """The number of this step's day."""
+        return self.setting.day(self.step)
+
+    @property
+    def minute(self) -> int:
+        """The minute of the day."""
+        return self.setting.minute(self.step)
+
+    @property
+    def spot(self) -> Spot:
+        """The resident's position."""
+        return self.state.spot(self.step)
+
+    @property
     def lives_in_scenes(self) -> bool:
         return self.resident.lives_in_scenes(self.profile)
 
@@ -133,12 +155,11 @@ class ResidentTurn:
     @property
     def date(self) -> str:
         """The date in words."""
-        when = self.setting.when(self.step)
-        return f"{when:%A, %B} {when.day}, {when.year}"
+        return f"{self.when:%A, %B} {self.when.day}, {self.when.year}"
 
     @property
     def date_and_time(self) -> str:
-        return f"{self.date}, {self.setting.when(self.step):%H:%M}"
+        return f"{self.date}, {self.when:%H:%M}"
 
     def beyond_identity(self, records: Iterable[Record]) -> tuple[str, ...]:
         """Return the texts of memories, each once, without those that the identity contains already."""
@@ -159,7 +180,7 @@ class ResidentTurn:
         met = self.state.met.get(other)
         if met is None:
             return ""
-        return "today" if self.setting.day(met) == self.setting.day(self.step) else "before"
+        return "today" if self.setting.day(met) == self.day else "before"
 
     def write(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Add a row; it is written with the step, and changes the state of this turn at once."""
@@ -203,10 +224,9 @@ class ResidentTurn:
 
     async def recall_appointments(self) -> list[tuple[Record, Appointment]]:
         """Return the remembered appointments that are not over, the newest memory first."""
-        when = self.setting.when(self.step)
         records = await self.recall_about([KEY], DATED, kinds=REMEMBERED)
         told = ((record, appointment_of(record.data)) for record in records)
-        return [(record, at) for record, at in told if at is not None and at.end > when]
+        return [(record, at) for record, at in told if at is not None and at.end > self.when]
 
     async def ask(self, prompt: Prompt[R], instead: Callable[[], R] | None = None) -> R:
         """Return a typed answer of the model for the prompt's role.

@@ -5,9 +5,8 @@ If the original save is given, its vectors, steps and unknown keys are kept, and
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,7 +28,7 @@ from mindstream_town.formats.nodes import (
     KeywordStrength,
     plain_strength,
 )
-from mindstream_town.formats.saves import PersonaSave, Recording, Save, SaveMeta, Schedule, Scratch
+from mindstream_town.formats.saves import Built, PersonaSave, Recording, Save, SaveMeta, Schedule, Scratch
 from mindstream_town.formats.town_file import CLOCK, DATE, STAMP, parse_as
 from mindstream_town.inspect.history import History, read_history
 from mindstream_town.residents.person import Person
@@ -96,8 +95,7 @@ def _restore_memory(now: AssociativeMemory, saved: AssociativeMemory) -> Associa
 
 
 def _restore_node(now: ConceptNode, saved: ConceptNode | None) -> ConceptNode:
-    is_same = saved is not None and (saved.created, saved.description) == (now.created, now.description)
-    return saved if saved is not None and is_same else now
+    return saved if saved and (saved.created, saved.description) == (now.created, now.description) else now
 
 
 def _restore_vectors(now: Embeddings, saved: Embeddings) -> Embeddings:
@@ -332,9 +330,7 @@ async def save_of_town(
     )
     personas = {}
     for name, person in setting.people.items():
-        state = history.state(name, max(step, 0))
-        scratch = export_scratch(setting, person, state, step, _talk(history, name, state.act)[1])
-        places = PlaceTree(parse_address(place) for place in sorted(state.knows))
+        scratch, places = _mind_of(history, person, step)
         records = [each for each in history.records[name] if each.forgotten is None and each.superseded_by is None]
         memory = export_memory(name, await _embedded(_without_description(records, scratch), embedder))
         personas[name] = PersonaSave(scratch, places, memory)
@@ -349,12 +345,15 @@ def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Sa
     setting, last = history.setting, saved.meta.step - 1
     if set(saved.personas) != set(setting.people) or not max(last, 0) == first < save.meta.step:
         raise InputError(f"the town was not imported from that save: other residents, or it is not at step {first}")
-    then = {}
-    for name, person in setting.people.items():
-        state = history.state(name, max(last, 0))
-        scratch = export_scratch(setting, person, state, last, _talk(history, name, state.act)[1])
-        then[name] = scratch, PlaceTree(parse_address(place) for place in sorted(state.knows))
+    then = {name: _mind_of(history, person, last) for name, person in setting.people.items()}
     return restore(save, then, saved)
+
+
+def _mind_of(history: History, person: Person, step: int) -> tuple[Scratch, PlaceTree]:
+    """Return a resident's scratch and known places after a step."""
+    state = history.state(person.name, max(step, 0))
+    scratch = export_scratch(history.setting, person, state, step, _talk(history, person.name, state.act)[1])
+    return scratch, PlaceTree(parse_address(place) for place in sorted(state.knows))
 
 
 def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Record]:
@@ -387,47 +386,31 @@ def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[Spok
     return (talk.partner, talk.lines) if talk else ("", ())
 
 
-class _Steps(Mapping[int, bytes]):
-    """The content of the files of steps, built on demand."""
-
-    def __init__(self, history: History, steps: range, maze: str) -> None:
-        self._history, self._steps, self._maze = history, steps, maze
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._steps)
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-
-class _Environments(_Steps):
-    """Positions at the beginning of each step."""
-
-    def __getitem__(self, step: int) -> bytes:
-        spots = {name: self._history.spot(name, max(step - 1, 0)) for name in self._history.setting.people}
-        return json.dumps({name: {"maze": self._maze, "x": x, "y": y} for name, (x, y) in spots.items()}).encode()
-
-
-class _Movements(_Steps):
-    """Movements and activities in each step."""
-
-    def __getitem__(self, step: int) -> bytes:
-        moves = {name: self._move(name, step) for name in self._history.setting.people}
-        return json.dumps({"persona": moves, "meta": {"curr_time": clock_of(self._history.setting, step)}}).encode()
-
-    def _move(self, name: str, step: int) -> JsonValue:
-        state = self._history.state(name, step)
-        if (act := state.act) is None:
-            return {"movement": list(state.home), "pronunciatio": None, "description": None, "chat": None}
-        partner, lines = _talk(self._history, name, act)
-        return {
-            "movement": list(act.spot(step)),
-            "pronunciatio": emoji_of(act),
-            "description": f"{act.what} @ {address_of(self._history.setting, act, step, partner)}",
-            "chat": [[line.by, line.text] for line in lines] or None,
-        }
-
-
 def _recording(history: History, steps: range, maze: str) -> Recording:
     """Return the files of all steps, with the positions also of the step at which the published code continues."""
-    return Recording(_Environments(history, range(steps.start, steps.stop + 1), maze), _Movements(history, steps, maze))
+    setting = history.setting
+
+    def environment(step: int) -> JsonValue:
+        """Return the positions at the beginning of a step."""
+        spots = {name: history.spot(name, max(step - 1, 0)) for name in setting.people}
+        return {name: {"maze": maze, "x": x, "y": y} for name, (x, y) in spots.items()}
+
+    def movement(step: int) -> JsonValue:
+        """Return the movements and activities in a step."""
+        moves = {name: _move(history, name, step) for name in setting.people}
+        return {"persona": moves, "meta": {"curr_time": clock_of(setting, step)}}
+
+    return Recording(Built(range(steps.start, steps.stop + 1), environment), Built(steps, movement))
+
+
+def _move(history: History, name: str, step: int) -> JsonValue:
+    state = history.state(name, step)
+    if (act := state.act) is None:
+        return {"movement": list(state.home), "pronunciatio": None, "description": None, "chat": None}
+    partner, lines = _talk(history, name, act)
+    return {
+        "movement": list(act.spot(step)),
+        "pronunciatio": emoji_of(act),
+        "description": f"{act.what} @ {address_of(history.setting, act, step, partner)}",
+        "chat": [[line.by, line.text] for line in lines] or None,
+    }

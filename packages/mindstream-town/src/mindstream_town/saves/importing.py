@@ -16,7 +16,6 @@ from datetime import UTC, timedelta
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from pydantic import JsonValue, ValidationError
@@ -227,7 +226,6 @@ def _cut(schedule: Schedule) -> Iterator[tuple[str, int]]:
 
 
 Tell = Callable[[str], None]
-Value = TypeVar("Value")
 SCRATCH_KEYS = {
     "vision": "vision_r",
     "attention": "att_bandwidth",
@@ -243,10 +241,6 @@ CLOSE = 0.6
 """Minimum similarity, from 0 to 1, at which two names count as the same."""
 
 
-def _ignore(_: str) -> None:
-    return None
-
-
 def setting_of_save(
     save: Save,
     world: World,
@@ -254,7 +248,7 @@ def setting_of_save(
     seed: int = 0,
     profile: Profile | None = None,
     whispers: Mapping[str, Iterable[str]] | None = None,
-    tell: Tell = _ignore,
+    tell: Tell = lambda _: None,
 ) -> Setting:
     """Return the setting of the town in a saved simulation, with the same step numbers.
 
@@ -290,14 +284,11 @@ def profile_of_save(save: Save) -> Profile:
     if not scratches:
         return Profile()
     constants = {
-        "vision": _commonest(each.vision_r for each in scratches),
-        "attention": max(1, _commonest(each.att_bandwidth for each in scratches)),
-        "retention": _commonest(each.retention for each in scratches),
-        "reflect_at": _commonest(each.importance_trigger_max for each in scratches),
-        "decay": _commonest(each.recency_decay for each in scratches),
+        name: Counter(getattr(each, key) for each in scratches).most_common(1)[0][0]
+        for name, key in SCRATCH_KEYS.items()
     }
     try:
-        return Profile.model_validate(constants)
+        return Profile.model_validate(constants | {"attention": max(1, constants["attention"])})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = SCRATCH_KEYS[str(first["loc"][0])]
@@ -313,7 +304,7 @@ async def begin_from_save(
     profile: Profile | None = None,
     whispers: Mapping[str, Iterable[str]] | None = None,
     embed: Embedder | str = "wordllama",
-    tell: Tell = _ignore,
+    tell: Tell = lambda _: None,
 ) -> None:
     """Write a saved simulation as a town into an empty folder; `Town.open` then continues it.
 
@@ -491,10 +482,6 @@ def _standing(save: Save) -> dict[str, Spot]:
         moves = save.recording.movement(save.meta.step - 1).persona
         return {name: each.movement for name, each in moves.items()}
     return {}
-
-
-def _commonest(values: Iterable[Value]) -> Value:
-    return Counter(values).most_common(1)[0][0]
 
 
 WORLDS = {
