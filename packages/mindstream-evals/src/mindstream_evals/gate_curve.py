@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict
-
 from mindstream.clock import Moment
 from mindstream.coach.events import Decided, Judged
+from mindstream.frozen import Frozen
 from mindstream.log.events import Heard, ModelCalled, Said, Thought, Waiting
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import LogStore, read_log
@@ -24,7 +23,7 @@ DEADLINES_S = (1.0, 2.0, 5.0, 10.0, 20.0)
 KINDS = [each.kind for each in (Heard, Said, Waiting, Thought, Decided, Judged, ModelCalled)]
 
 
-class Point(BaseModel):
+class Point(Frozen):
     """The score of a waiting rule.
 
     Attributes:
@@ -34,8 +33,6 @@ class Point(BaseModel):
         seconds: average waiting time per turn.
         tokens: average tokens per turn of Talker and Reasoner.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     rule: str
     deadline_s: float | None = None
@@ -130,7 +127,7 @@ def _score(found: Turns, rule: str, waits: Callable[[ThoughtTurn], bool], deadli
     )
 
 
-class GateReport(BaseModel):
+class GateReport(Frozen):
     """The statistics of one gate.
 
     Attributes:
@@ -139,8 +136,6 @@ class GateReport(BaseModel):
         avoided: share of the turns that did not wake the belief reasoner.
         useless_calls: share of the judged turns in which the Reasoner had no result.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     gate: str
     turns: int

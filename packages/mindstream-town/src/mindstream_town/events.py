@@ -9,8 +9,9 @@ from __future__ import annotations
 from operator import not_
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mindstream.frozen import Frozen
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName
@@ -26,7 +27,7 @@ MENDED = "repaired"
 """Value of `leaves` for an act that puts its object in order again."""
 
 
-class Block(BaseModel):
+class Block(Frozen):
     """A block of a day's plan.
 
     Attributes:
@@ -46,8 +47,6 @@ class Block(BaseModel):
         agreed: names of all who have agreed to do it together; empty: it is no appointment.
         secret: whether it is planned because of a secret memory, so that others know only `seen` of it.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     start: int
     minutes: int
@@ -74,7 +73,7 @@ class Block(BaseModel):
         return self.start + self.minutes
 
 
-class Act(BaseModel):
+class Act(Frozen):
     """What a resident does from one step to another.
 
     Attributes:
@@ -84,8 +83,6 @@ class Act(BaseModel):
         sees_to: address of the object, or name of the person, that a reaction is about.
         busy, weight, state, seen, open, agreed, secret: as in the `Block`; the state ends with the act.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     what: Quotes[str]
     place: NoWords[str] = ""
@@ -246,10 +243,8 @@ class Decided(TownEvent):
     """The chosen answer if there were several; `p` is its probability."""
 
 
-class SpokenLine(BaseModel):
+class SpokenLine(Frozen):
     """A line of a conversation; `told`: ids of the speaker's memories that the line passes on."""
-
-    model_config = ConfigDict(frozen=True)
 
     by: NoWords[str]
     text: Quotes[str]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from mindstream.frozen import Frozen
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.prompt import Prompt
 
 
-class Preference(BaseModel):
+class Preference(Frozen):
     """Which of two transcripts is better."""
-
-    model_config = ConfigDict(frozen=True)
 
     why: str = Field("", max_length=4_000)
     preferred: Literal["A", "B", "same"]
@@ -48,10 +47,8 @@ async def vote(model: Model, first: tuple[str, str], second: tuple[str, str], wh
 POINTS = {"right": 1.0, "partly": 0.5, "wrong": 0.0}
 
 
-class Grade(BaseModel):
+class Grade(Frozen):
     """How much of the key an answer holds."""
-
-    model_config = ConfigDict(frozen=True)
 
     why: str = Field("", max_length=2_000)
     grade: Literal["right", "partly", "wrong"]

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from mindstream import chance
 from mindstream.clock import DAY_S, Moment, SystemClock
 from mindstream.coach.coach import Coach
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError, prefixed
+from mindstream.frozen import Frozen
 from mindstream.log.events import FollowUp, Piece
 from mindstream.memory.conversation import Line
 from mindstream.minds.mind import Mind
@@ -33,13 +34,11 @@ from mindstream.text.context import Part, fit
 MOST_BYTES = 20_000_000
 
 
-class SaidLine(BaseModel):
+class SaidLine(Frozen):
     """A scripted line of the user. A session with a higher number takes place `days` after the one before.
 
     `key`: the content that a right answer must have, if the line is graded; neither side sees it.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1)
     session: int = 1
@@ -47,10 +46,8 @@ class SaidLine(BaseModel):
     key: str = ""
 
 
-class Script(BaseModel):
+class Script(Frozen):
     """The user's side of a conversation; `who`: a description of the user for judges."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str = Field(pattern=r"^[\w-]{1,40}$")
     lines: tuple[SaidLine, ...] = Field(min_length=1)

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from mindstream import chance
 from mindstream.models.cached_prompts import CachedPrompts
@@ -27,8 +27,8 @@ class AnswerFromMemory(Prompt[str]):
         asked: the day on which the question is asked.
     """
 
-    role: ClassVar[str] = "reader"
-    reply_tokens: ClassVar[int] = 300
+    role = "reader"
+    reply_tokens = 300
 
     recalled: tuple[str, ...]
     question: str

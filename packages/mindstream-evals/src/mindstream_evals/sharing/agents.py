@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -223,8 +223,8 @@ def _domains(agents: Iterable[Agent]) -> list[str]:
 class AnswerByExample(Prompt[str]):
     """Answer a question as an agent of a domain, after examples, the nearest last."""
 
-    role: ClassVar[str] = "answerer"
-    reply_tokens: ClassVar[int] = 500
+    role = "answerer"
+    reply_tokens = 500
     trim_order = (("examples", "last"),)
 
     about: str

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mindstream.frozen import Frozen
 from mindstream.memory.recall.exemplars import Example
 from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import embedder
@@ -105,8 +106,8 @@ class Pooled:
 class KeepNotes(Prompt[str]):
     """Bring a notes file up to date after a task; the reply is the whole file."""
 
-    role: ClassVar[str] = "scorer"
-    reply_tokens: ClassVar[int] = 4_000
+    role = "scorer"
+    reply_tokens = 4_000
 
     notes: str
     task: str
@@ -138,19 +139,15 @@ class NotesFile:
         self.notes = row["notes"]
 
 
-class WorkFact(BaseModel):
+class WorkFact(Frozen):
     """A fact from a conversation; `replaces`: numbers of known facts that it updates."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1, max_length=500)
     replaces: tuple[int, ...] = ()
 
 
-class WorkFacts(BaseModel):
+class WorkFacts(Frozen):
     """The new facts of a conversation."""
-
-    model_config = ConfigDict(frozen=True)
 
     facts: tuple[WorkFact, ...] = ()
 
@@ -158,7 +155,7 @@ class WorkFacts(BaseModel):
 class ExtractWorkFacts(Prompt[WorkFacts]):
     """Which facts of a conversation are worth remembering? In the manner of mem0 (Chhikara 2025)."""
 
-    role: ClassVar[str] = "scorer"
+    role = "scorer"
 
     known: tuple[str, ...]
     conversation: tuple[str, ...]

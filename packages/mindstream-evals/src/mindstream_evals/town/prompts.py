@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mindstream.frozen import Frozen
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt
 
 
-class Claim(BaseModel):
+class Claim(Frozen):
     """Something that an answer says is so."""
-
-    model_config = ConfigDict(frozen=True)
 
     claim: str = Field(min_length=1, max_length=400, description="One short sentence with names instead of pronouns.")
     fact: int = Field(ge=0, le=1_000, description="The number of the fact that bears it out; 0: none does.")
 
 
-class Claims(BaseModel):
+class Claims(Frozen):
     """All that an answer claims."""
-
-    model_config = ConfigDict(frozen=True)
 
     claims: list[Claim] = Field(default_factory=list, max_length=20)
 
@@ -31,7 +28,7 @@ class Claims(BaseModel):
 class CheckClaims(Prompt[Claims]):
     """Which claims of an answer do the facts support?"""
 
-    role: ClassVar[str] = "judge"
+    role = "judge"
 
     who: str
     when: str
@@ -52,10 +49,8 @@ class CheckClaims(Prompt[Claims]):
 Better = Literal["first", "second", "equal"]
 
 
-class Verdict(BaseModel):
+class Verdict(Frozen):
     """Which answer is more believable, and why."""
-
-    model_config = ConfigDict(frozen=True)
 
     why: str = Field(max_length=400, description="One sentence: what decides.")
     better: Better = Field(description="The more believable answer; equal: neither is.")
@@ -64,7 +59,7 @@ class Verdict(BaseModel):
 class JudgePair(Prompt[Verdict]):
     """Which of two answers to a question is more believable for a resident?"""
 
-    role: ClassVar[str] = "judge"
+    role = "judge"
 
     who: str
     when: str

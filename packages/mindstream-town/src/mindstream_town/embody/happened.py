@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
+from mindstream.frozen import Frozen
 from mindstream.log.events import Logged
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store, read_log
@@ -61,15 +60,13 @@ class OpenTown(Protocol):
 TOLD = tuple(each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 
 
-class Happening(BaseModel):
+class Happening(Frozen):
     """An event from the view of a controlled resident.
 
     Attributes:
         kind: saw, heard, said, did, talked (a talk is over), agreed, left, or unanswered (`who` did not answer `text`).
         waited: the partner has waited for an answer of the resident and has stopped waiting.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     step: int
     time: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mindstream.frozen import Frozen
 from mindstream.log.events import Remembered
 from mindstream.memory.store.record import RecordDraft
 from mindstream_town.events import Act, Acted, Embodied, Perceived, Released
@@ -28,30 +29,26 @@ WAYS: dict[Way, tuple[int, int]] = {"up": (0, -1), "down": (0, 1), "left": (-1, 
 """Steps on a map of tiles, whose y grows downwards."""
 
 
-class _Deed(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Begin(_Deed):
+class Begin(Frozen):
     """Take control of a resident; `place`: the address where a visitor enters."""
 
     person: str
     place: str = ""
 
 
-class Go(_Deed):
+class Go(Frozen):
     """Walk to a place, by its address."""
 
     place: str
 
 
-class Step(_Deed):
+class Step(Frozen):
     """Take one step, to a neighbouring spot."""
 
     spot: tuple[int, int]
 
 
-class Do(_Deed):
+class Do(Frozen):
     """Do something for some minutes, here or at another address."""
 
     what: str = Field(min_length=1, max_length=LONGEST_DONE)
@@ -59,7 +56,7 @@ class Do(_Deed):
     place: str = ""
 
 
-class Say(_Deed):
+class Say(Frozen):
     """Say something to a resident (full name); `to_all`: all others nearby who are free remember it, too."""
 
     text: str = Field(min_length=1, max_length=LONGEST_SAID)
@@ -67,11 +64,11 @@ class Say(_Deed):
     to_all: bool = False
 
 
-class End(_Deed):
+class End(Frozen):
     """End the talk; if the resident has not answered yet, refuse it."""
 
 
-class Leave(_Deed):
+class Leave(Frozen):
     """Give up control."""
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel, ConfigDict
-
+from mindstream.frozen import Frozen
 from mindstream_town.embody.happened import Happening, OpenTown, happenings
 from mindstream_town.embody.living import doing, is_here
 from mindstream_town.residents.places import hours_on, known_places, may_use, words_of
@@ -14,11 +13,7 @@ from mindstream_town.residents.turn import Resident
 from mindstream_town.world.hours import DAY_MINUTES, clock
 
 
-class _Shown(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class PersonSeen(_Shown):
+class PersonSeen(Frozen):
     """A person in sight; `known_as`: its relation to the controlled resident; `distance`: in steps."""
 
     name: str
@@ -30,7 +25,7 @@ class PersonSeen(_Shown):
     distance: int
 
 
-class ThingSeen(_Shown):
+class ThingSeen(Frozen):
     """An object in sight; `condition`: "" if it is in order; `used_by`: names of the people who use it."""
 
     address: str
@@ -41,7 +36,7 @@ class ThingSeen(_Shown):
     distance: int
 
 
-class PlaceKnown(_Shown):
+class PlaceKnown(Frozen):
     """A known place; `hours`: "" if it is always open; `open`: whether the resident may enter it now."""
 
     address: str
@@ -50,14 +45,14 @@ class PlaceKnown(_Shown):
     open: bool
 
 
-class Line(_Shown):
+class Line(Frozen):
     """A line of a talk."""
 
     by: str
     text: str
 
 
-class Planned(_Shown):
+class Planned(Frozen):
     """A part of the day's plan, with its times."""
 
     start: str
@@ -66,7 +61,7 @@ class Planned(_Shown):
     place: str
 
 
-class Surroundings(_Shown):
+class Surroundings(Frozen):
     """Position, activity, surroundings, talk and events of a controlled resident.
 
     Attributes:

@@ -19,9 +19,10 @@ from typing import Annotated
 from xml.etree.ElementTree import Element, ParseError, SubElement, fromstring, indent, tostring
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from mindstream.errors import InputError
+from mindstream.frozen import Frozen
 from mindstream_town.formats.files import load_object, load_text, named_once, write_text
 from mindstream_town.formats.matrix import COLUMNS, MAZES, TABLES, TILE_PIXELS, Matrix, Rows
 from mindstream_town.world.tiles import check_size
@@ -45,25 +46,21 @@ WINDOW_BITS = {"zlib": zlib.MAX_WBITS, "gzip": zlib.MAX_WBITS | 16}
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Property(_Part):
+class Property(Frozen):
     """A property of a tile."""
 
     name: str
     value: JsonValue = ""
 
 
-class Tile(_Part):
+class Tile(Frozen):
     """A tile with properties."""
 
     id: Count
     properties: tuple[Property, ...] = ()
 
 
-class Tileset(_Part):
+class Tileset(Frozen):
     """A set of tiles, numbered from `firstgid`; `source`: file of the tileset, "" if it is embedded."""
 
     firstgid: Count
@@ -83,16 +80,16 @@ class Tileset(_Part):
         }
 
 
-class _Layer(_Part):
+class _Layer(Frozen):
     type: str = ""
     name: str = ""
-    data: str | list[Count] = []
+    data: str | list[Count] = Field(default_factory=list)
     encoding: str = ""
     compression: str = ""
     layers: tuple[_Layer, ...] = ()
 
 
-class _File(_Part):
+class _File(Frozen):
     orientation: str = ""
     infinite: bool = False
     width: Count

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mindstream.frozen import Frozen
 from mindstream.memory.store.record import Record
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
@@ -17,10 +18,8 @@ MAX_MEMORIES, MAX_CHARACTERS = 120, 300
 """Maximum memories in one prompt, and characters of each."""
 
 
-class Stated(BaseModel):
+class Stated(Frozen):
     """The memories that state a fact."""
-
-    model_config = ConfigDict(frozen=True)
 
     numbers: list[int] = Field(default_factory=list, max_length=MAX_MEMORIES)
 

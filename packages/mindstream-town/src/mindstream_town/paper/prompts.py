@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from mindstream import chance
+from mindstream.frozen import Frozen
 from mindstream.models.decide import Question, YesNo
 from mindstream.models.prompt import Prompt, rule
 from mindstream_town.events import MENDED
@@ -20,7 +21,7 @@ CONTINUE, TALK, WAIT, GO_ALONG, AVOID = "continue", "talk", "wait", "go along", 
 class MeetPerson(Question):
     """What would this person do about the other now?"""
 
-    role: ClassVar[str] = "decider"
+    role = "decider"
 
     who: str
     identity: str
@@ -58,10 +59,8 @@ class Hour(BaseModel):
     place: Where = []
 
 
-class Hours(BaseModel):
+class Hours(Frozen):
     """A part of a day, hour by hour."""
-
-    model_config = ConfigDict(frozen=True)
 
     hours: list[Hour] = Field(min_length=1, max_length=24)
 
@@ -69,7 +68,7 @@ class Hours(BaseModel):
 class PlanHours(Prompt[Hours]):
     """What does this person do in this part of the day, hour by hour?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     identity: str
@@ -111,10 +110,8 @@ class Stroke(BaseModel):
     keeps: int = Field(0, ge=0, le=10_000)
 
 
-class Strokes(BaseModel):
+class Strokes(Frozen):
     """A day in broad strokes."""
-
-    model_config = ConfigDict(frozen=True)
 
     wake: Clock
     bed: Clock
@@ -130,7 +127,7 @@ class Strokes(BaseModel):
 class PlanStrokes(Prompt[Strokes]):
     """What will this person do today, in broad strokes?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     identity: str
@@ -188,10 +185,8 @@ class PaperTask(BaseModel):
         return MENDED if self.mends else self.leaves.strip()
 
 
-class PaperTasks(BaseModel):
+class PaperTasks(Frozen):
     """Tasks, one after the other."""
-
-    model_config = ConfigDict(frozen=True)
 
     tasks: list[PaperTask] = Field(min_length=1, max_length=30)
 
@@ -199,7 +194,7 @@ class PaperTasks(BaseModel):
 class PlanTasks(Prompt[PaperTasks]):
     """What does this person do in the minutes that begin now?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     identity: str
@@ -233,10 +228,8 @@ def go_round_in_tasks(ask: PlanTasks) -> PaperTasks:
     return PaperTasks(tasks=tasks[:30])
 
 
-class Identity(BaseModel):
+class Identity(Frozen):
     """Who somebody is."""
-
-    model_config = ConfigDict(frozen=True)
 
     summary: str = Field(min_length=1, max_length=1_200)
 
@@ -244,7 +237,7 @@ class Identity(BaseModel):
 class RenewIdentity(Prompt[Identity]):
     """Who is this person by now?"""
 
-    role: ClassVar[str] = "reasoner"
+    role = "reasoner"
 
     who: str
     person: str
@@ -262,10 +255,8 @@ def stay_the_same(ask: RenewIdentity) -> Identity:
     return Identity(summary=(ask.before or ask.person)[:1_200])
 
 
-class RestOfDay(BaseModel):
+class RestOfDay(Frozen):
     """The rest of a day, in broad strokes."""
-
-    model_config = ConfigDict(frozen=True)
 
     strokes: list[Stroke] = Field(min_length=1, max_length=16)
 
@@ -273,7 +264,7 @@ class RestOfDay(BaseModel):
 class RewriteDay(Prompt[RestOfDay]):
     """How does the rest of the day go on?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     identity: str
@@ -301,10 +292,8 @@ def put_it_in(ask: RewriteDay) -> RestOfDay:
 Manner = Literal["talks", "ends", "declines", "walks on", "leaves"]
 
 
-class Line(BaseModel):
+class Line(Frozen):
     """What is said, and whether one goes on talking."""
-
-    model_config = ConfigDict(frozen=True)
 
     says: str = Field("", max_length=600)
     does: Manner = "talks"
@@ -321,7 +310,7 @@ class Line(BaseModel):
 class SayNext(Prompt[Line]):
     """What does this person say next?"""
 
-    role: ClassVar[str] = "talker"
+    role = "talker"
 
     who: str
     identity: str
@@ -358,7 +347,7 @@ def say_the_next(ask: SayNext) -> Line:
 class ShouldAnswer(YesNo, Question):
     """Would this person stop and answer?"""
 
-    role: ClassVar[str] = "decider"
+    role = "decider"
 
     who: str
     identity: str
@@ -380,10 +369,8 @@ def answer_unless_busy(ask: ShouldAnswer) -> dict[str, float]:
     return {"yes": float(not ask.busy), "no": float(ask.busy)}
 
 
-class Standing(BaseModel):
+class Standing(Frozen):
     """How somebody stands to another."""
-
-    model_config = ConfigDict(frozen=True)
 
     relation: str = Field(min_length=1, max_length=600)
 
@@ -391,7 +378,7 @@ class Standing(BaseModel):
 class SumUpRelation(Prompt[Standing]):
     """How does this person stand to the other?"""
 
-    role: ClassVar[str] = "reasoner"
+    role = "reasoner"
 
     who: str
     other: str

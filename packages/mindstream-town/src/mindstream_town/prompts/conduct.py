@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from mindstream import chance
+from mindstream.frozen import Frozen
 from mindstream.models.decide import Question, YesNo
 from mindstream.models.prompt import Prompt, rule
 from mindstream_town.prompts.context import MATTERS, Memory
 from mindstream_town.prompts.plans import Clock, Task
 
 
-class Remedy(BaseModel):
+class Remedy(Frozen):
     """What is done about it.
 
     Attributes:
         waits: it does not mend anything; it waits, or leaves it to others.
         resumes: afterwards it takes up what it was about to do; False: this is done in its place.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     tasks: list[Task] = Field(min_length=1, max_length=8)
     waits: bool = False
@@ -32,7 +31,7 @@ class Remedy(BaseModel):
 class SeeTo(Prompt[Remedy]):
     """What does this person do about a thing that is not as it should be?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     identity: str
@@ -89,7 +88,7 @@ def see_to_by_charge(ask: SeeTo) -> Remedy:
 class ShouldAct(YesNo, Question):
     """Would this person do something about what it sees, instead of going on?"""
 
-    role: ClassVar[str] = "decider"
+    role = "decider"
 
     who: str
     identity: str
@@ -131,7 +130,7 @@ def act_by_charge(ask: ShouldAct) -> dict[str, float]:
 class ShouldTalk(YesNo, Question):
     """Would this person begin a conversation with the other now?"""
 
-    role: ClassVar[str] = "decider"
+    role = "decider"
 
     who: str
     identity: str
@@ -155,10 +154,8 @@ def talk_by_acquaintance(ask: ShouldTalk) -> dict[str, float]:
     return {"yes": p, "no": 1 - p}
 
 
-class Learned(BaseModel):
+class Learned(Frozen):
     """Something that was learned of the other."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1, max_length=400, description="One sentence.")
     of: int = Field(0, ge=0, le=100, description="The number of the news that it tells of; 0: none.")
@@ -169,10 +166,8 @@ class Learned(BaseModel):
         return {"text": given} if isinstance(given, str) else given
 
 
-class Agreed(BaseModel):
+class Agreed(Frozen):
     """Something that the person has agreed to, or has declined."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1, max_length=400, description="One sentence: who does what, when and where.")
     comes: bool = Field(True, description="The person will; false: has declined.")
@@ -186,10 +181,8 @@ class Agreed(BaseModel):
     host: str = Field("", max_length=100, description="Who gives it, if somebody does.")
 
 
-class Taken(BaseModel):
+class Taken(Frozen):
     """What is kept of a conversation."""
-
-    model_config = ConfigDict(frozen=True)
 
     about: str = Field(min_length=1, max_length=200, description='What it was about, as in "the new bakery".')
     memo: list[Learned] = Field(default_factory=list, max_length=6, description="What was learned of the other.")
@@ -204,7 +197,7 @@ class Taken(BaseModel):
 class TakeFromTalk(Prompt[Taken]):
     """What does this person remember of a conversation?"""
 
-    role: ClassVar[str] = "reasoner"
+    role = "reasoner"
 
     who: str
     other: str
@@ -242,10 +235,8 @@ def keep_what_was_told(ask: TakeFromTalk) -> Taken:
     return Taken(about=about[:200], memo=kept, agreed=agreed)
 
 
-class Utterance(BaseModel):
+class Utterance(Frozen):
     """What is said."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1, max_length=600)
     passes_on: list[int] = Field(default_factory=list, max_length=20, description="Numbers of memories that it tells.")
@@ -255,7 +246,7 @@ class Utterance(BaseModel):
 class Utter(Prompt[Utterance]):
     """What does this person say next?"""
 
-    role: ClassVar[str] = "talker"
+    role = "talker"
 
     who: str
     identity: str
@@ -295,7 +286,7 @@ def tell_the_next(ask: Utter) -> Utterance:
 class IsDanger(YesNo, Question):
     """Is a thing in this condition a danger?"""
 
-    role: ClassVar[str] = "decider"
+    role = "decider"
 
     thing: str
     condition: str
@@ -318,7 +309,7 @@ NOBODY = "(No model answers."
 class AnswerInterview(Prompt[str]):
     """What does this person answer in an interview?"""
 
-    role: ClassVar[str] = "talker"
+    role = "talker"
 
     who: str
     identity: str

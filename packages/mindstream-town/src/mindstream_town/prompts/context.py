@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from mindstream.frozen import Frozen
 from mindstream_town.residents.person import Appointment
 
 MATTERS = 5.0
 """Minimum importance of a memory that residents without a model tell others."""
 
 
-class Memory(BaseModel):
+class Memory(Frozen):
     """A memory in a prompt; a plain text is accepted instead.
 
     Attributes:
@@ -20,8 +21,6 @@ class Memory(BaseModel):
         importance: from 1 to 10; 0: not rated.
         appointment: the appointment that the memory is about. where: the place of the appointment in words.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     text: str
     written: str = ""

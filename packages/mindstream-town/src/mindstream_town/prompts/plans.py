@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from mindstream import chance
+from mindstream.frozen import Frozen
 from mindstream.models.prompt import Prompt, rule
 from mindstream_town.events import MENDED
 from mindstream_town.prompts.context import Memory
@@ -22,7 +23,7 @@ GAP = 30
 Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$", description="As HH:MM.")]
 
 
-class Place(BaseModel):
+class Place(Frozen):
     """A place that a person knows and may enter.
 
     Attributes:
@@ -32,8 +33,6 @@ class Place(BaseModel):
         hosts: names of those who live there, if the person can only visit them.
         address: the address as in the town file; not part of the prompt.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     words: str
     things: tuple[str, ...] = ()
@@ -57,10 +56,8 @@ def _hours(hours: str) -> str:
     return "closed today" if hours == "closed" else f"open {hours}"
 
 
-class Item(BaseModel):
+class Item(Frozen):
     """A part of a day."""
-
-    model_config = ConfigDict(frozen=True)
 
     start: Clock
     minutes: int = Field(ge=5, le=1_440)
@@ -69,15 +66,13 @@ class Item(BaseModel):
     keeps: int = Field(0, ge=0, le=10_000, description="The number of the memory whose appointment it is; 0: none.")
 
 
-class Usual(BaseModel):
+class Usual(Frozen):
     """A part of a usual day; times are minutes after midnight and may exceed 24 hours.
 
     Attributes:
         place: number of its place in the prompt; 0: none of these. duty: whether it is work or school.
         keeps: number of the memory whose appointment it is; 0: none.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     start: int
     end: int
@@ -104,10 +99,8 @@ class Usual(BaseModel):
         return [self.model_copy(update={"start": start, "end": end}) for start, end in spans if start < end]
 
 
-class DayPlan(BaseModel):
+class DayPlan(Frozen):
     """A day."""
-
-    model_config = ConfigDict(frozen=True)
 
     wake: Clock
     bed: Clock
@@ -135,7 +128,7 @@ def check_waking_hours(wake: str, bed: str, starts: Sequence[str]) -> None:
 class PlanDay(Prompt[DayPlan]):
     """What will this person do today?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     identity: str
@@ -178,10 +171,8 @@ def keep_the_usual_day(ask: PlanDay) -> DayPlan:
     return DayPlan(wake=clock(wake), bed=clock(bed), items=items[:24])
 
 
-class RestOfDay(BaseModel):
+class RestOfDay(Frozen):
     """What is left of a day."""
-
-    model_config = ConfigDict(frozen=True)
 
     items: list[Item] = Field(
         default_factory=list, max_length=16, description="From now to going to bed, in order; empty: as planned."
@@ -191,7 +182,7 @@ class RestOfDay(BaseModel):
 class PlanRest(Prompt[RestOfDay]):
     """What will this person do from now on?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     identity: str
@@ -210,10 +201,8 @@ def keep_the_plan(ask: PlanRest) -> RestOfDay:  # noqa: ARG001
     return RestOfDay()
 
 
-class Task(BaseModel):
+class Task(Frozen):
     """A task of some minutes."""
-
-    model_config = ConfigDict(frozen=True)
 
     minutes: int = Field(ge=1, le=240)
     what: str = Field(min_length=1, max_length=200)
@@ -228,10 +217,8 @@ class Task(BaseModel):
         return MENDED if self.mends else self.leaves.strip()
 
 
-class Tasks(BaseModel):
+class Tasks(Frozen):
     """Tasks, one after the other."""
-
-    model_config = ConfigDict(frozen=True)
 
     tasks: list[Task] = Field(min_length=1, max_length=60)
 
@@ -239,7 +226,7 @@ class Tasks(BaseModel):
 class BreakDown(Prompt[Tasks]):
     """What does this person do in this part of the day, in tasks of 5 to 15 minutes?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     identity: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mindstream.frozen import Frozen
 from mindstream.models.prompt import Prompt
 from mindstream_town.prompts.plans import Clock
 
@@ -14,10 +15,8 @@ Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "satur
 Number = Field(0, ge=0, le=100_000, description="Its number; 0: none.")
 
 
-class DayPart(BaseModel):
+class DayPart(Frozen):
     """A part of a usual day."""
-
-    model_config = ConfigDict(frozen=True)
 
     start: Clock
     end: Clock
@@ -27,10 +26,8 @@ class DayPart(BaseModel):
     duty: bool = False
 
 
-class Dated(BaseModel):
+class Dated(Frozen):
     """Something that takes place at one time."""
-
-    model_config = ConfigDict(frozen=True)
 
     of: int = Number
     text: str = Field(min_length=1, max_length=1_000, description="One sentence that tells of it.")
@@ -43,19 +40,15 @@ class Dated(BaseModel):
     who: list[str] = Field(default_factory=list, max_length=50)
 
 
-class Acquaintance(BaseModel):
+class Acquaintance(Frozen):
     """Somebody who is known."""
-
-    model_config = ConfigDict(frozen=True)
 
     who: str
     kind: str = Field(min_length=1, max_length=100, description='As what: "wife", "neighbour".')
 
 
-class ResidentKeys(BaseModel):
+class ResidentKeys(Frozen):
     """What a resident's prose says as keys."""
-
-    model_config = ConfigDict(frozen=True)
 
     day: list[DayPart] = Field(min_length=1, max_length=60)
     bed: int = Number
@@ -66,7 +59,7 @@ class ResidentKeys(BaseModel):
 class PrepareResident(Prompt[ResidentKeys]):
     """Which keys does a resident's description support?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     who: str
     prose: str
@@ -82,10 +75,8 @@ class PrepareResident(Prompt[ResidentKeys]):
 Condition = Annotated[str, Field(min_length=1, max_length=80)]
 
 
-class PlaceKeys(BaseModel):
+class PlaceKeys(Frozen):
     """What is to be said of one place."""
-
-    model_config = ConfigDict(frozen=True)
 
     place: int = Field(ge=1, le=100_000, description="Its number.")
     purpose: list[Condition] = Field(default_factory=list, max_length=5)
@@ -93,10 +84,8 @@ class PlaceKeys(BaseModel):
     owners: list[str] = Field(default_factory=list, max_length=20)
 
 
-class TownKeys(BaseModel):
+class TownKeys(Frozen):
     """What is to be said of a town's places and things."""
-
-    model_config = ConfigDict(frozen=True)
 
     places: list[PlaceKeys] = Field(max_length=1_000)
     danger: list[Condition] = Field(min_length=1, max_length=40)
@@ -106,7 +95,7 @@ class TownKeys(BaseModel):
 class PreparePlaces(Prompt[TownKeys]):
     """Which keys do the places of a town have?"""
 
-    role: ClassVar[str] = "planner"
+    role = "planner"
 
     places: tuple[str, ...]
     """Addresses of places with their objects, numbered from 1."""

@@ -7,8 +7,9 @@ from datetime import UTC, date, datetime
 from functools import cache
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import AfterValidator, ValidationError, field_validator
 
+from mindstream.frozen import Frozen
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import Generative, Policy
 from mindstream.memory.recall.recall import Recollection
@@ -67,7 +68,7 @@ TownTime = Annotated[datetime, AfterValidator(lambda when: when if when.tzinfo e
 """A time of the town; without a time zone it counts as UTC, as everywhere in a town."""
 
 
-class Appointment(BaseModel):
+class Appointment(Frozen):
     """An appointment. Its record also has KEY as a keyword, so that it can be found.
 
     Attributes:
@@ -77,8 +78,6 @@ class Appointment(BaseModel):
         host: the resident who invites; "": none.
         who: residents who have agreed to come. Others may know of the appointment without coming.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     what: str
     place: str = ""
@@ -112,7 +111,7 @@ class Relation(NamedTuple):
     avoids: bool = False
 
 
-class DayItem(BaseModel):
+class DayItem(Frozen):
     """A part of a usual day.
 
     Attributes:
@@ -121,8 +120,6 @@ class DayItem(BaseModel):
         on: weekdays (0 is Monday); empty: every day.
         duty: whether it is work or school, which invitations do not move.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     start: int
     end: int
@@ -135,7 +132,7 @@ class DayItem(BaseModel):
         return not self.on or day.weekday() in self.on
 
 
-class FirstMemory(BaseModel):
+class FirstMemory(Frozen):
     """A memory from before the town began.
 
     Attributes:
@@ -144,8 +141,6 @@ class FirstMemory(BaseModel):
         background: whether it is part of the description, so that it is not passed on as news.
         secret: whether the resident keeps it from others.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     text: str
     weight: int = 0
@@ -160,7 +155,7 @@ class FirstMemory(BaseModel):
         return told | {name: True for name in ("background", "secret") if getattr(self, name)}
 
 
-class Person(BaseModel):
+class Person(Frozen):
     """The description of a resident or visitor.
 
     Attributes:
@@ -175,8 +170,6 @@ class Person(BaseModel):
         memories: memories from before the town began.
         visits: whether it is a visitor, who is present only while a user controls it; its `home` is the town itself.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     age: int = 0

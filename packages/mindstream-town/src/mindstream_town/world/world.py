@@ -7,6 +7,7 @@ from datetime import date
 from pydantic import BaseModel, ConfigDict
 
 from mindstream import chance
+from mindstream.frozen import Frozen
 from mindstream_town.world.graph import PlaceWorld
 from mindstream_town.world.tiles import TileWorld
 
@@ -14,15 +15,13 @@ World = TileWorld | PlaceWorld
 """Both kinds have the same methods: places, spots, sight, distances and `routes` (docs/town-inside.md, "The world")."""
 
 
-class Conditions(BaseModel):
+class Conditions(Frozen):
     """Conditions with a special meaning, compared without regard to case.
 
     Attributes:
         danger: conditions that wake sleepers in the room and have priority.
         fine: conditions that need no action. All other conditions wait for a repair.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     danger: tuple[str, ...] = ()
     fine: tuple[str, ...] = ()
