@@ -250,6 +250,9 @@ class SpokenLine(Frozen):
     text: Quotes[str]
     told: NoWords[tuple[str, ...]] = ()
 
+    def __str__(self) -> str:
+        return f"{self.by}: {self.text}"
+
 
 class Talked(TownEvent):
     """Two residents talked; written to the streams of both."""

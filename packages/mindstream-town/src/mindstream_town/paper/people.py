@@ -10,7 +10,7 @@ from mindstream.memory.store.store import Revision
 from mindstream_town.events import Act, ActFinished, Block, IdentityRenewed, MemoriesRated, TasksPlanned
 from mindstream_town.paper.prompts import AVOID, GO_ALONG, TALK, WAIT, MeetPerson, RenewIdentity
 from mindstream_town.prompts.plans import Place
-from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, can_begin_talk, untold_news
+from mindstream_town.residents.converse import OF_OTHER, can_begin_talk, thoughts_of
 from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.places import known_places, may_use, things_around
 from mindstream_town.residents.plan import begin
@@ -198,15 +198,12 @@ async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Ma
 
 async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
     assert turn.state.act is not None and other.act is not None
-    about = await turn.recall_about([other.name], OF_OTHER)
-    recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
-    at_heart = await untold_news(turn, other.name)
+    recalled, every, at_heart = await thoughts_of(turn, other.name)
     if turn.relation(other.name):  # an acquaintance knows the other's description
         unsaid = set(turn.beyond_identity(at_heart))
         at_heart = [each for each in at_heart if each.text in unsaid]
     at_heart = at_heart[:TOLD]
-    of_other = [each for each in (*about, *(one.record for one in recalled)) if not is_own_act(turn, each)]
-    memories = turn.beyond_identity(of_other)
+    memories = turn.beyond_identity(each for each in every if not is_own_act(turn, each))
     minute = turn.minute
     later = next((each for each in turn.state.blocks if each.start > minute and not each.asleep), None)
     question = MeetPerson(

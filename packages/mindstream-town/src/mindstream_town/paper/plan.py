@@ -352,7 +352,7 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
         turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
     is_kept = {stroke.keeps for stroke in reply.strokes}
     for number, (at, each) in enumerate(zip(appointments, agreed, strict=True), 1):
-        if number not in is_kept or not minute < at.start.hour * 60 + at.start.minute < bed:
+        if number not in is_kept or not minute < at.minute < bed:
             take_up(turn, at, each.text)
 
 
@@ -364,7 +364,7 @@ def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], 
         start, place = minute_of(stroke.start), place_of(turn, stroke)
         if 0 < stroke.keeps <= len(agreed):
             at = agreed[stroke.keeps - 1]
-            start = at.start.hour * 60 + at.start.minute
+            start = at.minute
             place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else place
         if minute < start < bed:  # a block that has begun is not replaced
             new = Block(start=start, minutes=1, what=stroke.what, place=place)

@@ -11,31 +11,21 @@ from mindstream.frozen import Frozen
 from mindstream.models.decide import Question, YesNo
 from mindstream.models.prompt import Prompt, rule
 from mindstream_town.events import MENDED
-from mindstream_town.prompts.context import MATTERS, Memory, Where
+from mindstream_town.prompts.conduct import AboutOther, Meeting, Speaking
+from mindstream_town.prompts.context import Memory, Where
 from mindstream_town.prompts.plans import BED, WAKE, Clock, Usual, check_waking_hours
 from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 
 CONTINUE, TALK, WAIT, GO_ALONG, AVOID = "continue", "talk", "wait", "go along", "avoid"
 
 
-class MeetPerson(Question):
+class MeetPerson(Meeting, Question):
     """What would this person do about the other now?"""
 
     role = "decider"
 
-    who: str
-    identity: str
-    doing: str
     next: str = ""
     """The next block of the plan."""
-    other: str
-    other_doing: str
-    when: str
-    relation: str = ""
-    news: tuple[Memory, ...] = ()
-    """News that the other person has not heard yet."""
-    memories: tuple[str, ...] = ()
-    last_talk: str = ""
 
     def answers(self) -> tuple[str, ...]:
         return CONTINUE, TALK, WAIT, GO_ALONG, AVOID
@@ -43,9 +33,8 @@ class MeetPerson(Question):
 
 @rule(MeetPerson)
 def meet_by_acquaintance(ask: MeetPerson) -> dict[str, float]:
-    """Rule: talk more often to acquaintances than to strangers, less often twice on one day; else continue."""
-    p = (0.4 if ask.relation else 0.2) * (0.3 if ask.last_talk == "today" else 1.0)
-    p += 0.3 * any(each.importance >= MATTERS for each in ask.news)
+    """Rule: talk as acquaintance, news and earlier talks of the day suggest; else continue."""
+    p = ask.wish_to_talk()
     return {CONTINUE: 1 - p, TALK: p, WAIT: 0.0, GO_ALONG: 0.0, AVOID: 0.0}
 
 
@@ -307,60 +296,32 @@ class Line(Frozen):
         return self
 
 
-class SayNext(Prompt[Line]):
+class SayNext(Speaking, Prompt[Line]):
     """What does this person say next?"""
 
     role = "talker"
 
-    who: str
-    identity: str
-    other: str
-    relation: str = ""
     standing: str = ""
     """The relation to the other, in a sentence or two."""
-    situation: str
-    memories: tuple[Memory, ...] = ()
-    """Memories about the other, the last line, and news, numbered from 1."""
-    told: tuple[int, ...] = ()
-    lines: tuple[str, ...] = ()
-    """The conversation so far, `name: words`."""
-    last_talk: str = ""
     plan: tuple[str, ...] = ()
     """The rest of the day, as `HH:MM what`."""
-    left: int = 8
 
 
 @rule(SayNext)
 def say_the_next(ask: SayNext) -> Line:
-    """Rule: greet, and tell the most important news that the other has not heard, word for word."""
-    mine = sum(line.startswith(f"{ask.who}: ") for line in ask.lines)
-    untold = [n for n, each in enumerate(ask.memories, 1) if n not in ask.told and each.importance >= MATTERS]
-    tells = max(untold, key=lambda n: ask.memories[n - 1].importance, default=0)
-    if mine >= (2 if ask.relation else 1):
-        tells = 0
-    words = ["" if mine else f"Hello, {ask.other}.", ask.memories[tells - 1].text if tells else ""]
-    said = " ".join(word for word in words if word) or f"See you, {ask.other}."
-    ends = not tells and bool(ask.lines)
-    return Line(says=said[:600], passes_on=[tells] if tells else [], does="ends" if ends else "talks")
+    """Rule: greet, and tell the most important news that the other has not heard."""
+    says, passes_on, ends = ask.by_rule()
+    return Line(says=says, passes_on=passes_on, does="ends" if ends else "talks")
 
 
-class ShouldAnswer(YesNo, Question):
+class ShouldAnswer(YesNo, AboutOther, Question):
     """Would this person stop and answer?"""
 
     role = "decider"
 
-    who: str
-    identity: str
-    doing: str
     busy: bool = False
     """Whether the person deals with something urgent."""
-    other: str
     said: str
-    when: str
-    relation: str = ""
-    """The relation to the other person; "": none."""
-    memories: tuple[str, ...] = ()
-    last_talk: str = ""
 
 
 @rule(ShouldAnswer)

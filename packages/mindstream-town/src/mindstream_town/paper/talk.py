@@ -145,7 +145,7 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
             situation=speaker.situation,
             memories=show(speaker.minds),
             told=tuple(n for n, each in enumerate(speaker.minds, 1) if each.id in shared or each.id in said),
-            lines=tuple(f"{line.by}: {line.text}" for line in lines),
+            lines=tuple(map(str, lines)),
             left=left,
             last_talk=turn.last_talk(speaker.other),
             plan=tuple(f"{clock(each.start)} {each.what}" for each in ahead[:AHEAD]),
@@ -156,7 +156,7 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
 async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: int, manner: str) -> None:
     """Remember a talk that did not take place; no model is called."""
     turn = speaker.turn
-    said = "; ".join(f"{line.by}: {line.text}" for line in lines)
+    said = "; ".join(map(str, lines))
     text = f"{turn.name} and {speaker.other} did not talk ({manner})" + (f": {said}" if said else "")
     records = await turn.build(
         RecordDraft(text=text[:600], kind="observation", by=turn.name, keywords=(speaker.other.lower(),))
@@ -191,7 +191,7 @@ async def overhear(turn: ResidentTurn, talk: Talk) -> None:
             text=record.text,
             kind="thought",
             by=line.by,
-            keywords=(*keywords, *_kept_keys(record)),
+            keywords=(*keywords, KEY) if KEY in record.keywords else keywords,
             importance=record.importance,
             data={**record.data, "told": [record.id]},
         )
@@ -206,7 +206,3 @@ async def overhear(turn: ResidentTurn, talk: Talk) -> None:
     told = await turn.build(*fresh.values())
     records = (gist, *told)
     turn.write(Overheard(step=turn.step, speakers=talk.speakers, records=tuple(each.id for each in records)), records)
-
-
-def _kept_keys(record: Record) -> tuple[str, ...]:
-    return (KEY,) if KEY in record.keywords else ()

@@ -127,31 +127,44 @@ def act_by_charge(ask: ShouldAct) -> dict[str, float]:
     return {"yes": p, "no": 1 - p}
 
 
-class ShouldTalk(YesNo, Question):
-    """Would this person begin a conversation with the other now?"""
-
-    role = "decider"
+class AboutOther(Frozen):
+    """The variables of questions about another person."""
 
     who: str
     identity: str
     doing: str
     other: str
-    other_doing: str
     when: str
     relation: str = ""
     """The relation to the other person; "": none."""
-    news: tuple[Memory, ...] = ()
-    """News that the other person has not heard yet."""
     memories: tuple[str, ...] = ()
     last_talk: str = ""
 
 
+class Meeting(AboutOther):
+    """The variables of questions about a person who has come into sight."""
+
+    other_doing: str
+    news: tuple[Memory, ...] = ()
+    """News that the other person has not heard yet."""
+
+    def wish_to_talk(self) -> float:
+        """Return the probability that rules begin a talk: higher with acquaintances and with important news, lower
+        twice on one day."""
+        p = (0.4 if self.relation else 0.2) * (0.3 if self.last_talk == "today" else 1.0)
+        return p + 0.3 * any(each.importance >= MATTERS for each in self.news)
+
+
+class ShouldTalk(YesNo, Meeting, Question):
+    """Would this person begin a conversation with the other now?"""
+
+    role = "decider"
+
+
 @rule(ShouldTalk)
 def talk_by_acquaintance(ask: ShouldTalk) -> dict[str, float]:
-    """Rule: talk more often with acquaintances and with important news, less often twice on one day."""
-    p = (0.4 if ask.relation else 0.2) * (0.3 if ask.last_talk == "today" else 1.0)
-    p += 0.3 * any(each.importance >= MATTERS for each in ask.news)
-    return {"yes": p, "no": 1 - p}
+    """Rule: talk as acquaintance, news and earlier talks of the day suggest."""
+    return {"yes": ask.wish_to_talk(), "no": 1 - ask.wish_to_talk()}
 
 
 class Learned(Frozen):
@@ -243,10 +256,8 @@ class Utterance(Frozen):
     ends: bool = Field(False, description="The conversation is over with it.")
 
 
-class Utter(Prompt[Utterance]):
-    """What does this person say next?"""
-
-    role = "talker"
+class Speaking(Frozen):
+    """The variables of prompts for the next line of a conversation."""
 
     who: str
     identity: str
@@ -261,26 +272,39 @@ class Utter(Prompt[Utterance]):
     """The conversation so far, `name: words`."""
     last_talk: str = ""
     """When the two last talked: "today", "before"; "": never."""
-    day: tuple[str, ...] = ()
-    """The day in broad strokes, as `HH:MM what`."""
     left: int = 8
     """Number of lines that remain, including this one."""
+
+    def by_rule(self) -> tuple[str, list[int], bool]:
+        """Return the line by rules, the numbers of the memories that it passes on, and whether it ends the talk.
+
+        Greet, and tell the most important news that the other has not heard, word for word. Each speaker tells one
+        thing; to an acquaintance, two.
+        """
+        mine = sum(line.startswith(f"{self.who}: ") for line in self.lines)
+        untold = [n for n, each in enumerate(self.memories, 1) if n not in self.told and each.importance >= MATTERS]
+        tells = max(untold, key=lambda n: self.memories[n - 1].importance, default=0)
+        if mine >= (2 if self.relation else 1):
+            tells = 0
+        words = ["" if mine else f"Hello, {self.other}.", self.memories[tells - 1].text if tells else ""]
+        said = " ".join(word for word in words if word) or f"See you, {self.other}."
+        return said[:600], [tells] if tells else [], not tells and bool(self.lines)
+
+
+class Utter(Speaking, Prompt[Utterance]):
+    """What does this person say next?"""
+
+    role = "talker"
+
+    day: tuple[str, ...] = ()
+    """The day in broad strokes, as `HH:MM what`."""
 
 
 @rule(Utter)
 def tell_the_next(ask: Utter) -> Utterance:
-    """Rule: greet, and tell the most important news that the other has not heard, word for word.
-
-    Each speaker tells one thing; to an acquaintance, two.
-    """
-    mine = sum(line.startswith(f"{ask.who}: ") for line in ask.lines)
-    untold = [n for n, each in enumerate(ask.memories, 1) if n not in ask.told and each.importance >= MATTERS]
-    tells = max(untold, key=lambda n: ask.memories[n - 1].importance, default=0)
-    if mine >= (2 if ask.relation else 1):
-        tells = 0
-    words = ["" if mine else f"Hello, {ask.other}.", ask.memories[tells - 1].text if tells else ""]
-    said = " ".join(word for word in words if word) or f"See you, {ask.other}."
-    return Utterance(text=said[:600], passes_on=[tells] if tells else [], ends=not tells and bool(ask.lines))
+    """Rule: greet, and tell the most important news that the other has not heard."""
+    text, passes_on, ends = ask.by_rule()
+    return Utterance(text=text, passes_on=passes_on, ends=ends)
 
 
 class IsDanger(YesNo, Question):

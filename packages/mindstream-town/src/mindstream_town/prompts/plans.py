@@ -157,7 +157,7 @@ def keep_the_usual_day(ask: PlanDay) -> DayPlan:
         at = memory.appointment
         if at is None or say_date(at.start) != ask.date or ask.who not in (at.host, *at.who):
             continue
-        start, length = at.start.hour * 60 + at.start.minute, int((at.end - at.start).total_seconds()) // 60
+        start, length = at.minute, int((at.end - at.start).total_seconds()) // 60
         agreed = Usual(start=start, end=start + length, what=at.what, keeps=number)
         day = [*(part for each in day for part in each.around(agreed)), agreed]
     day.sort(key=lambda each: each.start)

@@ -9,19 +9,19 @@ from datetime import UTC, datetime, time, timedelta
 from typing import NamedTuple
 
 from mindstream.memory.lifecycle.importance import RateImportance
+from mindstream.memory.recall.recall import Recollection
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import OWN
 from mindstream_town.events import SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, TakeFromTalk, Taken, Utter
 from mindstream_town.residents.person import KEY, Appointment, appointment_of
-from mindstream_town.residents.places import is_home, known_places, may_use, words_of
+from mindstream_town.residents.places import known_places, rooms_of, words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.hours import minute_of
-from mindstream_town.world.tree import ARENA
 
 PROMISE = "promise"
 """Keyword of memories about an agreement that the resident made or declined."""
@@ -68,16 +68,9 @@ class Agreement(NamedTuple):
 def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
     """Return places where two residents can meet: places that the first knows and may enter, and the other's home."""
     setting = turn.setting
-    known = [address for address, _ in known_places(setting, turn.person, turn.state.knows, setting.when(turn.step))]
+    known = [address for address, _ in known_places(setting, turn.person, turn.state.knows, turn.when)]
     host = setting.people.get(other)
-    if host is None:
-        return known
-    rooms = [
-        address
-        for address, place in setting.addresses.items()
-        if place.level == ARENA and is_home(host, address) and may_use(setting, host, address)
-    ]
-    return list(dict.fromkeys((*known, *sorted(rooms))))
+    return list(dict.fromkeys((*known, *(rooms_of(setting, host) if host else ()))))
 
 
 def keep(
@@ -235,6 +228,13 @@ async def untold_news(turn: ResidentTurn, other: str) -> list[Record]:
     return [each.record for each in found if each.record.id not in shared and can_be_told(each.record)]
 
 
+async def thoughts_of(turn: ResidentTurn, other: str) -> tuple[Recollection, list[Record], list[Record]]:
+    """Return what a resident recalls of another, all memories about it, and the news that it does not know yet."""
+    about = await turn.recall_about([other], OF_OTHER)
+    recalled = await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE, touch=False)
+    return recalled, [*about, *(each.record for each in recalled)], await untold_news(turn, other)
+
+
 def can_begin_talk(turn: ResidentTurn, other: ResidentState, *, has_waited: bool = False) -> bool:
     """Return whether two residents in sight of each other could talk; `has_waited`: the first has waited for the
     other."""
@@ -269,7 +269,7 @@ async def say_line(
             situation=f"It is {speaker.date_and_time}. {speaker.name} is {speaker.doing}.",
             memories=show(memories),
             told=tuple(n for n, record in enumerate(memories, 1) if record.id in shared or record.id in said),
-            lines=tuple(f"{line.by}: {line.text}" for line in lines),
+            lines=tuple(map(str, lines)),
             left=left,
             last_talk=speaker.last_talk(other.name),
             day=speaker.state.broad,
@@ -311,7 +311,7 @@ async def keep_said(
             who=one.name,
             other=other,
             date=one.date,
-            lines=tuple(f"{line.by}: {line.text}" for line in lines),
+            lines=tuple(map(str, lines)),
             identity=one.identity,
             told=show(told),
             places=tuple(map(words_of, places)),

@@ -26,6 +26,7 @@ from mindstream_town.journal import TownState, read_setting, read_town
 from mindstream_town.prompts.conduct import AnswerInterview
 from mindstream_town.residents.person import policy_of
 from mindstream_town.residents.places import words_of
+from mindstream_town.residents.sight import is_in_sight
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 
@@ -179,16 +180,14 @@ class Interviewer:
         return f"{dated}{said}{record.text[:shown]}"
 
     def _near(self, name: str) -> tuple[str, ...]:
-        world, states, step = self.setting.world, self._town.states, max(self.step, 0)
+        states, step = self._town.states, max(self.step, 0)
         if name not in states:
             return ()
         spot = states[name].spot(step)
         return tuple(
             other
             for other, state in sorted(states.items())
-            if other != name
-            and world.arena_of(state.spot(step)) == world.arena_of(spot)
-            and world.distance(state.spot(step), spot) <= self.setting.profile.vision
+            if other != name and is_in_sight(self.setting, spot, state.spot(step))
         )
 
 

@@ -86,6 +86,11 @@ class Appointment(Frozen):
     host: str = ""
     who: tuple[str, ...] = ()
 
+    @property
+    def minute(self) -> int:
+        """The minute of the day at which it starts."""
+        return self.start.hour * 60 + self.start.minute
+
     def is_same(self, other: Appointment) -> bool:
         """Return whether two records mean the same appointment, whatever their words and guests."""
         return (self.start, self.place, self.host) == (other.start, other.place, other.host)
@@ -230,7 +235,7 @@ class Person(Frozen):
 
     def is_on_duty(self, at: Appointment) -> bool:
         """Return whether a duty of the usual day overlaps with an appointment that another person hosts."""
-        start = at.start.hour * 60 + at.start.minute
+        start = at.minute
         end = start + int((at.end - at.start).total_seconds()) // 60
         duties = (each for each in self.day if each.duty and each.is_on(at.start.date()))
         return at.host != self.name and any(

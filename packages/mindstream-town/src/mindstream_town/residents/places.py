@@ -94,12 +94,17 @@ def home_to_visit(setting: Setting, name: str) -> str:
     if host is None or host.home not in setting.addresses:
         return ""
     beds = {str(setting.addresses[each].upto(ARENA)) for p in setting.people.values() if (each := bed_of(setting, p))}
-    rooms = [
+    rooms = rooms_of(setting, host)
+    return next((each for each in rooms if each not in beds), str(setting.addresses[host.home].upto(ARENA)))
+
+
+def rooms_of(setting: Setting, person: Person) -> list[str]:
+    """Return the rooms of a person's home that the person may use, sorted."""
+    return sorted(
         address
         for address, place in setting.addresses.items()
-        if place.level == ARENA and is_home(host, address) and may_use(setting, host, address)
-    ]
-    return next((each for each in sorted(rooms) if each not in beds), str(setting.addresses[host.home].upto(ARENA)))
+        if place.level == ARENA and is_home(person, address) and may_use(setting, person, address)
+    )
 
 
 def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:
@@ -195,10 +200,11 @@ def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
     of_day = [each.place for each in person.day]
     knows = {place for place in (*within, *told, *of_day) if place in setting.addresses}
     knows |= {str(setting.addresses[place].upto(level)) for place in tuple(knows) for level in (2, 3)}
+    within_town = tuple(sorted(place for place in knows if ":" in place))
     if person.start is not None:
-        return person.start, tuple(sorted(place for place in knows if place.count(":")))
+        return person.start, within_town
     bed = bed_of(setting, person)
     free = [spot for spot in setting.world.spots(setting.addresses[bed]) if setting.world.walkable(spot)]
     if not free:
         raise InputError(f"{person.name}: no resident can stand at {bed!r}, where {person.name} sleeps")
-    return free[0], tuple(sorted(place for place in knows if place.count(":")))
+    return free[0], within_town

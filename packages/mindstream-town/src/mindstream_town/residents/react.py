@@ -10,7 +10,7 @@ from mindstream_town.paper.people import react_to_people
 from mindstream_town.paper.plan import begin_day
 from mindstream_town.prompts.conduct import Remedy, SeeTo, ShouldAct, ShouldTalk
 from mindstream_town.prompts.plans import AT_HOME
-from mindstream_town.residents.converse import OF_OTHER, OF_PEOPLE, can_begin_talk, untold_news
+from mindstream_town.residents.converse import can_begin_talk, thoughts_of
 from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.places import is_home, things_around, things_open, words_of
 from mindstream_town.residents.plan import PLAN_IMPORTANCE, begin, leave_it, minutes_between, plan_day
@@ -297,10 +297,8 @@ async def _wants_to_talk(turn: ResidentTurn, other: ResidentState) -> bool:
     if turn.when.hour >= LATEST_HOUR or not can_begin_talk(turn, other):
         return False
     assert turn.state.act is not None and other.act is not None
-    about = await turn.recall_about([other.name], OF_OTHER)
-    recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
-    at_heart = await untold_news(turn, other.name)
-    memories = turn.beyond_identity([*about, *(each.record for each in recalled)])
+    recalled, of_other, at_heart = await thoughts_of(turn, other.name)
+    memories = turn.beyond_identity(of_other)
     question = ShouldTalk(
         who=turn.name,
         identity=turn.identity,
