@@ -17,9 +17,9 @@ from mindstream_town.events import Perceived
 from mindstream_town.formats.nodes import STRENGTH, ConceptNode
 from mindstream_town.formats.saves import PersonaSave
 from mindstream_town.formats.town_file import STAMP, parse_stamp
-from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.sight import is_in_sight, nearest
+from mindstream_town.residents.turn import Percept
 from mindstream_town.saves.importing import KINDS
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mindstream_evals.sharing.agents import load_cast
 from mindstream_studio.demos import load_demo
-from mindstream_town.saves.packed import pack
+from mindstream_town.saves.importing import pack
 from pydantic import JsonValue
 
 from mindstream.clock import DAY_S, ManualClock

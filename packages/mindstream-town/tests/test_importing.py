@@ -15,9 +15,8 @@ from hamlet import hamlet
 from keys import key_of_resident
 from mindstream_town.events import Acted
 from mindstream_town.formats.maps import load_map
-from mindstream_town.formats.saves import Save, read_save, write_save
+from mindstream_town.formats.saves import Save, read_save, read_whispers, write_save
 from mindstream_town.formats.town_file import parse_clock, parse_stamp
-from mindstream_town.formats.whispers import read_whispers
 from mindstream_town.journal import rows_after
 from mindstream_town.saves.exporting import save_of_town
 from mindstream_town.saves.importing import begin_from_save, setting_of_save

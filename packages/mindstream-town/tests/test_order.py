@@ -18,7 +18,7 @@ from mindstream_town.inspect.estimate import LIVED, Counting
 from mindstream_town.journal import read_town, rows_after
 from mindstream_town.packs import open_setting
 from mindstream_town.residents.plan import ASIDE
-from mindstream_town.slots import RANK, Slots
+from mindstream_town.scheduler import RANK, Slots
 from mindstream_town.town import Order, Town
 from mindstream_town.world.reach import reach_of
 from town_order import Replay, true_path

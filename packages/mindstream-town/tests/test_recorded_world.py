@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from mindstream_town.events import Acted, DayPlanned, Talked
 from mindstream_town.inspect.history import read_history
-from mindstream_town.saves.importing import unpack_world
-from mindstream_town.saves.packed import pack, unpack
+from mindstream_town.saves.importing import pack, unpack, unpack_world
 from mindstream_town.town import Town
 
 from mindstream.errors import InputError

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hamlet import live
 from mindstream_town.formats.maps import save_map
+from mindstream_town.formats.saves import read_whispers
 from mindstream_town.formats.town_file import (
     ConditionsTable,
     DayTable,
@@ -24,7 +25,6 @@ from mindstream_town.formats.town_file import (
     load_town,
     parse_town,
 )
-from mindstream_town.formats.whispers import read_whispers
 from mindstream_town.opened import begin
 from mindstream_town.packs.find import find_pack
 from mindstream_town.residents.person import Appointment

@@ -152,9 +152,8 @@ async def open_recorded(folder: Path, packed: Path = PACKED) -> Runtime:
 def unpack(packed: Path, folder: Path) -> None:
     """Unpack the recordings and the hamlet into a folder."""
     from mindstream_town.saves import importing
-    from mindstream_town.saves import packed as packing
 
-    packing.unpack(packed, folder / "data")
+    importing.unpack(packed, folder / "data")
     importing.unpack_world("recorded", folder / HAMLET)
 
 

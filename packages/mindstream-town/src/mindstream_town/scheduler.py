@@ -2,17 +2,22 @@
 
 As in AI Metropolis (Xie 2024), residents of the same step who may perceive each other form a group, which runs a step
 together. A group waits only for residents at an earlier step who could come near enough before the group's next step.
-A resident who is ahead delays no one.
+A resident who is ahead delays no one. The calls of models wait in a queue: the call on which most residents wait goes
+first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.models.model import Model, Part, Request
 from mindstream_town.world.tree import Spot
 
 Numbers = NDArray[np.int64]
@@ -133,3 +138,52 @@ class LockStep:
     def rank(self, group: Group) -> tuple[int, int]:
         """See `Scheduler`."""
         return 0, group.step
+
+
+Rank = Callable[[], tuple[int, int]]
+RANK: ContextVar[Rank] = ContextVar("rank", default=lambda: (0, 0))
+"""Returns the current place of the running step in the queue; the lowest goes first."""
+
+
+class Slots:
+    """Lets a number of calls run at the same time."""
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._queue: list[tuple[Rank, asyncio.Future[None]]] = []
+
+    async def __aenter__(self) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queue.append((RANK.get(), turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the slot was granted in the meantime
+                self._release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        self._queue = [each for each in self._queue if not each[1].done()]
+        if not self._queue:
+            self._free += 1
+            return
+        first = min(self._queue, key=lambda each: each[0]())
+        first[1].set_result(None)
+
+
+class Queued:
+    """A model whose calls wait for a slot."""
+
+    def __init__(self, model: Model, slots: Slots) -> None:
+        self.name, self._model, self._slots = model.name, model, slots
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        async with self._slots, aclosing(self._model.reply(request)) as parts:
+            async for part in parts:
+                yield part

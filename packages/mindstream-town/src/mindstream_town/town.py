@@ -53,8 +53,8 @@ from mindstream_town.residents.moving_in import move_in
 from mindstream_town.residents.person import Person, ResidentMemory, policy_of
 from mindstream_town.residents.places import words_of
 from mindstream_town.residents.turn import Resident
+from mindstream_town.scheduler import Queued, Slots
 from mindstream_town.setting import Setting
-from mindstream_town.slots import Queued, Slots
 from mindstream_town.source import dump_source, setting_of
 from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition

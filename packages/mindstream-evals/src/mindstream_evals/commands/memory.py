@@ -15,8 +15,7 @@ from mindstream.errors import InputError
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 from mindstream_evals.memory.arms import ARMS, Arm
-from mindstream_evals.memory.evaluate import AtMost
-from mindstream_evals.memory.report import ArmStanding
+from mindstream_evals.memory.evaluate import ArmStanding, AtMost
 from mindstream_evals.runs import memory as service
 from mindstream_evals.runs.memory import MemoryEvaluated, MemoryWish
 

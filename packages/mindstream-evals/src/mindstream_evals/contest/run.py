@@ -1,4 +1,5 @@
-"""Run a contest between the coach and plain agents, judged blind; all steps are stored, so a run can be resumed."""
+"""Run a contest between the coach and plain agents, judged blind, in both orders; all steps are stored, so a run can be
+resumed."""
 
 from __future__ import annotations
 
@@ -8,18 +9,21 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
 
 from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import SettingsError, prefixed
+from mindstream.frozen import Frozen
 from mindstream.models.ask import ask
 from mindstream.models.model import Model, estimate_tokens
+from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.override import MAX_BYTES
 from mindstream.paths import read_text
-from mindstream_evals.contest.judge import POINTS, Grade, GradeAnswer, Vote, vote
 from mindstream_evals.contest.play import COACH, PLAIN, Contest, Played, Script, Turn, by_people, read_talks, write_page
 
 DRAWS = 2_000
@@ -184,3 +188,55 @@ async def _graded(
                 path.write_text(json.dumps(kept, ensure_ascii=False, indent=1), "utf-8")
             points.setdefault(each.side, []).append(POINTS[kept[name]])
     return points
+
+
+class Preference(Frozen):
+    """Which of two transcripts is better."""
+
+    why: str = Field("", max_length=4_000)
+    preferred: Literal["A", "B", "same"]
+
+
+class Judge(Prompt[Preference]):
+    """Which coach would this person prefer to return to?"""
+
+    role = "judge"
+
+    a: str
+    b: str
+    who: str = ""
+
+
+class Vote(BaseModel):
+    """A judge's verdict on a pair, by side. `first`: the side that the prompt showed as A."""
+
+    first: str
+    preferred: str
+    why: str
+
+
+async def vote(model: Model, first: tuple[str, str], second: tuple[str, str], who: str) -> Vote:
+    """Ask which of two (side, transcript) is better, without naming the sides."""
+    found = await ask(model, Judge(a=first[1], b=second[1], who=who))
+    sides = {"A": first[0], "B": second[0], "same": "same"}
+    return Vote(first=first[0], preferred=sides[found.preferred], why=found.why)
+
+
+POINTS = {"right": 1.0, "partly": 0.5, "wrong": 0.0}
+
+
+class Grade(Frozen):
+    """How much of the key an answer holds."""
+
+    why: str = Field("", max_length=2_000)
+    grade: Literal["right", "partly", "wrong"]
+
+
+class GradeAnswer(Prompt[Grade]):
+    """Does the answer contain what a right one must?"""
+
+    role = "judge"
+
+    question: str
+    key: str
+    answer: str

@@ -21,9 +21,15 @@ from mindstream.service.memory import policy_given
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream_evals.memory.arms import ARMS, Arm, open_arms
-from mindstream_evals.memory.evaluate import AtMost, MemoryEvaluation, count_at_most, draw_questions
+from mindstream_evals.memory.evaluate import (
+    ArmStanding,
+    AtMost,
+    MemoryEvaluation,
+    count_at_most,
+    draw_questions,
+    report,
+)
 from mindstream_evals.memory.forms import AskedTalk, draw, read_talks
-from mindstream_evals.memory.report import ArmStanding, report
 
 
 @dataclass

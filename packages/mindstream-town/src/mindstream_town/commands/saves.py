@@ -21,8 +21,7 @@ from mindstream_town import opened as towns
 from mindstream_town.commands.group import ProfileOf, Seed
 from mindstream_town.formats.files import whole_folder
 from mindstream_town.formats.maps import find_map, load_map, save_map
-from mindstream_town.formats.saves import read_save, settle_clock, write_save
-from mindstream_town.formats.whispers import read_whispers
+from mindstream_town.formats.saves import read_save, read_whispers, settle_clock, write_save
 from mindstream_town.inspect.lookup import find_span, format_time
 from mindstream_town.journal import write_journal
 from mindstream_town.saves.exporting import save_of_town

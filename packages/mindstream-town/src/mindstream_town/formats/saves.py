@@ -9,6 +9,7 @@ A save that is read and written again has the same JSON content; unknown keys ar
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tarfile
@@ -23,7 +24,15 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
-from mindstream_town.formats.files import expect_object, load_json, load_object, make_new_folder, parse_json, write_text
+from mindstream_town.formats.files import (
+    expect_object,
+    load_json,
+    load_object,
+    load_text,
+    make_new_folder,
+    parse_json,
+    write_text,
+)
 from mindstream_town.formats.nodes import AssociativeMemory, plain_memory, read_memory
 from mindstream_town.formats.town_file import DATE, ClockText, DateText, Number, Whole, parse_as, parse_clock, to_plain
 from mindstream_town.world.tree import PlaceTree, Spot, parse_tree
@@ -439,3 +448,27 @@ def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
         f"using step {step} with {step_s} seconds"
     )
     return replace(save, meta=replace(meta, step=step, sec_per_step=step_s))
+
+
+MOST_BYTES = 16_000_000
+
+
+def read_whispers(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the memories for each name, in the order of the file; names may be unknown to the town.
+
+    Raises:
+        InputError: the file cannot be read, or a row is invalid.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    try:
+        rows = list(csv.reader(load_text(path, MOST_BYTES).splitlines(), strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path}: {error}") from None
+    for number, row in enumerate(rows, start=1):
+        if number == 1 and row[:1] == ["Name"]:
+            continue
+        if len(row) < 2:
+            raise InputError(f"{path}: row {number}: expected a name and memories (two cells), found {len(row)} cells")
+        whispers = tuple(text for part in ",".join(row[1:]).split(";") if (text := part.strip()))
+        found[row[0].strip()] = found.get(row[0].strip(), ()) + whispers
+    return found

@@ -11,11 +11,10 @@ from mindstream_town.events import Act, ActFinished, Block, IdentityRenewed, Mem
 from mindstream_town.paper.prompts import AVOID, GO_ALONG, TALK, WAIT, MeetPerson, RenewIdentity
 from mindstream_town.prompts.plans import Place
 from mindstream_town.residents.converse import OF_OTHER, can_begin_talk, thoughts_of
-from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.places import known_places, may_use, things_around
 from mindstream_town.residents.plan import begin
 from mindstream_town.residents.shown import show
-from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.residents.turn import Percept, ResidentTurn
 from mindstream_town.state import ResidentState
 from mindstream_town.world.hours import DAY_MINUTES, clock
 

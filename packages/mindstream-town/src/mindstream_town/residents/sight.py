@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream_town.events import Act, Perceived
-from mindstream_town.residents.percept import Percept
-from mindstream_town.residents.turn import Resident, ResidentTurn
+from mindstream_town.residents.turn import Percept, Resident, ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.tree import Spot

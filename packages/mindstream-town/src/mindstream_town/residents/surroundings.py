@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.person import Person
+from mindstream_town.residents.turn import Percept
 from mindstream_town.setting import Setting
 from mindstream_town.world.tree import sector_of
 from mindstream_town.world.world import light_at

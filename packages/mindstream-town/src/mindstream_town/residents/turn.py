@@ -24,7 +24,6 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream_town.events import Asked, Decided, StoodIn
 from mindstream_town.profile import Profile
-from mindstream_town.residents.percept import Percept
 from mindstream_town.residents.person import KEY, Appointment, Person, ResidentMemory, appointment_of
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState, applied
@@ -348,3 +347,33 @@ class ResidentTurn:
         if not self.rows and not revisions:
             return None
         return Commit(mind=self.resident.memory.key, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))
+
+
+@dataclass(frozen=True, slots=True)
+class Percept:
+    """Something that a resident has in sight, as subject, predicate and object.
+
+    Attributes:
+        who: the resident that the percept is about; "" for an object.
+        place: address of the object, or of the resident's activity.
+        since: step at which the condition began. danger: whether the condition is a danger.
+        passing: whether the state lasts only while the object is in use, so that no decision is needed.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    spot: Spot
+    who: str = ""
+    place: str = ""
+    since: int = 0
+    danger: bool = False
+    passing: bool = False
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        return self.subject, self.predicate, self.object
+
+    @property
+    def text(self) -> str:
+        return f"{self.subject} {self.predicate} {self.object}"
