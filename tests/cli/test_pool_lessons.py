@@ -52,7 +52,9 @@ def test_a_guests_lesson_is_said_to_be_private_until_it_is_shared(
     door.will(Says("123"), lesson(NET))
     run("solve", "And in May?", "--how", "direct", "--model", f"{door.url}#any", *where, "eve")
     told = run("pool", "verdict", "shop", "--wrong", "Net!", "--model", f"{door.url}#any", *where, "eve")
-    (shared,) = re.findall(r"private until a named member shares it: mindstream (pool lessons shop --share .+)", told.out)
+    (shared,) = re.findall(
+        r"private until a named member shares it: mindstream (pool lessons shop --share .+)", told.out
+    )
     assert run("pool", "lessons", "shop", "--json", *where, "ben").rows == []
     (row,) = run("pool", "lessons", "shop", "--json", *where, "eve").rows
     assert "only a member by name" in mistaken(run("pool", "lessons", "shop", "--share", row["id"], *where, "eve"))
