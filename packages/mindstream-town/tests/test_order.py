@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hamlet import hamlet
+from hamlet import HAMLET, ON_ROADS, hamlet
 from mindstream_town import clockwork
 from mindstream_town.events import TownReached
 from mindstream_town.forking import fork
@@ -52,9 +52,10 @@ async def lines(folder: Path, upto: int) -> list[list[object]]:
         return [row for row in [json.loads(line)[:-1] async for line in town.journal()] if row[0] <= upto]
 
 
+@pytest.mark.parametrize("text", [HAMLET, ON_ROADS], ids=["map", "roads"])
 @pytest.mark.parametrize("lives", ["rules", "scenes", "paper"])
-async def test_out_of_order_the_journal_is_the_same(lives: str, tmp_path: Path) -> None:
-    setting = hamlet() if lives == "rules" else hamlet(lives=lives)
+async def test_out_of_order_the_journal_is_the_same(lives: str, text: str, tmp_path: Path) -> None:
+    setting = hamlet(text=text) if lives == "rules" else hamlet(text=text, lives=lives)
     digests, orders = list[str](), tuple[Order, ...](("lockstep", "free"))
     for order in orders:
         models = "rules" if lives == "rules" else Models(Slow())
@@ -155,3 +156,13 @@ async def test_the_call_on_which_most_wait_gets_the_next_slot() -> None:
         for name, waiting in (("first", 0), ("one waits", 1), ("nine wait", 9), ("two wait", 2)):
             group.create_task(call(name, waiting))
     assert done == ["first", "nine wait", "two wait", "one waits"]
+
+
+def test_on_roads_who_runs_together_is_the_same_from_both_sides() -> None:
+    world = hamlet(text=ON_ROADS).world
+    reach, spots = reach_of(world, 8, ASIDE), sorted(world.neighbours)
+    across, down = np.array(spots).T
+    apart = np.array([reach(spot, across, down) for spot in spots])
+    assert ((apart == 0) == (apart == 0).T).all() and (apart == 0).sum() > len(spots)
+    walks = [[world.routes.distance(other, spot) for other in spots] for spot in spots]
+    assert (apart <= np.array(walks)).all()

@@ -7,10 +7,15 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from mindstream.server.mcp.tools import Caller
 from mindstream.service.operations.principal import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
+
+if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
 
 CLOSE_S = 5.0
 """Maximum seconds for closing the runtime after a signal."""
@@ -45,6 +50,10 @@ def _answer_before_the_end(
 
     The returned input ends only after every request has its reply, so that `mindstream mcp < FILE` answers all of FILE.
     """
+    from mcp.shared._context_streams import create_context_streams
+    from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCRequest
+
     to_server, reading = create_context_streams[SessionMessage | Exception](0)
     writing, from_server = create_context_streams[SessionMessage](0)
     open_requests, all_answered = set[object](), asyncio.Event()
