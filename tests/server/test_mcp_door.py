@@ -36,7 +36,7 @@ async def test_memories_are_kept_over_stdio(folder: Path, era: str) -> None:
 def test_every_request_before_the_end_of_input_is_answered(folder: Path) -> None:
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     kept = [{"name": "retain", "arguments": {"content": f"Key {number} is in drawer {number}."}} for number in range(5)]
-    lines = [
+    lines: list[dict[str, object]] = [
         {"id": 0, "method": "initialize", "params": client},
         {"method": "notifications/initialized"},
         *({"id": number, "method": "tools/call", "params": each} for number, each in enumerate(kept, 1)),

@@ -156,9 +156,14 @@ PROSE = re.sub(KEYS, "", HAMLET, flags=re.DOTALL | re.MULTILINE)
 """The same without the keys that a town without a model needs."""
 
 
-def hamlet(seed: int = 1, text: str = HAMLET, **profile: object) -> Setting:
+def on_roads(**profile: object) -> Setting:
+    """Return the hamlet with roads instead of a map, ready to begin."""
+    return setting_of(parse_town(ON_ROADS, Path()), seed=1, profile=Profile.model_validate(profile))
+
+
+def hamlet(seed: int = 1, **profile: object) -> Setting:
     """Return the hamlet, ready to begin."""
-    return setting_of(parse_town(text, Path()), seed=seed, profile=Profile.model_validate(profile))
+    return setting_of(parse_town(HAMLET, Path()), seed=seed, profile=Profile.model_validate(profile))
 
 
 async def live(folder: Path, setting: Setting | None, until: int, models: Models | str = "rules") -> str:

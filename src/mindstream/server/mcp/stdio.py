@@ -38,7 +38,7 @@ async def serve_stdio(runtime: Runtime, user: str, sets: frozenset[str]) -> None
     caller = Caller.about(LOCAL_PRINCIPAL, user, sets)
     server = make_server(runtime, lambda _: caller)
     async with runtime, stdio_server() as streams, asyncio.TaskGroup() as tasks:
-        reading, writing = _answer_before_the_end(*streams, tasks)
+        reading, writing = _answer_before_the_end(streams[0], streams[1], tasks)
         with leaving_on_signals(runtime):
             await server.run(reading, writing, server.create_initialization_options())
 
