@@ -6,6 +6,7 @@ MindstreamError
 │   ├── PackError             a pack's file, with file and line
 │   └── InputError            an invalid text, name or number
 ├── StorageError              the data folder: locked, corrupt, full, not writable
+│   ├── ReadOnlyData          the data can be read, but not changed
 │   ├── ErasedMeanwhile       words that were read before they were erased are not written back
 │   └── Conflict              another writer was first; read again and retry
 │       ├── LeaseLost         this process no longer holds the work that it wants to finish
@@ -63,6 +64,10 @@ def prefixed(where: object) -> Iterator[None]:
 
 class StorageError(MindstreamError):
     """The data folder cannot be read or written."""
+
+
+class ReadOnlyData(StorageError):  # noqa: N818
+    """The data folder can be read, but not written."""
 
 
 class Conflict(StorageError):  # noqa: N818 (the field's word)

@@ -12,6 +12,8 @@ import pytest
 from fake_endpoint import FakeEndpoint, Stalls
 from running import mistaken, run, run_process
 
+from mindstream import Memory
+from mindstream.errors import ReadOnlyData
 from mindstream.sharing import admission
 
 MISTAKES = [
@@ -59,6 +61,50 @@ def test_a_locked_database_is_reported(folder: Path) -> None:
     with contextlib.closing(sqlite3.connect(folder / "mindstream.db", isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         assert "another program has locked it" in mistaken(run("chat", "--data", folder, said="hello"))
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A data folder on a file system that is mounted read-only."""
+    place, tmpfs = tmp_path / "disc", ["mount", "-t", "tmpfs", "-o", "size=20m"]
+    place.mkdir()
+    if subprocess.run([*tmpfs, "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("only root may mount a file system")
+    try:
+        run("memory", "retain", "The rowing boat is moored at pier 7.", "--data", place / "data", "--user", "ann")
+        subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+        yield place / "data"
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+READS = [
+    "memory list", "memory recall boat", "memory export -", "mind export -", "memory audit", "memory curve", "log",
+    "memory sessions", "data export-person {file}", "cost",
+]  # fmt: skip
+WRITES = ["memory retain tea", "memory forget --about boat --yes", "memory erase --yes", "memory sleep", "chat"]
+
+
+def test_a_read_only_folder_is_read_and_not_changed(read_only: Path, tmp_path: Path) -> None:
+    for command in (*READS, *WRITES):
+        words = [word.format(file=tmp_path / "person.zip") for word in command.split()]
+        user = [] if command == "cost" else ["--user", "ann"]
+        done = run(*words, "--data", read_only, *user, said="hello\n")
+        if command in READS:
+            assert done.code == 0 and "mindstream:" not in done.err, (command, done.err)
+            assert "pier 7" in done.out or not {"list", "recall", "export"} & {*words}, command
+        else:
+            assert done.code == 2 and "can be read, but not changed" in done.err.splitlines()[-1], (command, done.err)
+    assert [path.name for path in read_only.iterdir()] == ["mindstream.db"]
+
+
+async def test_programs_read_a_read_only_folder(read_only: Path) -> None:
+    async with Memory(read_only, "ann") as memory:
+        (hit,) = await memory.recall("where is the boat?", limit=1)
+        assert "pier 7" in hit.text and (await memory.get(hit.id)) is not None
+        with pytest.raises(ReadOnlyData, match="not changed"):
+            await memory.retain("tea")
+        assert [record.text for record in await memory.list()] == [hit.text]
 
 
 @pytest.fixture

@@ -71,6 +71,20 @@ FAULTS: dict[str, Behaviour] = {
 }
 
 
+@pytest.mark.parametrize("reply", ["\x02\x03\x1b", "\u2060\u200d", "\x00", "\t \r\n", "\u3000"])
+async def test_a_reply_without_visible_characters_ends_in_an_excuse(
+    folder: Path, door: FakeEndpoint, reply: str
+) -> None:
+    door.otherwise = Says(reply)
+    models = Models.named({"default": f"{door.url}#m"}, repair=0)
+    async with models, Mind.open(folder, user="ann", model=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
+        for text in (HEARD, AGAIN):
+            said = [row.event async for row in mind.hear(text)][-1]
+            assert isinstance(said, Said) and said.model == "unavailable" and "kept" in said.text
+        texts = [record.text for record in await mind.memory.latest("chat", 9)]
+        assert texts == [HEARD, AGAIN]
+
+
 UNREADABLE = {"empty"}
 """Faults of an endpoint that answers: the run fails, and its work is dead-lettered at the end."""
 

@@ -100,7 +100,7 @@ class AnswerLog:
         """
         first = answer.verdict.first
         answer.written, kept = True, _without_late_thoughts(answer.kept, first)
-        records = [await build_chat_record(self._stream, kept, AGENT, self._session)] if kept else []
+        records = [await build_chat_record(self._stream, kept, AGENT, self._session)] if is_visible(kept) else []
         needless = await self._needless(answer)
         if answer.turn is None:  # an alarm takes no turn
             found = await self._reasoners.turns.find(answer.heard)

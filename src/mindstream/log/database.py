@@ -284,8 +284,13 @@ def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path
 
 
 def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
-    """Connect to a database that `open_database` has opened before."""
-    connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
+    """Connect to a database that `open_database` has opened before.
+
+    In a folder that cannot be written, SQLite reads a file only if it is told that nobody changes it.
+    """
+    unchanging = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if unchanging else path
+    connection = sqlite3.connect(address, timeout=wait_s, isolation_level=None, check_same_thread=False, uri=unchanging)
     connection.text_factory = readable_text
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = MEMORY")

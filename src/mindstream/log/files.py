@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from mindstream.errors import MindstreamError, StorageError
+from mindstream.errors import MindstreamError, ReadOnlyData, StorageError
 from mindstream.log.names import StreamKey
 
 BESIDE = ("", "-wal", "-shm", "-journal")
@@ -122,6 +122,9 @@ def _spelt(part: re.Match[str]) -> str:
 BUSY_S = 10.0
 """Maximum wait, in seconds, for another connection's lock."""
 MEND = "`mindstream doctor --mend` saves the readable part"
+WRITABLE = (
+    "check the folder's permissions, copy the folder to a place where you can write, or choose another with --data"
+)
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -151,11 +154,10 @@ def explain_errors(path: Path) -> Iterator[None]:
             advice = f"the file is damaged; {MEND}, or restore a backup"
         elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
             advice = f"the disk is full; free some space and try again (or, to another disk: {MEND})"
-        elif code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-            advice = (
-                "it cannot be opened for writing, which is needed even to read it; check the folder's permissions, copy"
-                " the folder to a place where you can write, or choose another with --data"
-            )
+        elif code.startswith("SQLITE_READONLY"):
+            raise ReadOnlyData(f"{path}: the folder can be read, but not changed; {WRITABLE} ({text})") from error
+        elif code.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM")):
+            advice = f"it cannot be opened for writing, which its unfinished -wal needs; {WRITABLE}"
         elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):
             advice = f"a table or column is missing or exists twice; {MEND}"
         else:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from mindstream import caches
 from mindstream.clock import MINUTE_S, Clock, Moment
-from mindstream.errors import Conflict
+from mindstream.errors import Conflict, ReadOnlyData
 from mindstream.log.events import Logged, RecallMade
 from mindstream.log.names import StreamKey
 from mindstream.memory.forgetting_curve import Strength, StrengthState, after_passing_over, after_return
@@ -94,6 +94,8 @@ class Touches:
                 some, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
                 try:
                     await self._write(some, Commit(mind=self._stream, at=self._clock.now()))
+                except ReadOnlyData:
+                    return  # a recall in such data changes nothing
                 except Exception:
                     self._waiting = some + self._waiting
                     raise

@@ -95,7 +95,7 @@ def _folder(data: Path, named: str | None) -> Iterator[Finding]:
             yield Finding("data", "broken", f"{data} cannot be created: {home} is not writable", ANOTHER)
         return
     if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
-        what = "is not writable" if data.is_dir() else "is not a folder"
+        what = "can at most be read and exported, because it is not writable" if data.is_dir() else "is not a folder"
         yield Finding("data", "broken", f"{data} {what}", f"chmod u+rwx {data}, or choose another with --data")
         return
     free = shutil.disk_usage(data).free

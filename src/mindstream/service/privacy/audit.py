@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from mindstream.clock import Clock, SystemClock
+from mindstream.errors import ReadOnlyData
 from mindstream.location import AnyData
 from mindstream.log.audit import Deed, Did, machine_user
 from mindstream.memory.memory import Memory
@@ -27,7 +29,8 @@ async def note(
         counts: the numbers of affected rows, by name.
         about: the stream that the action is about; "": none.
     """
-    await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
+    with contextlib.suppress(ReadOnlyData):  # only an export gets here; its data folder cannot be written
+        await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
 
 
 async def note_of(opened: Memory, did: Did, counts: Mapping[str, int | str]) -> None:
