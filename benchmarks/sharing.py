@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sharing_data import Experiment, load, load_own
 from sharing_sources import compare_sources, scrambled, shuffled
 
+from mindstream.arrays import Floats
 from mindstream.clock import SystemClock
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
@@ -33,7 +34,7 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import Embedder, width_of
 from mindstream.models.embedders.embedder import embedder as named
-from mindstream.sharing.retriever import Floats, Head, LearnedRetriever, Recipe, rouge_l
+from mindstream.sharing.retriever import Head, LearnedRetriever, Recipe, rouge_l
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 

@@ -40,11 +40,12 @@ from aiohttp import web
 from mindstream_town.inspect.estimate import LIVED, Counting
 from mindstream_town.packs import open_setting
 from mindstream_town.scenes.prompts import TalkScene
-from mindstream_town.scheduler import Group, Numbers, Scheduler
+from mindstream_town.scheduler import Group, Scheduler
 from mindstream_town.town import Order, Town
 from mindstream_town.world.tree import Spot
 
 from mindstream import chance
+from mindstream.arrays import Ints
 from mindstream.models.model import Distribution, Part, Piece, Request, current_cause
 from mindstream.models.providers.provider import provider
 from mindstream.models.roles import Models
@@ -61,10 +62,10 @@ PAUSE_S = 0.01
 """Time in which threads of the store are awaited before the simulated clock jumps."""
 
 
-def apart(spot: Spot, across: Numbers, down: Numbers) -> Numbers:
+def apart(spot: Spot, across: Ints, down: Ints) -> Ints:
     """Return the distance in steps without knowledge of walls, as in AI Metropolis."""
     straight = np.maximum(np.abs(across - spot[0]), np.abs(down - spot[1]))
-    steps: Numbers = np.maximum(straight - RADIUS - 1, 0)
+    steps: Ints = np.maximum(straight - RADIUS - 1, 0)
     return steps
 
 
@@ -77,8 +78,8 @@ class Replay:
         slots: maximum number of simultaneous calls.
     """
 
-    spots: Numbers
-    calls: Numbers
+    spots: Ints
+    calls: Ints
     slots: int = 2**30
     checks: bool = False
     now: int = 0
@@ -149,7 +150,7 @@ class Replay:
         self.violations += int(((ahead > 0) & (far <= RADIUS + ahead - 1)).sum())
 
 
-def copied(spots: Numbers, calls: Numbers, copies: int) -> tuple[Numbers, Numbers]:
+def copied(spots: Ints, calls: Ints, copies: int) -> tuple[Ints, Ints]:
     """Return the trace; of several copies, each begins later in the morning and 1,000 tiles further."""
     if copies == 1:
         return spots, calls
@@ -159,7 +160,7 @@ def copied(spots: Numbers, calls: Numbers, copies: int) -> tuple[Numbers, Number
     return np.concatenate(moved), np.concatenate([calls[:, at : at + steps] for at in begins])
 
 
-def true_path(spots: Numbers, calls: Numbers) -> int:
+def true_path(spots: Ints, calls: Ints) -> int:
     """Return the longest chain of calls if residents wait only for those who are in sight."""
     ends = np.zeros(len(calls), dtype=np.int64)
     for step in range(calls.shape[1]):

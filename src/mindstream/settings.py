@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from mindstream import plugins
@@ -67,7 +67,7 @@ def _data() -> Location:
     return Location(folder)
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, frozen=True, extra="forbid"):
     """All settings.
 
     Attributes:
@@ -88,8 +88,6 @@ class Settings(BaseModel):
         budget_calls, budget_tokens, budget_usd: limits of model usage: of a life in total, otherwise of one command.
         redact: the redactor of personal data in inbound text (text/personal); "": none.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     data: Location = Field(default_factory=_data)
     user: str = "you"

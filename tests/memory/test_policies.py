@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindstream.memory.recall.ranking import Bounded, Candidates, Cosine, Doubles, Generative, Policy, Rows, Signals
+from mindstream.arrays import Doubles
+from mindstream.memory.recall.ranking import Bounded, Candidates, Cosine, Generative, Policy, Rows, Signals
 
 NOW, DAY, HOUR = 1_700_000_000.0, 86_400.0, 3_600.0
 NAN = float("nan")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mindstream import caches
 from mindstream.adapters.loop import Handle, both
 from mindstream.adapters.storing import fit_text
+from mindstream.arrays import Floats
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
@@ -54,7 +55,7 @@ class MindstreamStorage:
         """Empty the cache after an erasure in this stream."""
         if stream == self._stream:
             self._upto, self._held = 0, dict[str, Held]()
-            self._stack: tuple[dict[str, int], NDArray[np.float32]] | None = None
+            self._stack: tuple[dict[str, int], Floats] | None = None
 
     async def _save(self, records: list[MemoryRecord], memory: Memory) -> None:
         """Store records in one transaction; a record with a known id replaces the stored one."""
@@ -91,7 +92,7 @@ class MindstreamStorage:
         scores = of_all[[rows.get(each.stored, -1) for each in passing]]
         order = np.argsort(-scores, kind="stable")[: max(0, limit)]
         best = {passing[at].stored: float(scores[at]) for at in order if scores[at] >= min_score}
-        return [(_known(each), best[each.id]) for each in await memory.store.records(memory.key, list(best))]
+        return [(_known(each), best[each.id]) for each in await memory.records(list(best))]
 
     async def _delete(self, *named: Any, memory: Memory, **filters: Any) -> int:
         """Forget the records that meet all conditions, with every version; return their number."""
@@ -150,7 +151,7 @@ class MindstreamStorage:
 
     def _read(self, held: Iterable[Held]) -> list[MemoryRecord]:
         ids = [each.stored for each in held]
-        return [_known(each) for each in self.handle.wait(lambda memory: memory.store.records(memory.key, ids))]
+        return [_known(each) for each in self.handle.wait(lambda memory: memory.records(ids))]
 
     async def _all(
         self,
@@ -209,7 +210,7 @@ def _known(record: Record) -> MemoryRecord:
     return MemoryRecord.model_validate(record.data["record"]).model_copy(update={"embedding": numbers or None})
 
 
-def _unit(numbers: list[float]) -> NDArray[np.float32]:
+def _unit(numbers: list[float]) -> Floats:
     return np.asarray(np.divide(numbers, max(float(np.linalg.norm(numbers)), 1e-9)), np.float32)
 
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mindstream import caches
+from mindstream.arrays import Floats
 from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import Embedder, embedder, unit
 
@@ -46,14 +46,14 @@ class AnyEmbedder:
         by_itself = getattr(self._inner, "in_process", inspect.isroutine(self._inner))
         self.in_process: bool = by_itself if in_process is None else in_process
         self._batch, self._most = batch, kept
-        self._kept = OrderedDict[bytes, NDArray[np.float32]]()
+        self._kept = OrderedDict[bytes, Floats]()
         caches.watch(self)
 
     def forget(self, _: str) -> None:
         """Empty the cache after an erasure."""
         self._kept.clear()
 
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors, one row per text; blank texts give zeros without a request.
 
         Raises:
@@ -74,7 +74,7 @@ class AnyEmbedder:
         rows = [found.get(key, np.zeros(self.width, np.float32)) for key in digests]
         return np.stack(rows) if rows else np.zeros((0, self.width), np.float32)
 
-    async def _ask(self, texts: list[str]) -> NDArray[np.float32]:
+    async def _ask(self, texts: list[str]) -> Floats:
         inner = self._inner
         if hasattr(inner, "embed_query"):
             answer = await inner.aembed_documents(texts)

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import PrivateAttr
 
 from mindstream.adapters.embeddings import as_embedder
 from mindstream.adapters.loop import Handle, wait
@@ -64,7 +64,7 @@ def _message(message: BaseMessage) -> Message:
     return Message(message.type == "human", message.type, text, message_to_dict(message))
 
 
-class MindstreamRetriever(BaseRetriever):
+class MindstreamRetriever(BaseRetriever, arbitrary_types_allowed=True):
     """Recalled records as documents: `MindstreamRetriever(data="data", user="ann", k=4)`.
 
     Attributes:
@@ -73,8 +73,6 @@ class MindstreamRetriever(BaseRetriever):
         kinds: kinds of records; None: all. where: required values of their data.
         touch: a recall strengthens the returned records. False: it is a pure read.
     """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     data: Any
     user: str

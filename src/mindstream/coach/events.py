@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import JsonValue
-
-from mindstream.log.declared import NoWords, Quotes
+from mindstream.json_values import JsonObject
+from mindstream.log.declared import Name, Quotes
 from mindstream.log.events import Event
 
 Strength = Literal["sure", "hint", "taken_back"]
@@ -18,8 +17,8 @@ class Believed(Event):
     """A Reasoner noted a belief between two tool calls; it becomes part of the next belief."""
 
     kind = "believed"
-    slot: NoWords[str]
-    patch: Quotes[dict[str, JsonValue]]
+    slot: Name
+    patch: Quotes[JsonObject]
 
 
 class Decided(Event):
@@ -28,12 +27,12 @@ class Decided(Event):
     kind = "decided"
     answers: int
     """The seq of the utterance."""
-    gate: NoWords[str]
+    gate: Name
     waits: bool
     thinks: bool
     """Whether it wakes the belief reasoner. If not, but `why` ends with ": think", the next run processes it."""
     why: Quotes[str] = ""
-    phase: NoWords[str]
+    phase: Name
 
 
 class LeftUnsaid(Event):
@@ -62,10 +61,10 @@ class Alarmed(Event):
     """An utterance raised an alarm; a hint does not stop the conversation."""
 
     kind = "alarmed"
-    session: NoWords[str]
+    session: Name
     answers: int
     """The seq of the utterance."""
-    alarm: NoWords[str]
+    alarm: Name
     """The id of the pack's alarm."""
     strength: Strength
     basis: Basis

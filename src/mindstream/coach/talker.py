@@ -12,7 +12,6 @@ from datetime import tzinfo
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
 from mindstream.coach.belief.belief import plan_of, read_briefing
@@ -23,6 +22,7 @@ from mindstream.coach.packs.load import fresh, list_in, phrases, say
 from mindstream.coach.packs.pack import Lists, Pack, Phase, Topic, choices, topics_in, zone_in
 from mindstream.coach.packs.safety import find_hint, spoke_of_danger
 from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ReplyInvalid
+from mindstream.json_values import JsonObject
 from mindstream.log.events import Failed, Said
 from mindstream.memory.conversation import DatedLine, Line, Note
 from mindstream.memory.memory import Memory
@@ -60,7 +60,7 @@ class Talk(Prompt[str]):
 
     pack: Pack
     phase: Phase
-    belief: dict[str, JsonValue]
+    belief: JsonObject
     plan: CoachingPlan
     briefing: Briefing = Briefing()
     notes: tuple[Note, ...]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mindstream.clock import Moment
-from mindstream.log.declared import NoWords, Quotes
+from mindstream.frozen import Frozen
+from mindstream.log.declared import Name, NoWords, Quotes
 from mindstream.log.events import Event
 
 SLOT = "life"
@@ -27,7 +28,7 @@ class LifeBegan(Event):
 
     kind = "life_began"
     goal: Quotes[str]
-    language: NoWords[str]
+    language: Name
     """Language of the roles' prompts and of messages to the user: `en` or `zh`."""
     orders: Quotes[tuple[str, ...]] = ()
     """Standing orders as text, each with a time and a task."""
@@ -48,7 +49,7 @@ class TurnBegan(Event):
 
     kind = "turn_began"
     turn: int
-    because: NoWords[str]
+    because: Name
     """The reason of the turn in a word, such as task, order, user or news."""
     words: Quotes[str]
     """The message to M2 at the beginning of the turn: the time, news, the ledger."""
@@ -60,8 +61,8 @@ class Asked(Event):
     """A model is about to be called. Without a later `replied`, it is unknown whether the call was made."""
 
     kind = "asked"
-    id: NoWords[str]
-    role: NoWords[str]
+    id: Name
+    role: Name
     news: Quotes[str] = ""
     """News since the previous step, as in the prompt."""
     seen: int = 0
@@ -70,12 +71,10 @@ class Asked(Event):
     """Estimated number of tokens of the prompt."""
 
 
-class WishedCall(BaseModel):
+class WishedCall(Frozen):
     """A call that a model requests."""
 
-    model_config = ConfigDict(frozen=True)
-
-    tool: NoWords[str]
+    tool: Name
     arguments: Quotes[str]
 
 
@@ -83,9 +82,9 @@ class Replied(Event):
     """A model has replied, or failed; this step is not requested again."""
 
     kind = "replied"
-    id: NoWords[str]
-    role: NoWords[str]
-    model: NoWords[str]
+    id: Name
+    role: Name
+    model: Name
     text: Quotes[str]
     calls: tuple[WishedCall, ...] = ()
     tokens: int = 0
@@ -117,9 +116,9 @@ class Folded(Event):
     """The last folded turn."""
     since: int
     text: Quotes[str]
-    record: NoWords[str] = ""
+    record: Name = ""
     """The id of the memory record of the summary."""
-    model: NoWords[str]
+    model: Name
     state: Quotes[str] = ""
     """The state of the life after the fold, as JSON; later reads of the log start from it (see life/state)."""
 
@@ -142,7 +141,7 @@ class Questioned(Event):
     """M2 asks the user a question, with the tool I."""
 
     kind = "questioned"
-    id: NoWords[str]
+    id: Name
     tip: Quotes[str]
     until: Moment
     """When M2 stops waiting; a later answer is shown to M2 as news."""
@@ -154,17 +153,17 @@ class Answered(Event):
     """A question was answered."""
 
     kind = "answered"
-    id: NoWords[str]
+    id: Name
     text: Quotes[str]
-    session: NoWords[str] = ""
+    session: Name = ""
 
 
 class PermissionAsked(Event):
     """A call that changes the world waits for approval."""
 
     kind = "leave_asked"
-    id: NoWords[str]
-    tool: NoWords[str]
+    id: Name
+    tool: Name
     arguments: Quotes[str]
     foreign: bool = False
     """Whether the arguments may contain third-party content."""
@@ -174,7 +173,7 @@ class PermissionGiven(Event):
     """A person decided whether a call may be made."""
 
     kind = "leave_given"
-    id: NoWords[str]
+    id: Name
     yes: bool
 
 
@@ -182,7 +181,7 @@ class PermissionUsed(Event):
     """A decision was used for a call; the next equal call needs approval again."""
 
     kind = "leave_used"
-    id: NoWords[str]
+    id: Name
     """The call that needed approval."""
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mindstream.clock import Moment, format_spoken
 from mindstream.errors import InputError
+from mindstream.frozen import Frozen
 from mindstream.life.events import Standing, TaskChanged
 
 KEPT = 20
@@ -18,15 +19,13 @@ MOST = 100
 LONGEST = 300
 
 
-class Task(BaseModel):
+class Task(Frozen):
     """A task.
 
     Attributes:
         until: when a waiting task can be worked on; None: only after a person opens it again.
         place: position in the ledger; tasks are sorted by this number.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     number: int
     text: str

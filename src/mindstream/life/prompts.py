@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mindstream.clock import Moment
 from mindstream.life.ledger import Task
@@ -79,14 +79,12 @@ class Live(Prompt[str]):
 MOST = 3
 
 
-class WorkFound(BaseModel):
+class WorkFound(BaseModel, frozen=True):
     """What there is to do, or why there is nothing.
 
     Attributes:
         until: when to look again, where there is nothing.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     because: str
     tasks: list[str] = []

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from mindstream import chance
 from mindstream.clock import DAY_S, ManualClock, Moment
@@ -38,10 +38,8 @@ STEP_S = (2.0, 10.0)
 """Minimum and maximum duration of a model's step, in simulated seconds."""
 
 
-class ScriptLine(BaseModel):
+class ScriptLine(BaseModel, frozen=True, extra="forbid"):
     """An action of a scripted user: an utterance at a time of a day, or an answer to a question on that day."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     day: int
     at: str = ""

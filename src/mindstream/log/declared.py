@@ -1,12 +1,12 @@
 """Declare which fields of an event contain users' words. The erasure of words follows these declarations.
 
     class Thought(Event):
-        slot: NoWords[str]
+        slot: Name
         text: Quotes[str]
 
-Numbers, booleans, `Literal`s and nested models need no declaration: the fields of a nested model are checked by their
-own declarations. A text field without a declaration is searched as if it were declared `Quotes`, and
-tests/log/test_declared.py fails with its name.
+`Name` and `Names` are short for `NoWords[str]` and `NoWords[tuple[str, ...]]`. Numbers, booleans, `Literal`s and nested
+models need no declaration: the fields of a nested model are checked by their own declarations. A text field without a
+declaration is searched as if it were declared `Quotes`, and tests/log/test_declared.py fails with its name.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ Quotes = Annotated[T, Holds.QUOTES]
 NoWords = Annotated[T, Holds.NO_WORDS]
 Person = Annotated[T, Holds.PERSON]
 RecordId = Annotated[T, Holds.RECORD]
+Name = NoWords[str]
+"""An id, a name, a kind or a digest."""
+Names = NoWords[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)

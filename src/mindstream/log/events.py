@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mindstream import plugins
 from mindstream.clock import Moment
-from mindstream.log.declared import NoWords, Own, Quotes
+from mindstream.log.declared import Name, Names, NoWords, Own, Quotes
 from mindstream.log.names import StreamKey
 
 
@@ -46,8 +46,8 @@ class Opened(Event):
     """A session began or was resumed."""
 
     kind = "opened"
-    session: NoWords[str]
-    pack: NoWords[str] = ""
+    session: Name
+    pack: Name = ""
     """The name of the mind's responder; for a coach, the name of its pack."""
     models: NoWords[dict[str, str]]
     """The model of each role."""
@@ -58,8 +58,8 @@ class Heard(Event):
 
     kind = "heard"
     text: Own[str]
-    session: NoWords[str]
-    record: NoWords[str]
+    session: Name
+    record: Name
     """The id of the memory record with the words."""
 
 
@@ -69,7 +69,7 @@ class Waiting(Event):
     kind = "waiting"
     text: Quotes[str]
     """The filler sentence, without any content."""
-    slots: NoWords[tuple[str, ...]]
+    slots: Names
     """The slots of the reasoners that the Talker waits for."""
     answers: int
     """The seq of the user's message."""
@@ -106,7 +106,7 @@ class Reading(Event):
 
     kind = "reading"
     kept = False
-    model: NoWords[str]
+    model: Name
     answers: int
 
 
@@ -118,12 +118,12 @@ class Said(Event):
     answers: int
     belief_version: int
     """The version of the belief that the answer is based on."""
-    model: NoWords[str]
+    model: Name
     """The model's name; `rules` if no model was called."""
     waited: bool = False
     late: bool = False
     """The Talker waited for the Reasoner, then answered before the Reasoner had finished."""
-    record: NoWords[str] = ""
+    record: Name = ""
     alone: bool = False
     """The channel of the message cannot deliver a later follow-up."""
 
@@ -132,11 +132,11 @@ class Thought(Event):
     """A Reasoner has finished processing one or more messages."""
 
     kind = "thought"
-    slot: NoWords[str]
+    slot: Name
     about: tuple[int, ...]
     """The seqs of the messages; for each slot, a message is in exactly one Thought."""
     text: Quotes[str]
-    model: NoWords[str]
+    model: Name
     stands: Quotes[str] = ""
     ask: Quotes[str] = ""
     offer: Quotes[str] = ""
@@ -151,7 +151,7 @@ class SetAside(Event):
     """A Reasoner failed repeatedly at these messages and gave them up; it continues with later ones."""
 
     kind = "set_aside"
-    slot: NoWords[str]
+    slot: Name
     about: tuple[int, ...]
     """The seqs of the messages; they are in no Thought of the slot."""
     reason: Quotes[str]
@@ -163,9 +163,9 @@ class ModelCalled(Event):
     """A model was called."""
 
     kind = "model_called"
-    role: NoWords[str]
-    prompt: NoWords[str]
-    model: NoWords[str]
+    role: Name
+    prompt: Name
+    model: Name
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
@@ -173,14 +173,14 @@ class ModelCalled(Event):
     first_part_s: float | None = None
     seconds: float = 0.0
     cost_usd: float | None = None
-    cut: NoWords[str] = ""
+    cut: Name = ""
     """Names of the parts of the prompt that were left out to fit the model's window."""
     error: Quotes[str] = ""
     mended: bool = False
     """The reply was not valid JSON and was accepted after parsing it as JSON5."""
     about: tuple[int, ...] = Field((), exclude_if=not_)
     """The seqs of the rows that the call answers or processes."""
-    resident: NoWords[str] = Field("", exclude_if=not_)
+    resident: Name = Field("", exclude_if=not_)
     """The resident of a town who called the model."""
     step: int | None = Field(None, exclude_if=lambda step: step is None)
     """The step of the town's simulation."""
@@ -211,10 +211,10 @@ class ToolCalled(Event):
     """A Reasoner called a tool."""
 
     kind = "tool_called"
-    slot: NoWords[str]
-    tool: NoWords[str]
+    slot: Name
+    tool: Name
     arguments: Quotes[str]
-    id: NoWords[str] = ""
+    id: Name = ""
     """The id of the call; the event with the result (`Observed`) has the same id."""
 
 
@@ -222,14 +222,14 @@ class Observed(Event):
     """The result of a tool."""
 
     kind = "observed"
-    slot: NoWords[str]
-    tool: NoWords[str]
+    slot: Name
+    tool: Name
     text: Quotes[str]
     """The part of the result that the Reasoner got (see tools/call)."""
     failed: bool = False
     foreign: bool = False
     """The result is untrusted text, such as a web page."""
-    id: NoWords[str] = ""
+    id: Name = ""
     """The id of the call (`ToolCalled.id`)."""
 
 
@@ -237,7 +237,7 @@ class BeliefChanged(Event):
     """A Reasoner wrote a new version of a belief."""
 
     kind = "belief_changed"
-    slot: NoWords[str]
+    slot: Name
     version: int
     patch: Own[dict[str, JsonValue]]
 
@@ -259,7 +259,7 @@ class FollowUp(Event):
     kind = "follow_up"
     text: Own[str]
     answers: int
-    record: NoWords[str] = ""
+    record: Name = ""
 
 
 class Remembered(Event):
@@ -280,9 +280,9 @@ class Corrected(Event):
     """A record was corrected. Reasoners that used the old record may run again (`Trigger(on=("corrected",))`)."""
 
     kind = "corrected"
-    old: NoWords[str]
+    old: Name
     """The id of the corrected record."""
-    new: NoWords[str]
+    new: Name
     """The id of the record that replaces it; "": the record was withdrawn without a replacement."""
 
 
@@ -291,9 +291,9 @@ class RecallMade(Event):
 
     kind = "recalled"
     moment: Moment
-    returned: NoWords[tuple[str, ...]]
-    passed_over: NoWords[tuple[str, ...]] = ()
-    forgotten: NoWords[tuple[str, ...]] = ()
+    returned: Names
+    passed_over: Names = ()
+    forgotten: Names = ()
     """Those of `passed_over` that the recall archived, because their level fell below 0."""
 
 
@@ -314,14 +314,14 @@ class Slept(Event):
     steps the row of `fading`."""
     looked_at: int = 0
     changed: int = 0
-    records: NoWords[tuple[str, ...]] = ()
+    records: Names = ()
     """Its results, by step: archived records, the dream, the replacements of duplicates, expired or restored
     records."""
-    weakened: NoWords[tuple[str, ...]] = ()
+    weakened: Names = ()
     """Records that got weaker but were not archived."""
     text: Own[Quotes[str]] = ""
     """The text of the dream; "" for other steps."""
-    model: NoWords[str] = ""
+    model: Name = ""
     error: Quotes[str] = ""
     """Why the step failed."""
 
@@ -331,12 +331,12 @@ class Reflected(Event):
     reasoners/reflect)."""
 
     kind = "reflected"
-    upto: NoWords[str]
+    upto: Name
     """The id of the newest record that the reflection used."""
     questions: Quotes[tuple[str, ...]]
-    thoughts: NoWords[tuple[str, ...]]
+    thoughts: Names
     """The ids of the new thoughts."""
-    model: NoWords[str]
+    model: Name
 
 
 class Failed(Event):
@@ -344,18 +344,18 @@ class Failed(Event):
 
     kind = "error"
     text: Quotes[str]
-    where: NoWords[str]
+    where: Name
 
 
 class MessageRefused(Event):
     """A provider's content filter refuses prompts with this message; later prompts leave it out."""
 
     kind = "message_refused"
-    record: NoWords[str]
+    record: Name
     """The id of the memory record that holds the message."""
     heard: int
     """The seq of the message."""
-    model: NoWords[str]
+    model: Name
     reason: Quotes[str]
     """The provider's error message."""
 
@@ -364,7 +364,7 @@ class Unknown(Event):
     """A row of the log that this version cannot read: written by a newer version, or damaged. It is kept unchanged."""
 
     kind = "unknown"
-    named: NoWords[str]
+    named: Name
     """The kind that the row names."""
     payload: Quotes[str]
 

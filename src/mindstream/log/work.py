@@ -76,14 +76,13 @@ MOST_LOOKED_AT = 2_000
 COLUMNS = "id, mind, slot, cause, owner, lease, running, attempts, error, failures"
 
 
-def create(connection: Sql) -> None:
-    connection.execute(
-        "CREATE TABLE work (id INTEGER PRIMARY KEY, mind TEXT NOT NULL, slot TEXT NOT NULL, cause INTEGER NOT NULL,"
-        " owner TEXT NOT NULL, lease REAL NOT NULL, running INTEGER NOT NULL DEFAULT 0,"
-        " attempts INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '', done INTEGER)"
-    )
-    connection.execute("CREATE INDEX work_open ON work (mind, slot) WHERE done IS NULL")
-    connection.execute("CREATE UNIQUE INDEX work_once ON work (mind, slot, cause)")
+TABLES = (
+    "CREATE TABLE work (id INTEGER PRIMARY KEY, mind TEXT NOT NULL, slot TEXT NOT NULL, cause INTEGER NOT NULL,"
+    " owner TEXT NOT NULL, lease REAL NOT NULL, running INTEGER NOT NULL DEFAULT 0,"
+    " attempts INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '', done INTEGER)",
+    "CREATE INDEX work_open ON work (mind, slot) WHERE done IS NULL",
+    "CREATE UNIQUE INDEX work_once ON work (mind, slot, cause)",
+)
 
 
 def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str, lease: Moment) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from mindstream.errors import Conflict, InputError, LeaseLost
+from mindstream.json_values import JsonObject
 from mindstream.log.events import BeliefChanged
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted
 from mindstream.memory.store.store import Entry
@@ -88,7 +89,7 @@ def render_fields(slot: str, fields: Mapping[str, JsonValue]) -> str:
     return f"{slot}: " + "; ".join(lines)
 
 
-def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, dict[str, JsonValue]]:
+def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, JsonObject]:
     """Apply a patch to a belief, without writing it.
 
     Returns:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import DAY_S, Moment, format_iso
+from mindstream.frozen import Frozen
 from mindstream.memory.store.record import Record
 from mindstream.models.delimiters import cut, escaped, indented
 from mindstream.models.model import Message
@@ -54,10 +55,8 @@ class DatedLine(Line):
         return f"{self.day} {super().__str__()}"
 
 
-class Note(BaseModel):
+class Note(Frozen):
     """A memory with the day on which it was written."""
-
-    model_config = ConfigDict(frozen=True)
 
     day: str
     text: str

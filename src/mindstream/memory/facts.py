@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mindstream.clock import format_spoken
+from mindstream.frozen import Frozen
 from mindstream.log.events import Remembered
 from mindstream.memory.conversation import Line, lines, user_statements
 from mindstream.memory.store.record import Record, RecordDraft, Triple, normalised
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 
-class Fact(BaseModel):
+class Fact(Frozen):
     """One fact about the user."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1, max_length=500, description="One short sentence that stands on its own.")
     predicate: str = Field(
@@ -43,10 +42,8 @@ class Fact(BaseModel):
     )
 
 
-class Facts(BaseModel):
+class Facts(Frozen):
     """What was learnt."""
-
-    model_config = ConfigDict(frozen=True)
 
     facts: list[Fact] = Field(default_factory=list, max_length=20)
     let_go: list[int] = Field(

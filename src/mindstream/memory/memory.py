@@ -206,7 +206,7 @@ class Memory(Stream):
     @awaited
     async def get(self, id_: str) -> Record | None:
         """Return a record by its id, even if it is archived or superseded; None if it was erased or never existed."""
-        return next(iter(await self.store.records(self.key, [checked_id(id_)])), None)
+        return next(iter(await self.records([checked_id(id_)])), None)
 
     @awaited
     async def history(self, id_: str) -> Records:

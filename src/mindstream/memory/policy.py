@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.log.events import PolicySet
 from mindstream.log.names import StreamKey
 from mindstream.memory.forgetting_curve import DECAY, Strength
@@ -33,7 +34,7 @@ AnyPolicy: TypeAlias = Retention | Mapping[str, JsonValue]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class MemoryPolicy(BaseModel):
+class MemoryPolicy(BaseModel, frozen=True, extra="forbid"):
     """The settings of a memory.
 
     Attributes:
@@ -45,8 +46,6 @@ class MemoryPolicy(BaseModel):
         first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/forgetting_curve); under `keep`
             the last two have no effect.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     retention: Retention = "keep"
     reranker: str = ""
@@ -72,7 +71,7 @@ def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
         InputError: a name is unknown or a value is invalid.
         SettingsError: there is no such reranker.
     """
-    values: dict[str, JsonValue] = {}
+    values: JsonObject = {}
     for layer in layers:
         values |= layer
     try:
@@ -121,13 +120,13 @@ async def _recorded(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
     return row.event.policy if row is not None and isinstance(row.event, PolicySet) else {}
 
 
-def parse_settings(words: Sequence[str]) -> dict[str, JsonValue]:
+def parse_settings(words: Sequence[str]) -> JsonObject:
     """Parse words of the form NAME=VALUE; a value is a number or a name.
 
     Raises:
         InputError: a word has another form.
     """
-    found: dict[str, JsonValue] = {}
+    found: JsonObject = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not (equals and name.strip() and value.strip()):

@@ -201,7 +201,7 @@ async def _depths_and_taints(stream: Stream, evidence: Sequence[Sequence[str]]) 
     if any of its evidence is; the mark is stored with the record and stays when the evidence is erased.
     """
     ids = list(dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str)))
-    known = {record.id: record for record in await stream.store.records(stream.key, ids)} if ids else {}
+    known = {record.id: record for record in await stream.records(ids)} if ids else {}
     found: list[tuple[int, bool]] = []
     for some in evidence:
         there = [known[id_] for id_ in some if isinstance(id_, str) and id_ in known]
@@ -624,6 +624,11 @@ class Stream:
         )
         return await self._recaller.find(self.key, n, now=self.clock.now(), filters=filters)
 
+    async def records(self, ids: Sequence[str]) -> list[Record]:
+        """Return the records with these ids, in the given order, even if they are archived or superseded; unknown ids
+        are left out."""
+        return await self.store.records(self.key, ids)
+
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first.
 
@@ -646,10 +651,7 @@ class Stream:
         """Return the stream's columns, including the latest writes of all processes, if this process holds them and the
         stream is not long."""
         held = self.columns_held()
-        if held is None or len(held) > LONG:
-            return None
-        columns = await self._recaller.shelf.at_hand(self.key)
-        return None if columns is None or columns.behind else columns
+        return None if held is None or len(held) > LONG else await self.columns_at_hand()
 
     def log(self, after: int = 0, kinds: Sequence[str] | None = None) -> AsyncIterator[Logged]:
         """Yield rows of the stream's log after a seq, oldest first; `kinds`: only events of these kinds."""

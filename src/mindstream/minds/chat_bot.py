@@ -174,7 +174,7 @@ class ChatResponder(FunctionResponder):
 
     async def _speak(self, text: str, host: Host) -> AsyncGenerator[str]:
         page, said = self.page, False
-        own = next(iter(await host.memory.store.records(host.memory.key, [host.asked_in])), None)
+        own = await host.memory.get(host.asked_in)
         question = await self._question(text, host, page, own)
         model = _PageModel(self._model, page)
         words = _words(model, question)

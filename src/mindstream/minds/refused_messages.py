@@ -52,7 +52,7 @@ class RefusedMessages:
             self._records = found | (self._records or set())
         if not self._records:
             return []
-        records = await self._memory.store.records(self._memory.key, sorted(self._records))
+        records = await self._memory.records(sorted(self._records))
         return [record.text for record in records if record.text]
 
     async def candidates(self, request: Request) -> list[Record]:

@@ -24,9 +24,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mindstream.errors import ReplyInvalid
+from mindstream.frozen import Frozen
 from mindstream.models.ask import ask
 from mindstream.models.delimiters import delimited, indented
 from mindstream.models.model import Distribution, JsonSchema, Logprobs, Message, Model, Piece, Request
@@ -302,10 +303,8 @@ def _count(values: Sequence[object]) -> int:
     return len(values)
 
 
-class Judgement(BaseModel):
+class Judgement(Frozen):
     """Whether an answer is right, and why."""
-
-    model_config = ConfigDict(frozen=True)
 
     why: str = Field("", max_length=2_000)
     right: bool

@@ -12,11 +12,12 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, ValidationError
 
 from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
-from mindstream.log.declared import NoWords, Quotes
+from mindstream.json_values import JsonObject
+from mindstream.log.declared import Name, Names, Quotes
 from mindstream.log.events import Event, Logged
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
@@ -47,7 +48,7 @@ NOTHING_SPENT = Spent()
 class RunEvent(Event):
     """An event of a run."""
 
-    run: NoWords[str]
+    run: Name
 
 
 class SpendingEvent(RunEvent):
@@ -61,14 +62,14 @@ class Solving(RunEvent):
 
     kind = "solving"
     task: Quotes[str]
-    how: NoWords[str]
+    how: Name
 
 
 class RunPlanned(SpendingEvent):
     """A plan was made for the run, or changed."""
 
     kind = "run_planned"
-    plan: Quotes[dict[str, JsonValue]]
+    plan: Quotes[JsonObject]
     because: Quotes[str]
 
 
@@ -76,7 +77,7 @@ class AnswerMissing(SpendingEvent):
     """The evidence of these steps lacks the answer, so the plan is about to be revised; this counts as a revision."""
 
     kind = "answer_missing"
-    steps: NoWords[tuple[str, ...]]
+    steps: Names
 
 
 class PlanKept(SpendingEvent):
@@ -89,8 +90,8 @@ class StepBegan(SpendingEvent):
     """A tool is about to be called. Without a later `step_found`, it is unknown whether the call had its effect."""
 
     kind = "step_began"
-    step: NoWords[str]
-    tool: NoWords[str]
+    step: Name
+    tool: Name
     arguments: Quotes[str]
 
 
@@ -98,12 +99,12 @@ class StepFound(SpendingEvent):
     """A step has its evidence, or failed (see `planning.plan.Evidence`)."""
 
     kind = "step_found"
-    step: NoWords[str]
+    step: Name
     text: Quotes[str]
     failed: bool = False
     foreign: bool = False
-    tool: NoWords[str] = ""
-    arguments: Quotes[dict[str, JsonValue]] = Field(default_factory=dict)
+    tool: Name = ""
+    arguments: Quotes[JsonObject] = Field(default_factory=dict)
     tries: int = 0
     seconds: float = 0.0
     own: bool = False
@@ -117,7 +118,7 @@ class Solved(SpendingEvent):
     stopped: Quotes[str] = ""
     """Why it has no answer; "" if it has one."""
     unanswered: Quotes[str] = ""
-    lessons: NoWords[tuple[str, ...]] = ()
+    lessons: Names = ()
     """Ids of the lessons of a pool that were in the prompts."""
 
 
@@ -317,7 +318,7 @@ def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
     return RunCheckpoint(**held)
 
 
-def _read_plan(written: dict[str, JsonValue]) -> Plan | None:
+def _read_plan(written: JsonObject) -> Plan | None:
     """Return a plan from the log; None if it has no step or is invalid because parts of it were erased."""
     try:
         plan = Plan.model_validate(written)

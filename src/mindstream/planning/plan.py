@@ -13,9 +13,10 @@ from functools import reduce
 from operator import getitem
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, SkipValidation, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, JsonValue, SkipValidation, ValidationError
 
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH
@@ -103,10 +104,8 @@ StepId = Annotated[str, AfterValidator(_checked_id)]
 Words = Annotated[str, AfterValidator(without_controls)]
 
 
-class PlannedStep(BaseModel):
+class PlannedStep(BaseModel, frozen=True, extra="forbid"):
     """A planned tool call; `arguments` may refer to other steps' evidence (see the top of this module)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: StepId
     tool: Annotated[str, AfterValidator(_checked_tool)]
@@ -145,7 +144,7 @@ class PlannedStep(BaseModel):
             return self.after and tuple(dict.fromkeys(self.after))
         return tuple(dict.fromkeys((*(each.step for each in self.references), *self.after)))
 
-    def filled(self, part: Callable[[Reference | Text], JsonValue]) -> dict[str, JsonValue]:
+    def filled(self, part: Callable[[Reference | Text], JsonValue]) -> JsonObject:
         """Return the arguments, with each reference and each text with references replaced by the result of `part`."""
         if not self._parts:
             return dict(self.arguments)
@@ -166,15 +165,13 @@ class PlannedStep(BaseModel):
         return other is not None and self.model_copy(update={"why": other.why}) == other
 
 
-class Plan(BaseModel):
+class Plan(BaseModel, frozen=True, extra="forbid"):
     """The steps for a task, written before they are run.
 
     Attributes:
         foreign: whether the planner's prompt had third-party content (an exemplar); then every call that changes the
             world needs approval. A person who has checked the plan may set it to False.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: Words = ""
     steps: tuple[PlannedStep, ...] = ()
@@ -368,9 +365,6 @@ class Evidence:
     tries: int = 0
     seconds: float = 0.0
     own: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.step} {self.tool}{' failed' * self.failed}: {self.text}"
 
 
 def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from mindstream.errors import ToolError
+from mindstream.frozen import Frozen
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
 from mindstream.planning.plan import Evidence, Plan, PlannedStep
@@ -96,10 +97,8 @@ class SolverAnswer:
     absent: bool = False
 
 
-class Shown(BaseModel):
+class Shown(Frozen):
     """A step as the solver's prompt shows it: its reason, its call with short evidence inserted, and its result."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     why: str
@@ -246,10 +245,8 @@ def quote_what_was_found(ask: AnswerFromEvidence) -> str:
     return "\n\n".join((QUOTED, *found)) if found else f"MISSING {last.id if last else ''}".strip()
 
 
-class OwnKnowledge(BaseModel):
+class OwnKnowledge(Frozen):
     """What a model knows itself: `text` is "" where that is nothing."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field("", max_length=2_000)
 
@@ -316,19 +313,19 @@ def _bounds(schema: object) -> str:
 
 @rule(MakePlan)
 def calculate_or_look_up(ask: MakePlan) -> str:
-    """Plan without a model: calculate a formula; look up any other task with each tool that takes a `query`."""
+    """Plan without a model: calculate a formula; look up any other task with the first tool that takes a `query`."""
     takes = dict(line.split("[", 1) for line in ask.tools if "[" in line)
     if _is_formula(ask.task):
         lacks = "" if "calculator" in takes else "The task is a formula, but the tool `calculator` is not available."
         return lacks or f"#E1 = calculator[{'; '.join(ask.task.splitlines())}]"
-    searches = [name for name, arguments in takes.items() if arguments.startswith("query")]
-    if not searches:
+    search = next((name for name, arguments in takes.items() if arguments.startswith("query")), "")
+    if not search:
         return (
             "No model is configured. Without one, only formulas such as 17.5% of 2480 + 12 can be calculated, and"
             " passages can be quoted if there is a search tool (documents:DIR, recall, wikipedia or web)."
         )
     query = json.dumps({"query": " ".join(ask.task.translate(SIGNS).split())}, ensure_ascii=False)
-    return "\n".join(f"Plan: Look it up.\n#E{n} = {search}[{query}]" for n, search in enumerate(searches, 1))
+    return f"Plan: Look it up.\n#E1 = {search}[{query}]"
 
 
 def _is_formula(task: str) -> bool:

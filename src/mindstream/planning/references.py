@@ -15,6 +15,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.models.reply import DECODER
 
 STEP_ID = re.compile(r"E[1-9][0-9]{0,3}")
@@ -31,8 +32,8 @@ class Reference:
     step: str
     path: Keys = ()
 
-    def as_json(self) -> dict[str, JsonValue]:
-        path: dict[str, JsonValue] = {PATH: list(self.path)} if self.path else {}
+    def as_json(self) -> JsonObject:
+        path: JsonObject = {PATH: list(self.path)} if self.path else {}
         return {REF: self.step, **path}
 
     def __str__(self) -> str:
@@ -125,7 +126,7 @@ def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Referenc
             yield from find_parts(each, (*at, key))
 
 
-def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> JsonObject:
     """Return arguments with evidence in place of references; raises as `insert` does."""
     return {name: fill(value, lambda part: insert(part, evidence)) for name, value in arguments.items()}
 

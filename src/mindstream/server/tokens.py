@@ -10,11 +10,10 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict
-
 from mindstream.chance import token as chance_token
 from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import InputError
+from mindstream.frozen import Frozen
 from mindstream.log.names import StreamName
 from mindstream.memory.store.store import KeptStore
 from mindstream.service.operations.principal import SERVER, TOKEN, checked_scopes, checked_tenant_name
@@ -25,7 +24,7 @@ ISSUED = "iss-"
 """Prefix of the ids of an OIDC issuer's tokens; ids of the server's own tokens contain only letters and digits."""
 
 
-class Token(BaseModel):
+class Token(Frozen):
     """The stored description of an access token.
 
     Attributes:
@@ -37,8 +36,6 @@ class Token(BaseModel):
         bytes_a_day: maximum bytes of all request bodies in a day, refilled at an even rate; None: no limit.
         tokens, usd: daily limits of spending on models with this token; None: no limit of its own.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     hash: str

@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator, Iterable
 from functools import partial
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mindstream.coach.events import Decided
 from mindstream.coach.gates.gate import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
 from mindstream.errors import InputError
+from mindstream.frozen import Frozen
 from mindstream.location import Location
 from mindstream.log.events import Opened
 from mindstream.log.names import checked_name
@@ -29,10 +30,8 @@ MAX_MODELS = 20
 """Maximum number of models (one per role) in a header."""
 
 
-class Habits(BaseModel):
+class Habits(Frozen):
     """The settings of a mind's last conversation. `models`: names of models by role; "default" for all other roles."""
-
-    model_config = ConfigDict(frozen=True)
 
     pack: str = ""
     gate: str = ""

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-from pydantic import JsonValue
-
 from mindstream.clock import format_iso
 from mindstream.errors import SettingsError
+from mindstream.json_values import JsonObject
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore, read_log
@@ -65,7 +64,7 @@ class Total:
             self.cost_usd += call.cost_usd or 0.0
             self.unpriced += call.cost_usd is None and _used(call)
 
-    def plain(self) -> dict[str, JsonValue]:
+    def plain(self) -> JsonObject:
         """Return the sum as plain data; the cost is None if no price is known for any of the calls."""
         unknown = self.unpriced and not self.cost_usd
         cost = None if unknown else round(self.cost_usd, 6)

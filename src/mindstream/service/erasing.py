@@ -17,6 +17,7 @@ from pathlib import Path
 
 from mindstream import caches
 from mindstream.errors import InputError, StorageError
+from mindstream.json_values import texts_in
 from mindstream.location import AnyData, Location
 from mindstream.log import erasure
 from mindstream.log.database import FILE
@@ -26,7 +27,6 @@ from mindstream.log.events import printable, read_event
 from mindstream.log.files import history
 from mindstream.log.names import StreamKey, name_of, shown_name
 from mindstream.log.sql import Sql
-from mindstream.memory.curation.slot_items import texts_in
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left

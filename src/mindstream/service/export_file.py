@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Generic, Literal, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mindstream.clock import Moment
 from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.errors import InputError, StorageError
+from mindstream.json_values import JsonObject
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import Kind, Record, Triple
 from mindstream.memory.store.validation import checked_record
@@ -47,10 +48,8 @@ class Header(BaseModel):
     records: int | None = Field(None, ge=0)
 
 
-class ExportLine(BaseModel):
+class ExportLine(BaseModel, frozen=True, extra="forbid"):
     """A record in an export; times are seconds since 1970 UTC. The fields are described in memory/store/record."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     kind: Kind
@@ -72,7 +71,7 @@ class ExportLine(BaseModel):
     depth: int = 0
     slot: str | None = None
     version: int | None = Field(None, le=MAX_VERSION)
-    data: dict[str, JsonValue] = Field(default_factory=dict)
+    data: JsonObject = Field(default_factory=dict)
 
     def record(self) -> Record:
         """Return the record of the line, without a vector.

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import fields
 from typing import get_args
 
-from pydantic import JsonValue
-
 from mindstream.clock import Clock, Moment
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS, Kind, Record
@@ -27,7 +26,7 @@ async def read_slots(store: Store, key: StreamKey, now: Moment) -> list[Record]:
     return sorted(latest.values(), key=lambda record: record.slot or "")
 
 
-def policy_given(settings: Settings) -> dict[str, JsonValue]:
+def policy_given(settings: Settings) -> JsonObject:
     """Return the memory policy in the settings, which overrides the policy that is stored with a memory."""
     return {**settings.memory, **({"reranker": settings.reranker} if settings.reranker else {})}
 
@@ -60,9 +59,9 @@ def parse_kinds(names: Sequence[str]) -> list[Kind]:
     return [kind for kind in KINDS if kind in names or not names]
 
 
-def plain(record: Record) -> dict[str, JsonValue]:
+def plain(record: Record) -> JsonObject:
     """Return a record as plain data, without its vector, embedder, stream and row of the log."""
-    values: dict[str, JsonValue] = {}
+    values: JsonObject = {}
     for each in fields(Record):
         value = getattr(record, each.name)
         if each.name in ("vector", "embedder", "seq", "stream"):

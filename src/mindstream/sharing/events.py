@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, Field
 
 from mindstream.identifiers import normal_name
-from mindstream.log.declared import NoWords, Person, Quotes, RecordId
+from mindstream.log.declared import Name, Names, NoWords, Person, Quotes, RecordId
 from mindstream.log.events import Event
 
 Form = Literal["composed", "bare", "pair"]
@@ -30,7 +30,7 @@ class PoolCreated(Event):
     """A pool was created for a domain; the first such row counts."""
 
     kind = "pool_created"
-    domain: NoWords[str]
+    domain: Name
     owner: Person[Agent]
     members: Person[tuple[Agent, ...]] = (EVERYONE,)
     """The agents who may write and recall, in addition to the owner. The default applies to rows of earlier versions,
@@ -38,7 +38,7 @@ class PoolCreated(Event):
     shared: bool = True
     """Whether all members may read the pairs of a writer who has not set its own readers; False: no other agent may."""
     form: Form = "composed"
-    embedder: NoWords[str] = ""
+    embedder: Name = ""
     """Name of the embedder of the pool's vectors; "": not recorded, so the default embedder is used."""
 
 
@@ -46,9 +46,9 @@ class RubricFrozen(Event):
     """A person froze a rubric; pairs are graded by the rubric frozen last. The first rubric is version 1."""
 
     kind = "rubric_frozen"
-    rubric: NoWords[str]
+    rubric: Name
     """The whole rubric, as `Rubric.text` writes it."""
-    digest: NoWords[str]
+    digest: Name
 
 
 class ExemplarOffered(Event):
@@ -60,11 +60,11 @@ class ExemplarOffered(Event):
     query: Quotes[str]
     answer: Quotes[str]
     writer: Person[Agent]
-    model: NoWords[str] = ""
+    model: Name = ""
     """The model that answered; "" if a person wrote the answer."""
     asked_by: Person[Agent] = ""
     """The author of the query, if not the writer: a user or another agent."""
-    examples: NoWords[tuple[str, ...]] = ()
+    examples: Names = ()
     """The ids of the exemplars that were in the prompt of the answer."""
     private: bool = False
     """Whether only the writer is served this pair, and exemplars derived from it, until the writer shares it."""
@@ -80,7 +80,7 @@ class ExemplarJudged(Event):
     """0 to 100; 100 for a seed pair."""
     grades: NoWords[dict[str, float]] = Field(default_factory=dict)
     reasons: Quotes[tuple[str, ...]] = ()
-    model: NoWords[str] = ""
+    model: Name = ""
     """The judge: a model, `rules`, or "" if the pair was admitted without grading."""
     rubric: int = 0
     """The version of the rubric; 0: none."""
@@ -88,7 +88,7 @@ class ExemplarJudged(Event):
     """The owner added the pair: it is a trusted seed pair, and other pairs are measured by comparison with it."""
     fit: float | None = None
     """How well the answer belongs to its query, in log odds (see measuring.py); None: not measured."""
-    fit_by: NoWords[str] = ""
+    fit_by: Name = ""
     """How `fit` was measured: by `rules`, or by rules and the log-probabilities of a model."""
     fit_weight: float = 1.0
     """The weight of `fit`, 0 to 1: 1 if the author of the query is not the writer; otherwise it grows with the number
@@ -111,7 +111,7 @@ class PairsShared(Event):
     """A writer shared private pairs with all agents that may read this writer's exemplars."""
 
     kind = "pairs_shared"
-    ids: NoWords[tuple[str, ...]]
+    ids: Names
 
 
 class MembersChanged(Event):
@@ -127,7 +127,7 @@ class ExemplarWithdrawn(Event):
 
     kind = "exemplar_withdrawn"
     writer: Person[Agent] = ""
-    ids: NoWords[tuple[str, ...]] = ()
+    ids: Names = ()
     because: Quotes[str] = ""
 
 
@@ -143,10 +143,10 @@ class ExemplarsHelped(Event):
     """Feedback on an answer that had these exemplars in its prompt."""
 
     kind = "exemplars_helped"
-    ids: NoWords[tuple[str, ...]]
+    ids: Names
     value: float
     """0 to 1."""
-    asked: NoWords[str] = ""
+    asked: Name = ""
     """Digest of the question, from which its text cannot be read; "": not known."""
 
 
@@ -154,14 +154,14 @@ class ExemplarEvicted(Event):
     """These exemplars were evicted from a full pool: they are no longer served, but exemplars derived from them are."""
 
     kind = "exemplar_evicted"
-    ids: NoWords[tuple[str, ...]]
+    ids: Names
 
 
 class LessonWritten(Event):
     """A lesson was added or amended: the last row of an id gives its text, and the sources of all its rows are kept."""
 
     kind = "lesson_written"
-    id: NoWords[str]
+    id: Name
     text: Quotes[str]
     applies: Quotes[str] = ""
     """When it applies; "": always."""
@@ -174,11 +174,11 @@ class LessonWritten(Event):
     """The user whose statements the lesson is based on, if this user is not a member by name."""
     said_by: Person[Agent] = ""
     """The person whose verdict the lesson is based on; erasing that person's data removes the words of this row."""
-    task: NoWords[str] = ""
+    task: Name = ""
     """Digest of the task whose verdict confirms the lesson; "": none does."""
-    replaces: NoWords[tuple[str, ...]] = ()
+    replaces: Names = ()
     """Ids of lessons that were merged into this one."""
-    disputes: NoWords[tuple[str, ...]] = ()
+    disputes: Names = ()
     """Ids of lessons that contradict this one."""
     reads: tuple[int, ...] = ()
     """The log rows with the texts that the writer had read: of the lesson `id`, if it is amended, then of each lesson
@@ -193,7 +193,7 @@ class LessonsShared(Event):
     """A member shared private lessons with all members; `vouched`: the owner did, so they are confirmed and trusted."""
 
     kind = "lessons_shared"
-    ids: NoWords[tuple[str, ...]]
+    ids: Names
     vouched: bool = False
 
 
@@ -201,7 +201,7 @@ class LessonRetired(Event):
     """Lessons are no longer shown."""
 
     kind = "lesson_retired"
-    ids: NoWords[tuple[str, ...]]
+    ids: Names
     because: Quotes[str] = ""
 
 
@@ -210,12 +210,12 @@ class TaskJudged(Event):
     contradicts."""
 
     kind = "task_judged"
-    task: NoWords[str]
+    task: Name
     """Digest of the task."""
     right: bool
-    shown: NoWords[tuple[str, ...]] = ()
-    confirms: NoWords[tuple[str, ...]] = ()
-    contradicts: NoWords[tuple[str, ...]] = ()
+    shown: Names = ()
+    confirms: Names = ()
+    contradicts: Names = ()
     by: Person[Agent] = ""
     """The person who gave the verdict; "": an automatic check."""
 
@@ -229,13 +229,13 @@ class CandidatesLabelled(Event):
     kind = "candidates_labelled"
     id: RecordId[str]
     """The pair."""
-    candidates: NoWords[tuple[str, ...]]
+    candidates: Names
     """The ids of the candidates."""
     p_not: tuple[float, ...]
     """p(not Y | candidate, X) for each candidate, where X is the pair's query and Y its answer."""
-    basis: NoWords[str]
+    basis: Name
     """`logprobs`: computed from log-probabilities; `stated`: numbers that the model wrote."""
-    model: NoWords[str]
+    model: Name
 
 
 class RetrieverTrained(Event):
@@ -252,10 +252,10 @@ class RetrieverTrained(Event):
     upto: int
     held: bool
     """Whether the training changed the ranking; False: no update passed the check on held-out exemplars."""
-    embedder: NoWords[str]
-    basis: NoWords[str]
+    embedder: Name
+    basis: Name
     """The source of the labels: `logprobs`, `stated`, or `stand-in`."""
-    labeller: NoWords[str] = ""
+    labeller: Name = ""
     """The model that labelled; "": the stand-in (text similarity, see `StandIn` in retriever.py), without a model."""
     learned_from: int
     """Number of exemplars whose candidates it was trained on."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from mindstream.arrays import Doubles
+
 Key = TypeVar("Key", bound=Hashable)
 WEIGHT = 0.1
 """Cosine bonus for a value of 1; it decides between candidates of similar cosine. A higher weight would rank exemplars
@@ -40,7 +40,7 @@ class Helped:
         self.count, self.total, self.squares = self.count + 1, self.total + value, self.squares + value * value
 
 
-def values(helped: Mapping[Key, Helped], ids: Sequence[Key]) -> Floats:
+def values(helped: Mapping[Key, Helped], ids: Sequence[Key]) -> Doubles:
     """Return how much better than average the answers with each exemplar were, reduced by the part due to chance."""
     known = [each for each in helped.values() if each.count]
     count = sum(each.count for each in known)

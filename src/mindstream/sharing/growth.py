@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Doubles, Floats, Mask
 from mindstream.chance import fraction
 from mindstream.errors import InputError
 from mindstream.sharing.capacity import keeping_order
 from mindstream.sharing.events import Form
 from mindstream.sharing.learning import LEAST as LEARNING
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.retriever import SAME_PROBLEM, Floats, Head, StandIn
+from mindstream.sharing.retriever import SAME_PROBLEM, Head, StandIn
 from mindstream.sharing.state import PoolState
 from mindstream.sharing.training import Newest, Tell, Trainer, TrainingInput, TrainingPair, training_pair
 
@@ -37,7 +37,7 @@ TENTHS = 10
 """Number of pool sizes on a curve."""
 
 
-Helps = NDArray[np.float64]
+Helps = Doubles
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Probes:
     held_out: bool
     questions: Floats
     memories: Floats
-    hidden: NDArray[np.bool_]
+    hidden: Mask
     helps: Helps
 
     def others(self, lessons: Sequence[TrainingPair]) -> list[TrainingPair]:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mindstream.arrays import Doubles
 from mindstream.errors import ModelRefused, ReplyInvalid
+from mindstream.frozen import Frozen
 from mindstream.models.ask import ask, text_logprobs
 from mindstream.models.model import JsonSchema, Model, estimate_tokens
 from mindstream.models.prompt import Prompt, rule
@@ -75,7 +76,7 @@ class Likelihood:
             return False
         return True
 
-    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
+    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> Doubles:
         found = []
         for each in candidates:
             prompt = after(shortened(each.query), shortened(each.answer), shortened(pair.query))
@@ -97,10 +98,8 @@ def answer_of(text: str) -> str:
 PERCENT = 100
 
 
-class Helps(BaseModel):
+class Helps(Frozen):
     """How likely the wanted answer is after each example, in percent."""
-
-    model_config = ConfigDict(frozen=True)
 
     likely: tuple[Annotated[int, Field(ge=0, le=PERCENT)], ...]
 
@@ -143,7 +142,7 @@ class Stated:
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
+    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> Doubles:
         found = await ask(self._model, does_it_help(pair, candidates))
         return 1 - np.array(found.likely, np.float64) / PERCENT
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mindstream import chance, redaction
 from mindstream.errors import InputError
+from mindstream.frozen import Frozen
 from mindstream.identifiers import normal_name
 from mindstream.log import erasures
 from mindstream.memory.recall.exemplars import Example
@@ -87,10 +88,8 @@ class Verdict:
         return f"{'accepted' if self.right else 'rejected'} by {who}{': ' if self.words else ''}{self.words}"
 
 
-class LessonEdit(BaseModel):
+class LessonEdit(Frozen):
     """One change of the lessons."""
-
-    model_config = ConfigDict(frozen=True)
 
     action: Literal["add", "amend", "merge", "confirm", "contradict", "retire"]
     lessons: Annotated[tuple[int, ...], Field(max_length=20)] = ()
@@ -99,10 +98,8 @@ class LessonEdit(BaseModel):
     basis: Literal["person", "check", "document", "guess"] = "guess"
 
 
-class LessonEdits(BaseModel):
+class LessonEdits(Frozen):
     """What changes; no edits: nothing."""
-
-    model_config = ConfigDict(frozen=True)
 
     edits: Annotated[tuple[LessonEdit, ...], Field(max_length=MAX_EDITS)] = ()
     steps: Annotated[tuple[str, ...], Field(max_length=50)] = ()

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mindstream import chance
+from mindstream.arrays import Floats
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
 from mindstream.guidance import opens
@@ -82,7 +82,7 @@ class Pool:
         self.measure_by = measure_by
         self._likely: dict[str, MutualInformation | None] = {}
         self._measures: tuple[frozenset[str], Measures] | None = None
-        self._vectors = dict[str, NDArray[np.float32]]()
+        self._vectors = dict[str, Floats]()
 
     @classmethod
     @opens
@@ -276,7 +276,7 @@ class Pool:
             )  # its thresholds are calibrated for this embedder
         return self._measures[1]
 
-    async def embed_cached(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    async def embed_cached(self, texts: Sequence[str]) -> list[Floats]:
         """Return the unit vectors of texts; those that the last call has embedded are not embedded again.
 
         No other texts are held, so texts that were erased are not kept.
@@ -372,7 +372,7 @@ class Pool:
         """Erase exemplars. Exemplars derived from them stay, but their embedded text becomes their query alone."""
         rows = frozenset(state.standings[id_].seq for id_ in ids)
         drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
-        records = await self.memory.store.records(self.memory.key, drawn)
+        records = await self.memory.records(drawn)
         bare = tuple(replace(each, text=state.standings[each.id].exemplar.query) for each in records)
         await self.memory.store.erase(self.memory.key, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 

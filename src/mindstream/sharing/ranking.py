@@ -6,8 +6,8 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Mask
 from mindstream.memory.recall.ranking import Candidates, Cosine, Policy, Ranking, best
 from mindstream.memory.store.columns import Columns
 from mindstream.sharing.exemplar import Exemplar
@@ -55,7 +55,7 @@ class Served:
 
     policy: Policy
     columns: Columns
-    mask: NDArray[np.bool_]
+    mask: Mask
     helped: dict[str, Helped]
     again: dict[tuple[str, str], Helped]
     asked: str
@@ -76,6 +76,6 @@ class Served:
         return best(ranking.rows, scores, n, {**ranking.parts, "helped": gains})
 
 
-def mask_of(columns: Columns, served: Set[str]) -> NDArray[np.bool_]:
+def mask_of(columns: Columns, served: Set[str]) -> Mask:
     """Return a mask of the rows that may be served."""
     return columns.ids.among(list(served))

@@ -26,10 +26,10 @@ from typing import Literal, NamedTuple, Protocol, TypedDict
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 from rapidfuzz.distance import LCSseq
 
+from mindstream.arrays import Doubles, Floats, Ints, Mask
 from mindstream.caches import remember
 from mindstream.errors import InputError
 from mindstream.memory.recall.ranking import Candidates, Cosine, Policy, Ranking, best
@@ -37,7 +37,6 @@ from mindstream.models.embedders.embedder import Embedder, unit
 from mindstream.text.lexical import GrowingArray, Lexical
 from mindstream.text.words import terms
 
-Floats = NDArray[np.float32]
 LEARNED = 2 / 3
 """Weight of the trained part of the score. With a weight of 1, exemplars of the right genre are found as often, but
 answers written from them are worse in a pool of one style (ROUGE-L .17 instead of .19 on the published pairs)."""
@@ -181,7 +180,6 @@ class ByHead:
         return projected[: len(vectors)]
 
 
-Rows = NDArray[np.int64]
 RATE, MOMENTUM = np.float32(1), np.float32(0.9)
 TINY = np.float32(1e-8)
 
@@ -201,8 +199,8 @@ class Batch(NamedTuple):
     """A training batch. Each row has the number of a question, the number of a candidate, and 1 if the candidate helps
     with the question, else 0."""
 
-    asked: Rows
-    candidates: Rows
+    asked: Ints
+    candidates: Ints
     helps: Floats
 
 
@@ -330,7 +328,7 @@ class Corpus:
         """Return whether a pair may be learned from: it was not withdrawn and has an answer."""
         return at not in self._withdrawn
 
-    def candidates(self, at: int, n: int) -> Rows:
+    def candidates(self, at: int, n: int) -> Ints:
         """Return up to n candidates for a pair, best first by BM25, as numbers.
 
         Withdrawn pairs, and pairs with the same question or answer, are excluded. Ties are broken at random, in a way
@@ -372,7 +370,7 @@ class Unlikely(Protocol):
     def basis(self) -> Basis:
         """Name of the source of labels; it is recorded with each version."""
 
-    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
+    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> Doubles:
         """Return for each candidate p(not Y | candidate, X), where X is the pair's query and Y its answer.
 
         Raises:
@@ -391,9 +389,9 @@ class StandIn:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._vectors: dict[str, Floats] = {}
 
-    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
+    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> Doubles:
         await self._embed([pair, *candidates])
         near = np.array([self._vectors[each.id] for each in candidates]) @ self._vectors[pair.id]
         overlap = [rouge_l(each.answer, pair.answer) for each in candidates]
@@ -458,9 +456,9 @@ class Lesson:
         taken: numbers of the candidates that are learned from: the most and the least helpful ones.
     """
 
-    candidates: Rows
-    helps: NDArray[np.bool_]
-    taken: Rows
+    candidates: Ints
+    helps: Mask
+    taken: Ints
 
 
 class Checked(NamedTuple):
@@ -498,7 +496,7 @@ class Lessons:
             return known
         return known - min(MAX_CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
-    def add(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
+    def add(self, at: int, candidates: Ints, p_not: Doubles) -> None:
         """Add the lesson of a pair: which of its candidates help most and least, according to their labels."""
         order = np.argsort(p_not, kind="stable")
         taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
@@ -743,7 +741,7 @@ class LearnedRetriever:
         if len(candidates) >= self.recipe.taken:
             self._lessons.add(at, candidates, p_not)
 
-    async def _weighed(self, at: int) -> tuple[Rows, NDArray[np.float64]]:
+    async def _weighed(self, at: int) -> tuple[Ints, Doubles]:
         pair = self._corpus.pairs[at]
         if self.labels is not None:
             known = {self._corpus.number(id_): p for id_, p in self.labels.of(pair.id).items()}

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.arrays import Floats
 from mindstream.caches import remember
 from mindstream.text.words import terms
 
@@ -44,7 +45,7 @@ class View:
 
     name: str
     hashes: NDArray[np.uint32]
-    sizes: NDArray[np.float32]
+    sizes: Floats
 
 
 @remember(64)

@@ -15,14 +15,15 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from mindstream.arrays import Array, Floats, Ints
+
 T = TypeVar("T", bound=np.generic)
 Numbers = NDArray[np.uint32]
-Array = NDArray[Any]
 PORTION = 4_096
 NONE: Numbers = np.empty(0, np.uint32)
 
@@ -37,7 +38,7 @@ class Postings:
     def __init__(self) -> None:
         self._new: dict[str, int | array[int]] = {}
         self._hashes: NDArray[np.uint64] = np.empty(0, np.uint64)
-        self._starts: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._starts: Ints = np.zeros(1, np.int64)
         self._kept: Numbers = NONE
         self._found: dict[str, tuple[int, int]] = {}
 
@@ -150,10 +151,10 @@ class Postings:
 
 
 def merged(
-    kept: tuple[NDArray[np.uint64], NDArray[np.int64], Numbers],
+    kept: tuple[NDArray[np.uint64], Ints, Numbers],
     hashes: NDArray[np.uint64],
     parts: Sequence[Numbers],
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], Numbers]:
+) -> tuple[NDArray[np.uint64], Ints, Numbers]:
     """Return stored numbers followed by new ones, by the hashes of their keys."""
     old_hashes, old_starts, old = kept
     all_hashes = np.union1d(old_hashes, hashes)
@@ -172,7 +173,7 @@ def merged(
     return all_hashes, starts, values
 
 
-def _summed(at: NDArray[np.int64], counts: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+def _summed(at: Ints, counts: Ints, length: int) -> Ints:
     return np.bincount(at, counts, length).astype(np.int64)
 
 
@@ -259,7 +260,7 @@ class GrowingArray(Generic[T]):
         self._rows[self._count] = row
         self._count += 1
 
-    def without(self, rows: NDArray[np.int64]) -> GrowingArray[T]:
+    def without(self, rows: Ints) -> GrowingArray[T]:
         """Return a copy without some rows, with space for more rows."""
         fresh, count = GrowingArray(self._rows.dtype.type, self._width), self._count - len(rows)
         grown = np.empty((count + SPARE, *self._rows.shape[1:]), self._rows.dtype)
@@ -271,9 +272,6 @@ class GrowingArray(Generic[T]):
         """Return the rows: a view, valid until the next append."""
         return self._rows[: self._count]
 
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 MAPPED = 1 << 18
 """Minimum size, in bytes, of an array that gets its own memory from the operating system."""

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from pydantic import JsonValue
-
 from mindstream.errors import InputError, ReplyInvalid, ToolError
+from mindstream.json_values import JsonObject
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.tools.tool import Tool, Traits, run_in_thread, traits_of
@@ -44,10 +43,10 @@ class ToolRequest:
     address: str = ""
 
     @property
-    def values(self) -> dict[str, JsonValue]:
+    def values(self) -> JsonObject:
         """The arguments by name; empty if they are not valid JSON (then the tool is not called)."""
         try:
-            found: dict[str, JsonValue] = first_json(self.arguments, dict)
+            found: JsonObject = first_json(self.arguments, dict)
         except ReplyInvalid:
             return {}
         return found

@@ -9,7 +9,7 @@ tools whose results name pages (`Traits.finds`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from mindstream import redaction
 from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
+from mindstream.json_values import texts_in
 from mindstream.models.model import Call
 from mindstream.models.reply import first_json
 from mindstream.moved import renamed
@@ -130,15 +131,6 @@ def refusal_of(address: str) -> str:
 
 def _is_address(text: str) -> bool:
     return _ADDRESS.match(text) is not None or links([text]) == {bare(text.strip())}
-
-
-def texts_in(value: JsonValue) -> Iterator[str]:
-    """Yield the texts in a JSON value; the keys of objects do not count."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(each)
 
 
 __getattr__ = renamed(__name__, ForeignText="UntrustedText")

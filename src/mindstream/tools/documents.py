@@ -14,9 +14,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-from pydantic import Field, JsonValue, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from mindstream.errors import Conflict, ToolError
+from mindstream.json_values import JsonObject
 from mindstream.location import AnyData
 from mindstream.log.events import DocumentsRead, Failed
 from mindstream.log.names import StreamName
@@ -140,7 +141,7 @@ class Documents:
             self.unread[name] = str(error)
             digest, found = "", []
         await self._erase(there)
-        data: dict[str, JsonValue] = {"file": name, "hash": digest, "parts": len(found), TAINTED: True}
+        data: JsonObject = {"file": name, "hash": digest, "parts": len(found), TAINTED: True}
         drafts = [
             RecordDraft(
                 text=f"{name}, {each.place}:\n{each.headed}",

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Floats
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import ToolSpec
 from mindstream.moved import renamed
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 from mindstream.tools.tool import FunctionTool, Tool, Words, checked_tools, tool
-
-Floats = NDArray[np.float32]
 
 FOUND = 6
 """Number of tools that a search returns."""

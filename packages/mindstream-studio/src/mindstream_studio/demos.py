@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, read_event
@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent / "recordings"
 ORDER = ("coach", "plan", "life", "town", "pool")
 
 
-class Head(BaseModel):
+class Head(BaseModel, extra="forbid", frozen=True):
     """The description of a recording.
 
     Attributes:
@@ -32,8 +32,6 @@ class Head(BaseModel):
         timed: whether times are those of the events; else they are times of a playback.
         start: time of a town's step 0, as ISO 8601.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     demo: str
     format: int = 1

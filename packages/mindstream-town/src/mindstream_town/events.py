@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from mindstream.frozen import Frozen
-from mindstream.log.declared import NoWords, Quotes
+from mindstream.log.declared import Name, Names, NoWords, Quotes
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName
 from mindstream_town.world.routes import read_walk
@@ -51,20 +51,20 @@ class Block(Frozen):
     start: int
     minutes: int
     what: Quotes[str]
-    place: NoWords[str] = ""
+    place: Name = ""
     asleep: bool = False
     fine: bool = False
     leaves: Quotes[str] = ""
     danger: bool = False
     why: Literal["plan", "react", "wait"] = "plan"
-    sees_to: NoWords[str] = ""
+    sees_to: Name = ""
     busy: bool = Field(False, exclude_if=not_)
     weight: int = Field(0, exclude_if=not_)
     hour: bool = Field(False, exclude_if=not_)
     state: Quotes[str] = Field("", exclude_if=not_)
     seen: Quotes[str] = Field("", exclude_if=not_)
     open: Quotes[str] = Field("", exclude_if=not_)
-    agreed: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    agreed: Names = Field((), exclude_if=not_)
     secret: bool = Field(False, exclude_if=not_)
 
     @property
@@ -85,21 +85,21 @@ class Act(Frozen):
     """
 
     what: Quotes[str]
-    place: NoWords[str] = ""
+    place: Name = ""
     since: int
     until: int
-    path: NoWords[str]
+    path: Name
     asleep: bool = False
     why: Literal["plan", "talk", "wait", "react", ""] = "plan"
     leaves: Quotes[str] = ""
     danger: bool = False
-    sees_to: NoWords[str] = ""
+    sees_to: Name = ""
     busy: bool = Field(False, exclude_if=not_)
     weight: int = Field(0, exclude_if=not_)
     state: Quotes[str] = Field("", exclude_if=not_)
     seen: Quotes[str] = Field("", exclude_if=not_)
     open: Quotes[str] = Field("", exclude_if=not_)
-    agreed: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    agreed: Names = Field((), exclude_if=not_)
     secret: bool = Field(False, exclude_if=not_)
 
     @property
@@ -150,7 +150,7 @@ class MovedIn(TownEvent):
 
     kind = "moved_in"
     spot: tuple[int, int]
-    knows: NoWords[tuple[str, ...]]
+    knows: Names
     """Addresses of the places that the resident knows."""
 
 
@@ -158,7 +158,7 @@ class TownImported(TownEvent):
     """The town continues a saved simulation from this step on; in the town's own stream."""
 
     kind = "town_imported"
-    source: NoWords[str]
+    source: Name
     """Name of the simulation from which the saved one was forked."""
 
 
@@ -180,14 +180,14 @@ class Perceived(TownEvent):
     kind = "resident_perceived"
     seen: Quotes[tuple[tuple[str, str, str], ...]]
     """Percepts: subject, predicate, object."""
-    records: NoWords[tuple[str, ...]] = ()
+    records: Names = ()
     gathered: float = 0.0
     """Total importance of the records."""
-    places: NoWords[tuple[str, ...]] = ()
+    places: Names = ()
     """Addresses of places that the resident did not know before."""
-    gone: NoWords[tuple[str, ...]] = ()
+    gone: Names = ()
     """Addresses of known places that no longer exist."""
-    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    unrated: Names = Field((), exclude_if=not_)
     """Records whose importance is rated later, in a batch."""
 
 
@@ -200,10 +200,10 @@ class DayPlanned(TownEvent):
     currently: Quotes[str]
     broad: Quotes[tuple[str, ...]]
     blocks: tuple[Block, ...]
-    records: NoWords[tuple[str, ...]] = ()
-    cites: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    records: Names = ()
+    cites: Names = Field((), exclude_if=not_)
     """Ids of the memories that the model named as reasons of the plan's items."""
-    keeps: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    keeps: Names = Field((), exclude_if=not_)
     """Ids of the memories that the resident keeps to itself, of those that are not secret from the beginning."""
 
 
@@ -230,25 +230,25 @@ class Decided(TownEvent):
 
     kind = "resident_decided"
     about: Quotes[str]
-    other: NoWords[str] = ""
+    other: Name = ""
     """The resident that the decision is about; "": none."""
-    place: NoWords[str] = ""
+    place: Name = ""
     """The object that the decision is about; "": none."""
     question: Quotes[str]
     p: float
     yes: bool
     recalled: NoWords[tuple[tuple[str, float], ...]] = ()
     """Ids of the recalled records, with their scores."""
-    choice: NoWords[str] = Field("", exclude_if=not_)
+    choice: Name = Field("", exclude_if=not_)
     """The chosen answer if there were several; `p` is its probability."""
 
 
 class SpokenLine(Frozen):
     """A line of a conversation; `told`: ids of the speaker's memories that the line passes on."""
 
-    by: NoWords[str]
+    by: Name
     text: Quotes[str]
-    told: NoWords[tuple[str, ...]] = ()
+    told: Names = ()
 
     def __str__(self) -> str:
         return f"{self.by}: {self.text}"
@@ -258,15 +258,15 @@ class Talked(TownEvent):
     """Two residents talked; written to the streams of both."""
 
     kind = "residents_talked"
-    partner: NoWords[str]
+    partner: Name
     lines: tuple[SpokenLine, ...]
     until: int
-    records: NoWords[tuple[str, ...]] = ()
-    known: NoWords[tuple[str, ...]] = ()
+    records: Names = ()
+    known: Names = ()
     """Ids of the resident's own memories that the other told it again."""
     gathered: float = 0.0
     """Total importance of the records."""
-    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    unrated: Names = Field((), exclude_if=not_)
     """Records whose importance is rated later, in a batch."""
 
 
@@ -278,14 +278,14 @@ class ActFinished(TownEvent):
     start: int
     """The minute of the day at which the act began."""
     minutes: int
-    records: NoWords[tuple[str, ...]] = ()
+    records: Names = ()
 
 
 class MemoriesRated(TownEvent):
     """Unrated memories of a resident were rated in a batch."""
 
     kind = "memories_rated"
-    records: NoWords[tuple[str, ...]]
+    records: Names
     ratings: tuple[int, ...]
     gathered: float
     """Total importance of the records."""
@@ -296,7 +296,7 @@ class IdentityRenewed(TownEvent):
 
     kind = "identity_renewed"
     summary: Quotes[str]
-    evidence: NoWords[tuple[str, ...]] = ()
+    evidence: Names = ()
 
 
 class Overheard(TownEvent):
@@ -304,7 +304,7 @@ class Overheard(TownEvent):
 
     kind = "talk_overheard"
     speakers: NoWords[tuple[str, str]]
-    records: NoWords[tuple[str, ...]] = ()
+    records: Names = ()
     said: Quotes[str] = Field("", exclude_if=not_)
     """The words, if a user said them to all residents nearby."""
     gathered: float = Field(0.0, exclude_if=not_)
@@ -315,12 +315,12 @@ class Met(TownEvent):
     """Two residents met in a scene; written to the streams of both."""
 
     kind = "residents_met"
-    other: NoWords[str]
+    other: Name
     outcome: Literal["talked", "passed", "declined"]
     """They talked, they passed each other without a talk, or one of them declined to talk."""
-    by: NoWords[str] = ""
+    by: Name = ""
     """The resident who declined or ended the meeting."""
-    records: NoWords[tuple[str, ...]] = ()
+    records: Names = ()
     gathered: float = 0.0
     """Total importance of the records."""
     stance: Quotes[str] = Field("", exclude_if=not_)
@@ -359,7 +359,7 @@ class Embodied(TownEvent):
     """A user controls a resident from now on."""
 
     kind = "resident_embodied"
-    person: NoWords[str]
+    person: Name
     """The name of the user."""
 
 
@@ -367,7 +367,7 @@ class Released(TownEvent):
     """A user gave up control of a resident: it decides itself again; a visitor leaves the town."""
 
     kind = "resident_released"
-    person: NoWords[str]
+    person: Name
 
 
 class Spoke(TownEvent):
@@ -377,7 +377,7 @@ class Spoke(TownEvent):
     """
 
     kind = "resident_spoke"
-    partner: NoWords[str]
+    partner: Name
     line: SpokenLine
     until: int
     """The step at which the talk ends if the user does not answer."""
@@ -387,11 +387,11 @@ class Declined(TownEvent):
     """A resident did not answer when spoken to; written to the streams of both."""
 
     kind = "talk_declined"
-    partner: NoWords[str]
-    by: NoWords[str]
+    partner: Name
+    by: Name
     """The resident who did not answer."""
     lines: tuple[SpokenLine, ...]
-    records: NoWords[tuple[str, ...]] = ()
+    records: Names = ()
     gathered: float = 0.0
 
 
@@ -399,19 +399,19 @@ class ObjectChanged(TownEvent):
     """The condition of an object changed; in the town's own stream."""
 
     kind = "object_changed"
-    place: NoWords[str]
+    place: Name
     condition: Quotes[str]
     """The condition in words; "": in order."""
     danger: bool = False
     """Whether the condition wakes sleepers in the room and has priority over plans."""
-    by: NoWords[str] = ""
+    by: Name = ""
 
 
 class StoodIn(TownEvent):
     """A model's reply could not be parsed, so the resident went on with its plan, or with the prompt's rule."""
 
     kind = "stood_in"
-    prompt: NoWords[str]
+    prompt: Name
     reason: Quotes[str]
 
 
@@ -427,7 +427,7 @@ class TownForked(TownEvent):
     kind = "town_forked"
     seed: int
     """The seed of later random draws."""
-    lost: NoWords[tuple[str, ...]] = ()
+    lost: Names = ()
     """Ids of the memories that the fork does not have."""
     withheld: Quotes[dict[str, tuple[str, ...]]] = Field(default_factory=dict)
     """Texts that a resident does not keep if others tell them, by its name."""
@@ -439,9 +439,9 @@ class TownReached(TownEvent):
     kind = "town_reached"
     reached: NoWords[dict[str, int]]
     """The last finished step of each resident whose step has changed since the row before."""
-    marked: NoWords[tuple[str, ...]] = ()
+    marked: Names = ()
     """Those of these residents who may see something new in the next step."""
-    entered: NoWords[tuple[str, ...]] = ()
+    entered: Names = ()
     """Those of these residents who have not looked around in their arena yet."""
 
 

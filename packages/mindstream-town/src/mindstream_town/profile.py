@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 OF_SCENES = ("lives", "day_calls", "day_tokens")
 
 
-class Profile(BaseModel):
+class Profile(BaseModel, frozen=True, extra="forbid"):
     """Constants of a town's simulation. Defaults are from Park 2023, and from the data of its authors.
 
     Attributes:
@@ -33,8 +33,6 @@ class Profile(BaseModel):
             tokens (input and output). When it is spent the resident meets no one; it still reacts to dangers.
         compat: no effect; stored profiles contain it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     step_s: int = Field(10, ge=1, le=3_600)
     vision: int = Field(8, ge=0, le=100)

@@ -15,12 +15,11 @@ from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Ints
 from mindstream.models.model import Model, Part, Request
 from mindstream_town.world.tree import Spot
 
-Numbers = NDArray[np.int64]
 FAR = 2**40
 """A step that no resident reaches."""
 
@@ -28,7 +27,7 @@ FAR = 2**40
 class Apart(Protocol):
     """The distance of residents in steps."""
 
-    def __call__(self, spot: Spot, across: Numbers, down: Numbers) -> Numbers:
+    def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
         """Return, for residents at the positions (across, down), a lower bound of the steps after which they could
         perceive a resident who stays at `spot`, or change what it perceives. 0: they must run together."""
 
@@ -57,7 +56,7 @@ class Scheduler:
 
     def __init__(self, apart: Apart, steps: Mapping[str, int], spots: Iterable[Spot]) -> None:
         self.names = tuple(steps)
-        self.steps: Numbers = np.array([*steps.values()], dtype=np.int64)
+        self.steps: Ints = np.array([*steps.values()], dtype=np.int64)
         self.across, self.down = np.array([*spots], dtype=np.int64).reshape(-1, 2).T.copy()
         self._apart = apart
         self._numbers = {name: number for number, name in enumerate(self.names)}

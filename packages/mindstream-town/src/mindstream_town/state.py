@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mindstream.log.events import Event, Reflected
 from mindstream_town.events import (
@@ -44,7 +44,7 @@ class Done(NamedTuple):
     what: str
 
 
-class ResidentState(BaseModel):
+class ResidentState(BaseModel, frozen=True):
     """The state of a resident at a step, without its memory.
 
     Attributes:
@@ -74,8 +74,6 @@ class ResidentState(BaseModel):
         avoids: for each partner, whether the resident keeps away from it, if a meeting has changed that.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     currently: str = ""

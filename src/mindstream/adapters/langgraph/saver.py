@@ -79,7 +79,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         named = config["configurable"]
         thread, namespace, id_ = named["thread_id"], named.get("checkpoint_ns", ""), named.get("checkpoint_id")
         if id_:
-            found = await memory.store.records(memory.key, [_key(CHECKPOINT, thread, namespace, id_)])
+            found = await memory.records([_key(CHECKPOINT, thread, namespace, id_)])
         else:
             for n in (4, 64, ALL):  # checkpoints of subgraphs are between them
                 latest = await memory.latest(CHECKPOINT, n, episode=_episode(thread))
@@ -90,7 +90,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         newest = max(found, key=_place)
         versions = self.serde.loads_typed(_row(newest)[0])["channel_versions"]
         keys = [_key(VALUE, thread, namespace, channel, version) for channel, version in versions.items()]
-        values = await memory.store.records(memory.key, keys)
+        values = await memory.records(keys)
         return self._sheet([newest, *values, *await _writes(memory, [newest])]).get_tuple(config)
 
     async def _find(
@@ -176,7 +176,7 @@ async def _write(memory: Memory, rows: Iterable[tuple[Kind, Place, Any]]) -> Non
             await memory.commit(Entry(event, BY, tuple(records)))
             return
         except Conflict:
-            there = await memory.store.records(memory.key, [each.id for each in records])
+            there = await memory.records([each.id for each in records])
             if not there:
                 raise
             stay = {each.id for each in there if each.kind == VALUE or (each.kind == WRITE and _place(each)[4] >= 0)}

@@ -30,6 +30,7 @@ from mindstream.cli.shell.output import (
 )
 from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
@@ -157,7 +158,7 @@ async def evidence(settings: Settings, id_: Id, json: AsJson = False) -> None:
     Console(highlight=False).print(tree, soft_wrap=True)
 
 
-def _drawn(drawn: Drawn) -> dict[str, JsonValue]:
+def _drawn(drawn: Drawn) -> JsonObject:
     below: list[JsonValue] = [_drawn(each) for each in drawn.evidence]
     return plain(drawn.record) | {"drawn_from": below, "missing": [*drawn.missing], "cut": drawn.cut}
 
@@ -257,9 +258,9 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
             return gone, outside
 
     gone, outside = asyncio.run(erased())
-    counts: dict[str, JsonValue] = {**gone.counts()}
+    counts: JsonObject = {**gone.counts()}
     counted = ", ".join(f"{count} {name}" for name, count in counts.items()) or "there was no other data"
-    more: dict[str, JsonValue] = {
+    more: JsonObject = {
         "tokens": [*outside.tokens.values()],
         "forks": [*outside.visited],
         "stays": [*outside.describe_kept()],
@@ -321,7 +322,7 @@ def forget(
             named["kinds"] = WITHOUT_MESSAGES
     removal, done = run(dry_run=False)
     sorts = ("asked", "drawn", "changed", "sources", "similar")
-    row: dict[str, JsonValue] = {name: [plain(record) for record in getattr(removal, name)] for name in sorts}
+    row: JsonObject = {name: [plain(record) for record in getattr(removal, name)] for name in sorts}
     tell(json, {**row, "items": [*map(asdict, removal.items)], "forgotten": done.counts()}, describe_done(done))
 
 

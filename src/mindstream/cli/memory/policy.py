@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from mindstream.cli.shell.flags import AsJson, command, group, switch
 from mindstream.cli.shell.output import print_json, say
 from mindstream.clock import DAY_S, HOUR_S
+from mindstream.json_values import JsonObject
 from mindstream.log.events import PolicySet
 from mindstream.memory import forgetting_curve
 from mindstream.memory.forgetting_curve import Strength
@@ -78,9 +79,7 @@ async def policy(
         say("retention=keep: nothing loses a level, and nothing is archived unless you ask")
 
 
-def _row(
-    name: str, value: JsonValue, own: dict[str, JsonValue], given: dict[str, JsonValue], chosen: Chosen
-) -> dict[str, JsonValue]:
+def _row(name: str, value: JsonValue, own: JsonObject, given: JsonObject, chosen: Chosen) -> JsonObject:
     where = chosen.origins.get("reranker" if name == "reranker" and chosen.settings.reranker else "memory", "")
     origin = where if name in given else "this memory" if name in own else "default"
     if name in given and name in own and own[name] != given[name]:

@@ -172,7 +172,7 @@ def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool,
         drawn = (await call.runtime.policy(call.principal)).drawn if n is None else n
         async with calls.writing(memory):
             found = await memory.propose_sleep(call.models(calls.take).of("M1"), drawn)
-        return found, {each.id: each.text for each in await memory.store.records(memory.key, found.ids)}
+        return found, {each.id: each.text for each in await memory.records(found.ids)}
 
     proposal, texts = asyncio.run(_asleep(settings, look))
     if json and not yes:

@@ -23,6 +23,7 @@ from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
+from mindstream.json_values import JsonObject
 from mindstream.log.events import PlanChanged, Remembered, Thought
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.conversation import Line, Note, lines, lines_of_talks, note
@@ -75,7 +76,7 @@ class BeliefReasoner:
         belief = await context.memory.belief(self.slot, self.pack.belief)
         question = await self._question(context, belief)
         believing = InterimBelief(context, belief, question)
-        patches, before, plan, found = list[dict[str, JsonValue]](), question.plan, question.plan, Thinking(thought="")
+        patches, before, plan, found = list[JsonObject](), question.plan, question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
         for _ in range(2):  # a second time if the talker waits and it enters a phase that plans, but plans nothing
             tools = WithBelief(self._tools(question, context), believing, context)
@@ -108,7 +109,7 @@ class BeliefReasoner:
     async def _question(self, context: RunContext, belief: Belief[Any]) -> Think:
         """Build the prompt of the mini-reasoner of the believed phase."""
         stream, pack = context.memory, self.pack
-        value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
+        value: JsonObject = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
         utterances = tuple(utterance.text for utterance in context.utterances)
         plan, talk, zone = await plan_of(stream, pack), await _talk(context), zone_in(pack, value) or self.zone
@@ -145,7 +146,7 @@ class BeliefReasoner:
         return [*library, *([] if "recall" in taken else [recall_tool(context.memory)]), *context.tools]
 
     async def _writing(
-        self, context: RunContext, patch: dict[str, JsonValue], found: Thinking, plan: CoachingPlan | None
+        self, context: RunContext, patch: JsonObject, found: Thinking, plan: CoachingPlan | None
     ) -> Writing:
         stream, evidence = context.memory, context.evidence
         revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
@@ -163,7 +164,7 @@ class BeliefReasoner:
             news = []
             for each in reports:
                 text = f"{each.title}: {each.report or ('done' if each.did else 'not done')}"
-                data: dict[str, JsonValue] = {"step": each.title, "did": each.did}
+                data: JsonObject = {"step": each.title, "did": each.did}
                 news.append(RecordDraft(text=text, kind="feedback", by="user", evidence=evidence, data=data))
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
             entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
@@ -246,7 +247,7 @@ async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, 
     return fit([Part("recalled", notes)], RECALLED_TOKENS).kept("recalled", notes)
 
 
-def _held(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def _held(value: Mapping[str, JsonValue]) -> JsonObject:
     return {name: each for name, each in value.items() if each not in (None, [], "")}
 
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
+from mindstream.frozen import Frozen
 from mindstream.memory.store.validation import shortened
 from mindstream.models.delimiters import indented
 
@@ -48,10 +49,8 @@ MARKS: dict[State, str] = {
 }
 
 
-class NamedResource(BaseModel):
+class NamedResource(Frozen):
     """Something to read, watch, listen to or call."""
-
-    model_config = ConfigDict(frozen=True)
 
     title: Title
     publisher: Title = Field("", description="Publisher or channel.")
@@ -64,7 +63,7 @@ class NamedResource(BaseModel):
         return f"{named}: {self.why}" + (f" {self.link}" if self.link else "")
 
 
-class StepEdit(BaseModel):
+class StepEdit(Frozen):
     """A step that is new, or what changes in one that is there; found by its title. What is too long is shortened.
 
     Attributes:
@@ -72,8 +71,6 @@ class StepEdit(BaseModel):
         likely: how likely this user is to do it, 0 to 1; said before they are told of it, and not changed after.
         report: how it went, in the user's words. did: whether they did it.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     title: Title = Field(min_length=1)
     state: State | None = None
@@ -95,7 +92,7 @@ class StepEdit(BaseModel):
         return cls(**step.model_dump(include=set(cls.model_fields)))
 
 
-class PlanStep(BaseModel):
+class PlanStep(BaseModel, frozen=True):
     """A step of the plan.
 
     Attributes:
@@ -105,8 +102,6 @@ class PlanStep(BaseModel):
             report.
         source: the id of the step in the pack's library that it is based on; "": none.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     title: Title
     do: Words = ""
@@ -144,10 +139,8 @@ class PlanStep(BaseModel):
         return f"{self.title} ({MARKS[self.state]}{', not told yet' if unheard else ''})"
 
 
-class CoachingPlan(BaseModel):
+class CoachingPlan(BaseModel, frozen=True):
     """All steps, including done and dropped ones, so that nothing is offered twice."""
-
-    model_config = ConfigDict(frozen=True)
 
     steps: list[PlanStep] = []
 

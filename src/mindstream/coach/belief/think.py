@@ -16,16 +16,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, Field, JsonValue, model_validator
 
+from mindstream.arrays import Floats
 from mindstream.coach.belief.plan import CoachingPlan, NamedResource, PlanStep, StepEdit
 from mindstream.coach.events import Believed
 from mindstream.coach.packs.load import phrases, say
 from mindstream.coach.packs.pack import Pack, Phase, Resource, Step, Topic, all_texts, in_language, topics_in
 from mindstream.coach.packs.safety import find_alarm, spoke_of_danger
 from mindstream.errors import InputError, ReplyInvalid, ToolError
+from mindstream.json_values import JsonObject, texts_in
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.conversation import Line, Note, user_statements
@@ -37,7 +37,6 @@ from mindstream.reasoners.reasoner import Briefing, RunContext, Writing
 from mindstream.text.classifier import Support, complaint, named
 from mindstream.text.links import bare, has_links, links, without_links
 from mindstream.text.words import Language, sentences, terms
-from mindstream.tools.call import texts_in
 from mindstream.tools.tool import FunctionTool, Tool, tool
 
 T = TypeVar("T")
@@ -86,7 +85,7 @@ def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[fl
     """Return a query's topics, its terms, and its similarity to each step or resource of the pack."""
     topics = set(topics_in(pack, query)) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
-    def embedded() -> NDArray[np.float32]:
+    def embedded() -> Floats:
         texts = [_words(each) for each in (pack.steps if of == "steps" else pack.resources)]
         return vectors(texts)
 
@@ -293,9 +292,7 @@ def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
     return value
 
 
-def ground_patch(
-    patch: Mapping[str, JsonValue], rests_on: str, support: Support
-) -> tuple[dict[str, JsonValue], list[str]]:
+def ground_patch(patch: Mapping[str, JsonValue], rests_on: str, support: Support) -> tuple[JsonObject, list[str]]:
     """Return the supported part of a patch, and the unsupported items as `field: text`.
 
     If the quotation `rests_on` occurs in the sources, the whole patch is supported. Otherwise an item is supported if
@@ -311,7 +308,7 @@ def ground_patch(
         gone.append(f"{name}: {value}")
         return False
 
-    left: dict[str, JsonValue] = {}
+    left: JsonObject = {}
     for name, value in patch.items():
         if value is None or name == "phase":
             left[name] = value
@@ -338,7 +335,7 @@ MOST_EDITS = 12
 """Maximum number of plan edits at once."""
 
 
-class Thinking(BaseModel):
+class Thinking(BaseModel, frozen=True):
     """What a mini-reasoner has come to; what does not change is left out.
 
     Attributes:
@@ -348,11 +345,9 @@ class Thinking(BaseModel):
         follow_up: what is said unasked, where the Talker's answer was wrong.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     thought: str = Field(max_length=2_000)
     phase: str = Field("", max_length=100)
-    patch: dict[str, JsonValue] = {}
+    patch: JsonObject = {}
     rests_on: str = Field("", max_length=LONGEST_QUOTE)
     plan: list[StepEdit] = Field(default_factory=list, max_length=MOST_EDITS)
     changed: str = Field("", max_length=1_000)
@@ -393,7 +388,7 @@ class Think(Prompt[Thinking]):
 
     pack: Pack
     phase: Phase
-    belief: dict[str, JsonValue]
+    belief: JsonObject
     version: int = 0
     plan: CoachingPlan
     briefing: Briefing = Briefing()
@@ -479,7 +474,7 @@ class Think(Prompt[Thinking]):
         return kept, f"No tool gave this: {made_up}. Name only resources and links that a tool gave, as it gave them."
 
 
-def compose_patches(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+def compose_patches(patches: Sequence[Mapping[str, JsonValue]]) -> JsonObject:
     """Combine interim beliefs into one patch: additions and removals accumulate, later values replace earlier ones.
 
     The phase is left out.
@@ -525,23 +520,23 @@ class InterimBelief:
     """
 
     def __init__(self, context: RunContext, belief: Belief[Any], question: Think) -> None:
-        self.patches: list[dict[str, JsonValue]] = []
+        self.patches: list[JsonObject] = []
         self._occasion, self._belief, self._question = context, belief, question
 
-    def compose(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    def compose(self, *more: JsonObject) -> JsonObject:
         """Return the interim beliefs and further patches as one patch."""
         return compose_patches([*self.patches, *more])
 
     def tool(self) -> Tool:
         """Return the tool `believe`, which notes an interim belief between two calls."""
 
-        async def believe(patch: dict[str, JsonValue], rests_on: str = "") -> str:
+        async def believe(patch: JsonObject, rests_on: str = "") -> str:
             """Write down what a tool's result makes you believe, before a call that rests on it."""
             return await self._believe(patch, rests_on)
 
         return replace(tool(believe), in_run=True)
 
-    async def _believe(self, patch: dict[str, JsonValue], rests_on: str) -> str:
+    async def _believe(self, patch: JsonObject, rests_on: str) -> str:
         if len(self.patches) >= MAX_BELIEFS:
             raise ToolError(f"At most {MAX_BELIEFS} beliefs between calls. Conclude now.")
         if len(json.dumps(patch, ensure_ascii=False)) > LONGEST_PATCH:

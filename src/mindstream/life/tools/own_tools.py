@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from mindstream.clock import Moment, format_spoken
 from mindstream.errors import InputError, ReplyInvalid, ToolError
@@ -32,9 +32,7 @@ LONGEST_WAIT_S = 7 * 86_400
 """Maximum time that the tool I waits for the user, in seconds."""
 
 
-class Arguments(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class Arguments(BaseModel, extra="ignore"):
     query: str = Field("", max_length=LONGEST)
     memory: str = Field("", max_length=LONGEST_MEMORY)
     replaces: str = Field("", max_length=LONGEST_MEMORY)

@@ -112,7 +112,7 @@ async def _end(stream: Stream, old: str, at: Moment, successor: Record | None, e
 
 
 async def _correctable(stream: Stream, id_: str) -> Record:
-    record = next(iter(await stream.store.records(stream.key, [checked_id(id_)])), None)
+    record = next(iter(await stream.records([checked_id(id_)])), None)
     if record is None:
         raise no_record(stream, id_)
     if record.slot is not None:
@@ -161,7 +161,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
     owner: dict[str, str] = {id_: ""}  # by record: the record nearest to the top that it is evidence of
     levels = [[id_]]
     for _ in range(MAX_DEPTH):
-        there = await stream.store.records(stream.key, levels[-1])
+        there = await stream.records(levels[-1])
         found |= {record.id: record for record in there}
         new = {each: record.id for record in reversed(there) for each in record.evidence if each not in owner}
         owner |= new
@@ -196,14 +196,14 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
     found: dict[str, Record] = {}
     after = [id_]
     while after:
-        there = await stream.store.records(stream.key, after)
+        there = await stream.records(after)
         found |= {record.id: record for record in there}
         after = [each.superseded_by for each in there if each.superseded_by and each.superseded_by not in found]
     if id_ not in found:
         raise no_record(stream, id_)
     before = [each for record in found.values() for each in record.evidence if each not in found]
     while before:
-        there = [each for each in await stream.store.records(stream.key, before) if each.superseded_by in found]
+        there = [each for each in await stream.records(before) if each.superseded_by in found]
         found |= {record.id: record for record in there}
         before = [each for record in there for each in record.evidence if each not in found]
     # A correction to an earlier wording makes that record the current one again.
@@ -212,7 +212,7 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
 
 async def archive(stream: Stream) -> list[Record]:
     """Return the archived records, in the order of writing."""
-    return await stream.store.records(stream.key, await _forgotten(stream, OPEN))
+    return await stream.records(await _forgotten(stream, OPEN))
 
 
 @traced(genai.DELETE_MEMORY, "before", lambda _, gone: {genai.RECORDS: gone})
@@ -287,7 +287,7 @@ async def _embed(
     for start in range(0, len(ids), batch):
         records = [
             record
-            for record in await stream.store.records(stream.key, ids[start : start + batch])
+            for record in await stream.records(ids[start : start + batch])
             if record.embedder != stream.embedder.name or record.vector is None or not is_finite(record.vector)
         ]
         if records:
@@ -332,7 +332,7 @@ async def list_sessions(stream: Stream) -> list[Session]:
     lasts = len(there) - 1 - np.unique(episodes[::-1], return_index=True)[1]
     names = list(columns.episodes)
     opening = [columns.ids[at] for at in there[firsts]]
-    records = await stream.store.records(stream.key, opening)
+    records = await stream.records(opening)
     began = {record.id: (shortened(" ".join(record.text.split()), MAX_OPENING), record.seq) for record in records}
     created = columns.created.values[there]
     found = [
@@ -374,14 +374,14 @@ async def correct(
         InputError: see `supersede`.
     """
     new = await supersede(stream, old, text, by=by, evidence=evidence)
-    there = {record.id: record for record in await stream.store.records(stream.key, [old, new.id])}
+    there = {record.id: record for record in await stream.records([old, new.id])}
     before, new = there[old], there[new.id]
     if new.id == old:
         return Correction(new, before)
     await stream.commit(Entry(Corrected(old=old, new=new.id), by or stream.name), wake=wake)
     found = await stream.store.closure(stream.key, [old], slots_below=before.evidence)
     rests = (found.gone | found.below) - {old, new.id}
-    drawn = await stream.store.records(stream.key, sorted(rests, key=found.order.__getitem__))
+    drawn = await stream.records(sorted(rests, key=found.order.__getitem__))
     now = stream.clock.now()
     hold = [each for each in drawn if each.slot is None and each.forgotten is None and (each.valid_until or now) >= now]
     items = [item for versions in found.versions.values() for item in find_items(versions) if _rests(item, before)]

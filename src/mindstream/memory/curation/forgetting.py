@@ -191,7 +191,7 @@ def _check(request: ForgetRequest) -> None:
 
 async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
     """Return the ids of the requested records, and the records that are only similar to the subject."""
-    known = {record.id for record in await stream.store.records(stream.key, request.ids)}
+    known = {record.id for record in await stream.records(request.ids)}
     for id_ in request.ids:
         if id_ not in known:
             raise InputError(
@@ -246,7 +246,7 @@ async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[l
         rows = rows[columns.created.values[rows] <= request.until]
     ids = [columns.ids[at] for at in rows.tolist()]
     for start in range(0, len(ids), PORTION):
-        yield await stream.store.records(stream.key, ids[start : start + PORTION])
+        yield await stream.records(ids[start : start + PORTION])
 
 
 async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
@@ -281,22 +281,22 @@ async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -
     """Return everything that must be deleted with these records, and what must be removed from beliefs and plans."""
     about = bool(request.about.strip()) and not request.narrows
     found = await stream.store.closure(stream.key, list(asked), all_slots=about)
-    records = await stream.store.records(stream.key, sorted(found.gone))
+    records = await stream.records(sorted(found.gone))
     without = Without(found.gone, ErasedWords(record.text for record in records))
     return found, replace(without, is_meant=mentions(request.about)) if about else without
 
 
 async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], similar: list[Record]) -> Removal:
     found, without = await _close(stream, request, asked)
-    gone = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.gone])
-    below = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.below])
+    gone = await stream.records([id_ for id_ in found.order if id_ in found.gone])
+    below = await stream.records([id_ for id_ in found.order if id_ in found.below])
     redact = without.words.redact
     left = {
         each.id: redact(each.text) for each in below if each.slot is None and redact(words_of(each)) != words_of(each)
     }
     answers = {each.id: each.text for each in await _redact_answers(stream, found)}
     left |= answers
-    said = await stream.store.records(stream.key, list(answers))
+    said = await stream.records(list(answers))
     changed = tuple({each.id: each for each in (*below, *said) if each.id in left}.values())
     chosen = tuple(record for record in gone if record.id in found.asked)
     drawn = tuple(record for record in gone if record.id not in found.asked)
@@ -307,7 +307,7 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
         drawn,
         changed,
         tuple(item for versions in found.versions.values() for item in lost_items(versions, without)),
-        tuple(await stream.store.records(stream.key, list(sources))),
+        tuple(await stream.records(list(sources))),
         tuple(record for record in similar if record.id not in found.gone),
         tuple(_apart(drawn, request)),
         tuple(left[each.id] for each in changed),
@@ -330,7 +330,7 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
     An answer can only repeat texts that were written before it. Answers to a forgotten message are deleted; an answer
     to another message stays, even with the same words, because answers are not compared with deleted answers.
     """
-    gone = await stream.store.records(stream.key, sorted(found.gone - found.answered))
+    gone = await stream.records(sorted(found.gone - found.answered))
     gone.sort(key=lambda record: record.seq)
     answers = await _find_answers(stream, gone, found) if gone else []
     redacted, looked = list[Record](), dict[int, tuple[Callable[[str], bool], ErasedWords]]()
@@ -353,7 +353,7 @@ async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) 
     rows = None if columns is None else may_quote(columns, [record.text for record in gone])
     ids = None if columns is None or rows is None else [columns.ids[at] for at in rows.tolist()]
     answers = await stream.store.answers(stream.key, gone[0].seq - 1, ids)
-    return await stream.store.records(stream.key, [id_ for id_ in answers if id_ not in found.gone])
+    return await stream.records([id_ for id_ in answers if id_ not in found.gone])
 
 
 async def _write_versions(stream: Stream, found: Closure, without: Without) -> list[Record]:

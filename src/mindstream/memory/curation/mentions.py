@@ -27,8 +27,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Ints
 from mindstream.errors import InputError
 from mindstream.memory.store.redaction import ErasedWords
 from mindstream.text.words import ANY_WORD, BASE, FUNCTION_CHARACTERS, MARKS, STOP, UNSPACED, terms
@@ -374,12 +374,9 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(each for each in parted if not "\u0300" <= each <= "\u036f"))
 
 
-Rows = NDArray[np.int64]
-
-
-def may_mention(columns: Columns, subject: str) -> Rows | None:
+def may_mention(columns: Columns, subject: str) -> Ints | None:
     """Return the positions of the records that may mention a subject; None: any record may."""
-    best: Rows | None = None
+    best: Ints | None = None
     for alternatives in necessary_words(subject):
         each = [certain_terms(form, at_edges=True) for form in alternatives]
         if all(each):
@@ -388,10 +385,10 @@ def may_mention(columns: Columns, subject: str) -> Rows | None:
     return best
 
 
-def may_quote(columns: Columns, texts: Sequence[str]) -> Rows | None:
+def may_quote(columns: Columns, texts: Sequence[str]) -> Ints | None:
     """Return the positions of the records that may repeat one of these texts completely or in most words; None: any
     record may."""
-    found: list[Rows] = []
+    found: list[Ints] = []
     for text in texts:
         words = sorted(set(terms(text)))
         if len(words) >= MIN_QUOTED_WORDS:
@@ -427,7 +424,7 @@ def _is_plain(word: str) -> bool:
     return word not in STOP and word.casefold() == word and "ss" not in word
 
 
-def _holding_all(columns: Columns, wanted: Iterable[str]) -> Rows:
+def _holding_all(columns: Columns, wanted: Iterable[str]) -> Ints:
     """Return the documents that contain all of these terms."""
     wanted = sorted(wanted)
     counts = np.bincount(columns.lexical.matches_of(wanted).documents)

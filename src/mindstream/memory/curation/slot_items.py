@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from mindstream.json_values import texts_in
 from mindstream.memory.belief import render_fields
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
@@ -196,12 +197,3 @@ def _list(value: Any) -> list[Any]:
 def words(item: Any) -> str:
     """Return an item as users see it: its title, or its texts."""
     return str(item.get(NAMED_BY) or "; ".join(texts_in(item))) if isinstance(item, dict) else str(item)
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """Yield each text in a value, without field names."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(inner)

@@ -66,7 +66,7 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
         for record in await _newest(stream, kind, after, most):
             columns = await stream.columns()  # again: the caller may have merged the previous group
             others = _near(columns, kind, record)
-            same = [each for each in await stream.store.records(stream.key, others) if alike(record.text, each.text)]
+            same = [each for each in await stream.records(others) if alike(record.text, each.text)]
             if same and columns.holds(record.id, LATEST):
                 yield sorted([record, *same], key=_length_first)
             await asyncio.sleep(0)
@@ -99,7 +99,7 @@ async def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Rec
     rows = np.flatnonzero(columns.holding([kind], LATEST))[::-1][:most]
     found: list[Record] = []
     for start in range(0, len(rows), 256):
-        records = await stream.store.records(stream.key, [columns.ids[at] for at in rows[start : start + 256]])
+        records = await stream.records([columns.ids[at] for at in rows[start : start + 256]])
         found.extend(record for record in records if record.seq > after)
         if len(found) < start + len(records):
             break

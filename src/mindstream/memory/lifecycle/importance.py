@@ -7,9 +7,10 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mindstream.errors import ReplyInvalid
+from mindstream.frozen import Frozen
 from mindstream.memory.store.record import FADING, Kind
 from mindstream.memory.store.store import Revision
 from mindstream.models.ask import ask
@@ -21,10 +22,8 @@ if TYPE_CHECKING:
     from mindstream.models.model import Model
 
 
-class Importance(BaseModel):
+class Importance(Frozen):
     """A rating for each memory, in their order."""
-
-    model_config = ConfigDict(frozen=True)
 
     ratings: list[Annotated[int, Field(ge=1, le=10)]] = Field(max_length=1_000)
 
@@ -80,7 +79,7 @@ async def rate(
     pending = np.isnan(columns.importance.values) & columns.holding(kinds, stream.clock.now())
     ids = [columns.ids[at] for at in np.flatnonzero(pending)[::-1][:most]]
     for start in range(0, len(ids), BATCH):
-        records = await stream.store.records(stream.key, ids[start : start + BATCH])
+        records = await stream.records(ids[start : start + BATCH])
         if not records:
             continue
         question = RateImportance(who=stream.name, memories=tuple(record.text[:MAX_SHOWN] for record in records))

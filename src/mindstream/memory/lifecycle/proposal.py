@@ -11,29 +11,26 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
 from mindstream.clock import Moment
 from mindstream.errors import InputError, ModelError
-from mindstream.memory.forgetting_curve import StrengthState, after_return
+from mindstream.frozen import Frozen
+from mindstream.memory.forgetting_curve import StrengthState, after_return, after_sleep
 from mindstream.memory.lifecycle.duplicates import MERGED, alike
 from mindstream.memory.lifecycle.sleep import (
     DRAWN,
     Draw,
     Dreamt,
     SleepRun,
+    change_by,
     compose_dream,
     draw,
     dream,
     fade,
     find_duplicates,
     tidy_up,
-    weaken,
 )
-from mindstream.memory.recall.touch import revision, state_in
-from mindstream.memory.store.columns import Columns
+from mindstream.memory.recall.touch import state_in
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.store import Revision
 from mindstream.models.rules import Rules
 
 if TYPE_CHECKING:
@@ -41,17 +38,15 @@ if TYPE_CHECKING:
     from mindstream.models.model import Model
 
 
-class Weakening(BaseModel):
+class Weakening(Frozen):
     """A record that would lose a level, with its strength when the proposal was made."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     level: int
     time: Moment
 
 
-class Proposal(BaseModel):
+class Proposal(Frozen):
     """What a sleep would do.
 
     Attributes:
@@ -62,8 +57,6 @@ class Proposal(BaseModel):
         model: the model that made the dream.
         error: why the model failed to make a dream; "": it did not fail.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     at: Moment
     looked_at: int = 0
@@ -96,7 +89,7 @@ async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) ->
         raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
     await stream.settle()
     model, chosen = model or Rules(), await draw(stream, n)
-    forgotten = await stream.store.records(stream.key, chosen.forgotten)
+    forgotten = await stream.records(chosen.forgotten)
     groups = await find_duplicates(stream, chosen.forgotten)
     text, by, error = "", "", ""
     try:
@@ -152,19 +145,18 @@ async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Rec
 async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]) -> Draw:
     """Return the part of the proposed weakening that is still valid, and the strengthening of excluded records."""
     columns, now = await stream.columns(), stream.clock.now()
-    weaker: list[Revision] = []
-    for each in proposal.weakened:
-        as_it_was = state_in(columns, each.id) == StrengthState(each.level, False, each.time)
-        if each.id not in without and as_it_was and columns.holds(each.id, now):
-            weaker += [change for change in [weaken(stream, columns, each.id)] if change]
-    return Draw(proposal.looked_at, weaker, [change for id_ in without if (change := _keep(stream, columns, id_))])
-
-
-def _keep(stream: Stream, columns: Columns, id_: str) -> Revision | None:
-    held, now, laws = state_in(columns, id_), stream.clock.now(), stream.strength
-    if laws and held and (after := after_return(held, now, laws)) != held:
-        return revision(id_, held, after, now)
-    return None
+    still = [
+        each.id
+        for each in proposal.weakened
+        if each.id not in without
+        and state_in(columns, each.id) == StrengthState(each.level, False, each.time)
+        and columns.holds(each.id, now)
+    ]
+    weaker, kept = (
+        [change for id_ in ids if (change := change_by(law, stream, columns, id_))]
+        for ids, law in ((still, after_sleep), (without, after_return))
+    )
+    return Draw(proposal.looked_at, weaker, kept)
 
 
 async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[str]) -> list[list[Record]]:
@@ -172,7 +164,7 @@ async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[s
     groups: list[list[Record]] = []
     used: set[str] = set(without)
     for ids in proposal.merging:
-        there = await stream.store.records(stream.key, [id_ for id_ in dict.fromkeys(ids) if id_ not in used])
+        there = await stream.records([id_ for id_ in dict.fromkeys(ids) if id_ not in used])
         there = [each for each in there if each.forgotten is None and each.valid_until is None and each.kind in MERGED]
         group = [each for each in there if each.kind == there[0].kind and alike(there[0].text, each.text)]
         if len(group) > 1:

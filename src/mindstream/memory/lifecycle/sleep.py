@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from mindstream import chance
+from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log import erasures
 from mindstream.log.events import Logged, Slept
-from mindstream.memory.forgetting_curve import after_sleep
+from mindstream.memory.forgetting_curve import Strength, StrengthState, after_sleep
 from mindstream.memory.lifecycle import duplicates, importance
 from mindstream.memory.recall.touch import revision, state_in
 from mindstream.memory.store.columns import KIND_CODES, OPEN, Columns
@@ -81,6 +82,7 @@ class Dreamt(NamedTuple):
     foreign: bool = False
 
 
+Law = Callable[[StrengthState, Moment, Strength], StrengthState]
 Compose = Callable[["Model", Sequence[Record]], Awaitable[Dreamt]]
 """Makes a dream from archived records; raises ModelError if the model fails."""
 
@@ -194,13 +196,13 @@ async def draw(stream: Stream, n: int) -> Draw:
     columns, now = await stream.columns(), stream.clock.now()
     rows: list[int] = np.flatnonzero(columns.holding(FADING, now)).tolist() if stream.decays else []
     drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
-    return Draw(len(drawn), [each for id_ in drawn if (each := weaken(stream, columns, id_))])
+    return Draw(len(drawn), [each for id_ in drawn if (each := change_by(after_sleep, stream, columns, id_))])
 
 
-def weaken(stream: Stream, columns: Columns, id_: str) -> Revision | None:
-    """Return how the sleep's decay rule changes a record; None if it does not."""
+def change_by(law: Law, stream: Stream, columns: Columns, id_: str) -> Revision | None:
+    """Return how a rule of strengthening or decay changes a record; None if it does not."""
     held, now, laws = state_in(columns, id_), stream.clock.now(), stream.strength
-    if laws and held and (after := after_sleep(held, now, laws)) != held:
+    if laws and held and (after := law(held, now, laws)) != held:
         return revision(id_, held, after, now)
     return None
 
@@ -238,7 +240,7 @@ async def dream(run: SleepRun, compose: Compose) -> None:
     """Write the dream of the archived records, with these records as evidence. If the model fails, log the error
     instead."""
     stream, model = run.stream, run.model
-    forgotten = await stream.store.records(stream.key, run.step("fading").records)
+    forgotten = await stream.records(run.step("fading").records)
     if "dream" in run.steps or not forgotten:
         return
     ids = tuple(record.id for record in forgotten)
@@ -328,7 +330,7 @@ async def _archive_expired(run: SleepRun) -> None:
     rows = [columns.ids[at] for at in np.flatnonzero(ended)]
     records: list[Record] = []
     for start in range(0, len(rows), BATCH):
-        records += await stream.store.records(stream.key, rows[start : start + BATCH])
+        records += await stream.records(rows[start : start + BATCH])
         await asyncio.sleep(0)
     ids = tuple(record.id for record in records if record.superseded_by is None)
     revisions = [Revision(id=id_, forgotten=now) for id_ in ids]

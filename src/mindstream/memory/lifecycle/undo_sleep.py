@@ -109,7 +109,7 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
     """Read the records that a step names in its event."""
     event = steps[step].event if step in steps else Slept(step="undo")
     assert isinstance(event, Slept)
-    found = await stream.store.records(stream.key, event.records)
+    found = await stream.records(event.records)
     if missing := 0 if may_be_gone else len(event.records) - len(found):
         what = "archived" if step == "fading" else "created from near-duplicates"
         raise InputError(f"{missing} of the records that this sleep {what} were deleted: the sleep cannot be undone")
@@ -119,14 +119,14 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
 async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple[str, ...]]:
     """Return the records that are still weakened by the sleep, and the ids of those that changed since."""
     assert isinstance(fading.event, Slept)
-    records = await stream.store.records(stream.key, fading.event.weakened)
+    records = await stream.records(fading.event.weakened)
     still = [each for each in records if each.forgotten is None and each.accessed < fading.at and not each.lasting]
     ids = {each.id for each in still}
     return still, tuple(id_ for id_ in fading.event.weakened if id_ not in ids)
 
 
 async def _replaced(stream: Stream, merged: Record) -> Sequence[Record]:
-    found = await stream.store.records(stream.key, merged.evidence)
+    found = await stream.records(merged.evidence)
     if len(found) < len(merged.evidence) or any(each.superseded_by != merged.id for each in found):
         raise InputError(f"records that {merged.id} replaced were changed or deleted since: the sleep cannot be undone")
     return found

@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mindstream import caches
+from mindstream.arrays import Floats
 from mindstream.clock import SystemClock
 from mindstream.errors import ModelUnavailable, SettingsError
 from mindstream.log.events import Event, Failed
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mindstream.memory.store.store import Store
 
 
-Floats = NDArray[np.float32]
 AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
 """Timeouts of the embedder, in seconds: when a record is written, when a question is asked, and in the background."""
 EACH_S = 0.01
@@ -121,7 +120,7 @@ class Embedding:
         self.is_slow = self.is_silent = False
         self.failure = ""
         self._in_process = bool(getattr(embedder, "in_process", False))
-        self._recent: dict[str, NDArray[np.float32]] = {}
+        self._recent: dict[str, Floats] = {}
         caches.watch(self)
 
     def forget(self, _: str) -> None:
@@ -258,11 +257,10 @@ class SearchedStream(Protocol):
     @property
     def key(self) -> StreamKey: ...
     @property
-    def store(self) -> Store: ...
-    @property
     def embedder(self) -> Embedder: ...
     def show(self, event: Event) -> object: ...
     def columns_held(self) -> Columns | None: ...
+    async def records(self, ids: Sequence[str]) -> list[Record]: ...
     async def commit(self, *entries: Entry, revisions: Sequence[Revision] = ()) -> object: ...
 
 
@@ -347,7 +345,7 @@ class MissingVectors:
     async def _give(self) -> bool:
         """Add the vectors of some records; return whether to continue at once, without a pause."""
         stream, ids = self._stream, list(self._waiting)[:OWED_BATCH]
-        records = await stream.store.records(stream.key, ids)
+        records = await stream.records(ids)
         try:
             rows = await embed_each(self._ask, [record.text for record in records])
         except ModelUnavailable:

@@ -6,14 +6,14 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import JsonValue
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extract
 
+from mindstream.arrays import Ints, Mask
 from mindstream.caches import remember
 from mindstream.clock import Moment
 from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns, entries, is_plain
@@ -153,7 +153,7 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
     return bearers.pop() if len(bearers) == 1 else -1
 
 
-def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
+def _find_called(term: str, holds: Ints, columns: Columns) -> int:
     """Return the speaker whose nickname a word is: of two speakers, only the other one says it, and does so in most
     episodes; -1: none."""
     talk = columns.kind.values == CHAT
@@ -194,9 +194,6 @@ def find_persons(text: str) -> Persons:
     words = set(WORD.findall(WISH.sub(" ", text).lower()))
     both = bool(words & BOTH)
     return Persons(both or bool(words & ASKER), both or bool(words & ASKED))
-
-
-Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,14 +18,13 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.arrays import Doubles, Floats, Ints, Mask
 from mindstream.clock import DAY_S, HOUR_S, Moment
 from mindstream.memory.recall.question import RecallQuery
 from mindstream.memory.store.columns import KIND_CODES, Columns
 from mindstream.text.lexical import K1, B, Matches, saturated, telling, telling_all
 
-Floats = NDArray[np.float32]
-Positions = NDArray[np.int64]
-Rows = NDArray[np.int64]
+Rows = Ints
 CHAT = KIND_CODES["chat"]
 ALSO = 1000
 """Number of the best records by words whose vectors are compared even if these are not among the most similar."""
@@ -86,11 +85,11 @@ class Scored:
     total: Floats
     _parts: dict[str, Floats]
 
-    def parts(self, rows: Positions) -> dict[str, list[float]]:
+    def parts(self, rows: Rows) -> dict[str, list[float]]:
         """Return the parts of the relevance of some rows, by name."""
         return {name: values[rows].tolist() for name, values in self._parts.items()}
 
-    def highest(self, names: Sequence[str], among: NDArray[np.bool_]) -> float:
+    def highest(self, names: Sequence[str], among: Mask) -> float:
         """Return the highest sum of these parts among the records marked in `among`, at least 0."""
         there = [self._parts[name] for name in names if name in self._parts]
         return float(np.max(sum(there), initial=0.0, where=among)) if there else 0.0
@@ -100,7 +99,7 @@ def relevance(
     columns: Columns,
     question: RecallQuery,
     vectors: Floats,
-    candidates: NDArray[np.bool_],
+    candidates: Mask,
     weights: Weights,
     valid: Rows | None = None,
 ) -> Scored:
@@ -184,7 +183,7 @@ class Resistance:
         self._kind = None if columns.only_talk else columns.kind.values
         self._others = len(usual) - 1
 
-    def __call__(self, holds: Positions, lengths: Floats) -> Floats:
+    def __call__(self, holds: Rows, lengths: Floats) -> Floats:
         by = self._by[holds]
         if self._kind is not None:
             by[(self._kind[holds] != CHAT) | (by >= self._others)] = -1
@@ -215,7 +214,7 @@ class _Reach:
                 np.maximum.at(best, where[start:end], lent[start:end])
                 reached += best
 
-    def _lend(self, holds: Positions, own: Floats, lengths: Floats) -> tuple[Positions, Floats]:
+    def _lend(self, holds: Rows, own: Floats, lengths: Floats) -> tuple[Rows, Floats]:
         """Return, for each record, the five records that its words reach (itself included) and the weights they get."""
         weights = self._weights
         where, lent = np.empty((len(holds), 5), np.int64), np.empty((len(holds), 5), np.float32)
@@ -232,11 +231,11 @@ class _Reach:
         return where.reshape(-1), lent.reshape(-1)
 
 
-def _said(columns: Columns, question: RecallQuery) -> NDArray[np.bool_]:
+def _said(columns: Columns, question: RecallQuery) -> Mask:
     """Mark the messages of the speaker asked about; if only a pronoun names the speaker, also records that are no
     messages."""
     talk = columns.kind.values == CHAT
-    said: NDArray[np.bool_] = (columns.by.values == question.who) & talk
+    said: Mask = (columns.by.values == question.who) & talk
     return said if question.name_terms or columns.only_talk else said | ~talk
 
 
@@ -252,9 +251,7 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
     return inside * np.float32(telling(columns.entire.written_in(question.spans), len(columns.lexical)))
 
 
-def _nearness(
-    columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats, valid: Rows | None
-) -> Floats:
+def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats, valid: Rows | None) -> Floats:
     """Return the similarity above the average: of messages to the first wording, of other records to the last
     wording."""
     near = np.zeros(len(columns), np.float32)
@@ -294,7 +291,7 @@ def certainty(
     columns: Columns,
     question: RecallQuery,
     scored: Scored,
-    candidates: NDArray[np.bool_],
+    candidates: Mask,
     by_words: bool = False,
     written_down: bool = False,
 ) -> float:
@@ -385,7 +382,7 @@ def log_odds(probability: float) -> float:
 
 
 def signs(
-    columns: Columns, question: RecallQuery, scored: Scored, candidates: NDArray[np.bool_], asked: int = 0
+    columns: Columns, question: RecallQuery, scored: Scored, candidates: Mask, asked: int = 0
 ) -> tuple[float, float, float]:
     """Return the three signs of certainty: the shares of the question that are covered and never mentioned, and the
     similarity of the most similar record."""
@@ -404,9 +401,6 @@ def signs(
     best = scored.highest(("words", "neighbours"), candidates) / most if most else 0.0
     covered, unheard_of = (best * known + names, total - names - known) if total else (0.0, 0.0)
     return covered / (total or 1), unheard_of / (total or 1), scored.highest(("vector",), candidates)
-
-
-Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,8 +437,8 @@ class Candidates:
     now: Moment
     signals: Callable[[Rows], Signals]
     cosines: Callable[[Rows], Doubles]
-    question: NDArray[np.float32]
-    vectors: Callable[[Rows], NDArray[np.float32]]
+    question: Floats
+    vectors: Callable[[Rows], Floats]
 
     @property
     def rows(self) -> Rows:

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Doubles, Floats
 from mindstream.clock import Moment, format_iso
 from mindstream.errors import InputError
 from mindstream.guidance import Explained
@@ -27,10 +27,9 @@ from mindstream.memory.recall.ranking import (
     LOW_CONFIDENCE,
     Bounded,
     Candidates,
-    Doubles,
     Policy,
-    Positions,
     Ranking,
+    Rows,
     Scored,
     Signals,
     Weights,
@@ -355,10 +354,10 @@ def recaller_of(store: Store, embedder: Embedder) -> Recaller:
 FADING_CODES = np.array([kind in FADING for kind in KINDS])
 
 
-def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], now: Moment) -> Candidates:
+def _candidates(columns: Columns, scored: Scored, vector: Floats, now: Moment) -> Candidates:
     """Collect the candidates and functions that a policy needs."""
 
-    def signals(rows: Positions) -> Signals:
+    def signals(rows: Rows) -> Signals:
         whole, at = columns.entire, columns.in_entire(rows)
         level = whole.level.values[at].astype(np.float64)
         strength = np.where(whole.lasting.values[at], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
@@ -369,7 +368,7 @@ def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], n
             np.where(FADING_CODES[whole.kind.values[at]], strength, 0.5),
         )
 
-    def cosines(rows: Positions) -> Doubles:
+    def cosines(rows: Rows) -> Doubles:
         if len(vector) != columns.width or not np.any(vector):
             return np.zeros(len(rows))
         return columns.vectors.cosines(vector, rows).astype(np.float64)

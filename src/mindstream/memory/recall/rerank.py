@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from mindstream.errors import ModelError, SettingsError
+from mindstream.frozen import Frozen
 from mindstream.memory.store.record import Record
 from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import CrossEncoder
@@ -22,10 +21,8 @@ from mindstream.models.prompt import Prompt, rule
 from mindstream.models.roles import Models
 
 
-class Ranked(BaseModel):
+class Ranked(Frozen):
     """The numbers of the memories that answer, the best first."""
-
-    model_config = ConfigDict(frozen=True)
 
     best: list[int]
 

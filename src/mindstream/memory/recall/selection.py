@@ -15,16 +15,16 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.arrays import Array, Floats, Ints, Mask
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.question import RecallQuery
 from mindstream.memory.recall.ranking import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.store import Candidates, Changes, Told
-from mindstream.memory.store.vectors import Floats, Vectors
+from mindstream.memory.store.vectors import Vectors
 from mindstream.text.dates import DateSpan
-from mindstream.text.lexical import K1, GrowingArray, Ints, Lexical, Matches, saturated, telling
+from mindstream.text.lexical import K1, GrowingArray, Lexical, Matches, saturated, telling
 
-Mask = NDArray[np.bool_]
 LONG = 20_000
 """A stream of up to this many records is scored completely."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
@@ -80,7 +80,7 @@ class Selection(Columns):
         return self._entire.ids_at(self.rows[rows])
 
 
-def _column(values: NDArray[Any]) -> GrowingArray[Any]:
+def _column(values: Array) -> GrowingArray[Any]:
     column = GrowingArray(values.dtype.type)
     column.adopt(values, len(values))
     return column

@@ -25,11 +25,10 @@ class Checkpoint:
     data: bytes = field(repr=False)
 
 
-def create(connection: Sql) -> None:
-    connection.execute(
-        "CREATE TABLE checkpoints (stream TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,"
-        " data BLOB NOT NULL, sum INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (stream, name))"
-    )
+TABLE = (
+    "CREATE TABLE checkpoints (stream TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,"
+    " data BLOB NOT NULL, sum INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (stream, name))"
+)
 
 
 def write(connection: Sql, stream: str, new: Checkpoint, seq: int) -> None:

@@ -12,12 +12,13 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import index
-from typing import Any, SupportsIndex, TypeVar, overload
+from typing import SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
@@ -28,7 +29,6 @@ from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GrowingArray, Lexical, Postings, without_rows
 from mindstream.text.words import plain_words, sentences, terms
 
-Array = NDArray[Any]
 LONGEST = 100
 """Maximum length of a text in these lookups. Longer texts and nested values are compared with the stored records."""
 IS, IS_SOMETHING, IS_LARGE = "\0=", "\0+", "\0#"
@@ -66,7 +66,7 @@ class RecordIds:
         row += len(self) if row < 0 else 0
         return self._new[row - kept] if row >= kept else str(self._kept.item(row), "utf-8")
 
-    def at(self, rows: NDArray[np.int64]) -> list[str]:
+    def at(self, rows: Ints) -> list[str]:
         """Return the ids in some rows."""
         if not (kept := len(self._kept)):
             return [self._new[at] for at in rows.tolist()]
@@ -86,13 +86,13 @@ class RecordIds:
         self._new.append(id_)
         return at
 
-    def among(self, ids: Sequence[str]) -> NDArray[np.bool_]:
+    def among(self, ids: Sequence[str]) -> Mask:
         """Mark the records that have one of these ids."""
         mask = np.zeros(len(self), np.bool_)
         mask[[at for id_ in ids if (at := self.position.get(id_)) is not None]] = True
         return mask
 
-    def without(self, rows: NDArray[np.int64]) -> RecordIds:
+    def without(self, rows: Ints) -> RecordIds:
         """Return a copy without some rows; `rows` must be sorted."""
         fresh, count = RecordIds(), len(self._kept)
         kept_rows, gone = rows[rows < count], set((rows[rows >= count] - count).tolist())
@@ -173,7 +173,7 @@ class Fields:
         for key in field_keys(record):
             self.postings.add(key, at)
 
-    def having(self, name: str, value: JsonValue, count: int) -> NDArray[np.bool_]:
+    def having(self, name: str, value: JsonValue, count: int) -> Mask:
         """Mark which of the first `count` records have a plain value in a field; value None: no value, or null."""
         mask = np.zeros(count, np.bool_)
         mask[self.postings.of(name + IS_SOMETHING if value is None else _key(name, value))] = True
@@ -231,7 +231,7 @@ class Speakers:
         self._words: list[int] = []
         self._users: set[int] = set()
         self._agents: set[int] = set()
-        self._usual: NDArray[np.float64] | None = None
+        self._usual: Doubles | None = None
 
     def add(self, by: int, words: int, by_user: object) -> None:
         """Count a message and its words; `by_user`: the field of that name in its data, which may be missing."""
@@ -272,7 +272,7 @@ class Speakers:
         """The number of the only speaker who talks to the user; -1: none, or several."""
         return _only(self._agents)
 
-    def usual_lengths(self) -> NDArray[np.float64]:
+    def usual_lengths(self) -> Doubles:
         """Return each speaker's usual number of words per message: a weighted geometric mean with the average of all
         messages.
 
@@ -387,11 +387,11 @@ class Columns:
         """The columns of the whole stream; these columns themselves unless they are a selection."""
         return self
 
-    def in_entire(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def in_entire(self, rows: Ints) -> Ints:
         """Return the rows of some of these records in the whole stream."""
         return rows
 
-    def ids_at(self, rows: NDArray[np.int64]) -> list[str]:
+    def ids_at(self, rows: Ints) -> list[str]:
         """Return the ids of the records in some rows."""
         return self.ids.at(rows)
 
@@ -581,7 +581,7 @@ class Columns:
                 names = [name for name, number in self.episodes.items() if number != episode]
                 self.episodes = {name: number for number, name in enumerate(names)}
 
-    def _own(self, record: Record | None) -> NDArray[np.float32]:
+    def _own(self, record: Record | None) -> Floats:
         vector = None if record is None else self._comparable(record)
         return np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
 
@@ -653,14 +653,14 @@ class Columns:
         """The number of records without a vector of this stream's embedder."""
         return len(self) - int(np.count_nonzero(self.compared.values))
 
-    def held_at(self, now: Moment) -> NDArray[np.bool_]:
+    def held_at(self, now: Moment) -> Mask:
         """Mark the records whose validity has not ended, and that are not archived, at a moment."""
         held = self.open.values.copy()
         ending = np.flatnonzero(~held)
         held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
         return held
 
-    def inside(self, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
+    def inside(self, spans: Sequence[DateSpan]) -> Mask:
         """Mark the records that were written in any of these periods."""
         created, inside = self.created.values, np.zeros(len(self), np.bool_)
         for span in spans:
@@ -671,7 +671,7 @@ class Columns:
         """Return how many records of the stream were written in any of these periods."""
         return int(np.count_nonzero(self.inside(spans)))
 
-    def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
+    def holding(self, kinds: Collection[Kind], now: Moment) -> Mask:
         """Mark the records of these kinds that are valid at a moment and not archived; `now` LATEST: with unlimited
         validity."""
         held = np.zeros(len(self), np.bool_)

@@ -6,10 +6,11 @@ Rows of the log stay with their numbers and kinds, but without the person's word
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mindstream.json_values import texts_in
 from mindstream.log.declared import Declared, Holds, declared
 from mindstream.log.events import DocumentsRead, Unknown, every_kind, read_event
 from mindstream.log.names import StreamKey, tenant_of
@@ -51,14 +52,14 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
             continue
         held, fields = _read(kind, payload)
         persons = [value for name, value in held.items() if Holds.PERSON in _holds(fields, name)]
-        if stream in naming and (by == person or any(_names(person, each) for each in _texts(persons))):
+        if stream in naming and (by == person or any(_names(person, each) for each in texts_in(persons))):
             left = found.setdefault(stream, Left(stream))
             left.rows.add(seq)
             for name, value in held.items():
                 if Holds.RECORD in _holds(fields, name):
                     left.ids.add(str(value))
                 if _holds(fields, name) & {Holds.OWN, Holds.QUOTES}:
-                    left.words += _texts(value)
+                    left.words += texts_in(value)
     for stream, id_, seq, text, kind, data in connection.execute(
         "SELECT stream, id, seq, text, kind, data FROM records WHERE stream <> ? AND by = ?", (own, person)
     ):
@@ -155,11 +156,3 @@ def _without(person: str, value: Any) -> Any:
     if not (isinstance(value, str) and _names(person, value)):
         return value
     return value.removesuffix(person) + MARK
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)

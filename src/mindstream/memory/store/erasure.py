@@ -12,10 +12,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel
 
+from mindstream.json_values import parsed
 from mindstream.log import erasures, kept
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Event, Unknown, every_kind, printable, read_event
@@ -29,7 +30,6 @@ from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 from mindstream.memory.store.store import Erasure, erases_no_name
 from mindstream.memory.store.word_index.in_sqlite import remove_from_word_index
 
-T = TypeVar("T")
 FIELDS = "text, subject, predicate, object, keywords, data"
 
 
@@ -270,7 +270,7 @@ def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: in
         )
         _sum_anew(connection, id_)
         mind, by, kind, payload = read_row(connection, record.seq)
-        held: dict[str, Any] = _parsed(payload, dict)
+        held: dict[str, Any] = parsed(payload, dict)
         if held and mind == stream:
             says = {"patch": record.data.get("patch", {})} if kind == "belief_changed" else {"text": record.text}
             is_own = all(Holds.OWN in _fields(kind, payload).get(name, UNKNOWN).holds for name in says)
@@ -284,7 +284,7 @@ def _sum_anew(connection: Sql, id_: str) -> None:
 
 
 def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> str:
-    held: dict[str, Any] = _parsed(payload, dict)
+    held: dict[str, Any] = parsed(payload, dict)
     if not held:  # no JSON object, so damaged: remove the words from the raw text
         text = printable(payload)
         new_text = MARK if seq in carriers.bare else carriers.words.redact(text)
@@ -339,15 +339,6 @@ def _bare(value: Any) -> Any:
     return (
         {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
     )
-
-
-def _parsed(text: str, shape: type[T]) -> T:
-    """Parse JSON; return an empty value of the expected type if the text is damaged or of another type."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return shape()
-    return value if isinstance(value, shape) else shape()
 
 
 def _redacted_record(row: tuple[Any, ...], words: ErasedWords) -> tuple[Any, ...]:

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mindstream import file_locks
+from mindstream.arrays import Array
 from mindstream.log import erasures
 from mindstream.log.erasures import Erased, digest_of
 from mindstream.log.names import StreamKey
@@ -30,7 +30,6 @@ from mindstream.text.lexical import GrowingArray
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
 
-Array = NDArray[Any]
 Step: TypeAlias = Callable[[], object]
 """A part of the work that may run in any thread; the iterator is advanced after it is done."""
 VERSION = 3

@@ -7,18 +7,18 @@ The search uses indexes (the tables `lineage` and `log_lineage`) and does not re
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mindstream.json_values import parsed
 from mindstream.log.events import read_event
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store.queries import among
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.rows import COLUMNS, record_of
+from mindstream.memory.store.rows import COLUMNS, record_of, texts
 from mindstream.memory.store.store import Closure
 
 ANSWERS = ("said", "follow_up")
@@ -43,7 +43,8 @@ class _Lineage:
 
     def __init__(self, connection: Sql, stream: StreamKey, owned: str) -> None:
         self._connection, self._stream, self._owned = connection, stream, owned
-        self.nodes: dict[str, _Node | None] = {}
+        self.nodes: dict[str, _Node] = {}
+        self._loaded: set[str] = set()
         self._below: dict[str, list[str]] = {}
         self._earlier: dict[str, list[str]] = {}
         self._elsewhere: dict[str, bool] = {}
@@ -51,16 +52,15 @@ class _Lineage:
 
     def load(self, ids: Iterable[str]) -> None:
         """Read records of the stream, with the kinds and payloads of their rows of the log."""
-        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self.nodes]
-        self.nodes.update(dict.fromkeys(missing))
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._loaded]
+        self._loaded.update(missing)
         sql = "SELECT number, id, evidence, slot, seq, stream FROM records WHERE id IN ({})"
         for number, id_, evidence, slot, seq, stream in among(self._connection, sql, missing):
             if stream == self._stream:
-                self.nodes[id_] = _Node(number, id_, _ids(evidence), slot, seq)
-        rows = [node.seq for id_ in missing if (node := self.nodes[id_]) is not None and node.seq not in self.kinds]
-        for seq, kind, payload, mind in among(
-            self._connection, "SELECT seq, kind, payload, mind FROM log WHERE seq IN ({})", list(dict.fromkeys(rows))
-        ):
+                self.nodes[id_] = _Node(number, id_, tuple(texts(evidence)), slot, seq)
+        rows = {self.nodes[id_].seq for id_ in missing if id_ in self.nodes} - self.kinds.keys()
+        sql = "SELECT seq, kind, payload, mind FROM log WHERE seq IN ({})"
+        for seq, kind, payload, mind in among(self._connection, sql, list(rows)):
             if mind == self._stream:
                 self.kinds[seq] = kind, payload
 
@@ -68,7 +68,7 @@ class _Lineage:
         """Return the row of the log of a record if the row is of one of these kinds and about this record."""
         node = self.nodes.get(id_)
         kind, payload = self.kinds.get(node.seq, ("", "")) if node else ("", "")
-        return node.seq if node and kind in kinds and _parsed(payload).get("record") == id_ else None
+        return node.seq if node and kind in kinds and parsed(payload, dict).get("record") == id_ else None
 
     def evidence(self, id_: str) -> tuple[str, ...]:
         """Return the ids from which a record was derived; for an answer without evidence, the message that it
@@ -76,11 +76,11 @@ class _Lineage:
         node = self.nodes.get(id_)
         if node is None or node.evidence or (row := self.said_in(id_, ANSWERS)) is None:
             return node.evidence if node else ()
-        answers = _parsed(self.kinds[row][1]).get("answers")
+        answers = parsed(self.kinds[row][1], dict).get("answers")
         found = self._connection.execute(
             "SELECT payload FROM log WHERE seq = ? AND mind = ? AND kind = 'heard'", (answers, self._stream)
         ).fetchone()
-        asked = _parsed(found[0]).get("record") if found else None
+        asked = parsed(found[0], dict).get("record") if found else None
         return (str(asked),) if asked else ()
 
     def below(self, ids: Iterable[str]) -> dict[str, list[str]]:
@@ -101,13 +101,12 @@ class _Lineage:
             f" AND log.seq = log_lineage.seq AND log.mind = ? AND log.kind IN ({_quoted(ANSWERS)}) ORDER BY log.seq"
         )
         answers = [
-            (heard[row], str(_parsed(payload).get("record", "")))
+            (heard[row], str(parsed(payload, dict).get("record", "")))
             for row, payload in among(self._connection, sql, list(heard), self._stream)
         ]
         self.load([*(id_ for each in missing for id_ in self._below[each]), *(answer for _, answer in answers)])
         for asked, answer in answers:
-            node = self.nodes.get(answer)
-            if node is not None and not node.evidence:
+            if answer in self.nodes and not self.nodes[answer].evidence:
                 self._below[asked].append(answer)
         return {id_: self._below[id_] for id_ in ids}
 
@@ -128,11 +127,16 @@ class _Lineage:
         """Return those of some ids that are records of this stream, or of another stream of the tenant."""
         ids = list(dict.fromkeys(ids))
         self.load(ids)
-        missing = [id_ for id_ in ids if self.nodes[id_] is None and id_ not in self._elsewhere]
+        missing = [id_ for id_ in ids if id_ not in self.nodes and id_ not in self._elsewhere]
         self._elsewhere.update(dict.fromkeys(missing, False))
         sql = f"SELECT id FROM records WHERE id IN ({{}}) AND {self._owned}"
         self._elsewhere.update((row[0], True) for row in among(self._connection, sql, missing))
-        return {id_ for id_ in ids if self.nodes[id_] is not None or self._elsewhere.get(id_)}
+        return {id_ for id_ in ids if id_ in self.nodes or self._elsewhere.get(id_)}
+
+    def directly_below(self, ids: Iterable[str]) -> dict[str, _Node]:
+        """Return the records that were directly derived from any of some records."""
+        found = dict.fromkeys(id_ for some in self.below(ids).values() for id_ in some)
+        return {id_: self.nodes[id_] for id_ in found if id_ in self.nodes}
 
     def reach(self, start: Iterable[str], step: Any) -> set[str]:
         """Return all records that are reached from some records by repeating a step, including these records."""
@@ -170,19 +174,16 @@ def find_closure(
     lineage.load(roots)
     gone, ready = set(roots), list(roots)
     while ready:
-        found = dict.fromkeys(id_ for some in lineage.below(ready).values() for id_ in some)
-        ready = []
+        found, ready = lineage.directly_below(ready), []
         for id_ in found:
-            if id_ not in gone and lineage.nodes.get(id_) is not None and lineage.rests_only_on(gone, id_):
+            if id_ not in gone and lineage.rests_only_on(gone, id_):
                 gone.add(id_)
                 ready.append(id_)
-    below = {id_ for id_ in lineage.reach(gone, lineage.below) - gone if lineage.nodes.get(id_) is not None}
-    nodes = [node for id_ in gone | below if (node := lineage.nodes.get(id_)) is not None]
+    below = lineage.nodes.keys() & lineage.reach(gone, lineage.below) - gone
+    nodes = [node for id_, node in lineage.nodes.items() if id_ in gone or id_ in below]
     order = {node.id: node.number for node in sorted(nodes, key=lambda node: node.number)}
-    slots = {node.slot for node in nodes if node.slot is not None}
-    if slots_below:
-        found = dict.fromkeys(id_ for some in lineage.below(slots_below).values() for id_ in some)
-        slots |= {node.slot for id_ in found if (node := lineage.nodes.get(id_)) and node.slot is not None}
+    affected = [*nodes, *lineage.directly_below(slots_below).values()]
+    slots = {node.slot for node in affected if node.slot is not None}
     return Closure(
         frozenset(roots),
         frozenset(gone),
@@ -217,9 +218,9 @@ def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[
     yield from heard | said
     for row in sorted(said):
         yield from _decided_after(connection, stream, row)
-    for seq in {node.seq for id_ in gone if (node := lineage.nodes.get(id_)) is not None}:
+    for seq in {node.seq for id_, node in lineage.nodes.items() if id_ in gone}:
         kind, payload = lineage.kinds.get(seq, ("", ""))
-        thoughts = _parsed(payload).get("thoughts") if kind == "reflected" else None
+        thoughts = parsed(payload, dict).get("thoughts") if kind == "reflected" else None
         if thoughts and gone.issuperset(map(str, thoughts)):
             yield seq
     sql = (
@@ -278,19 +279,3 @@ def find_answers(connection: Sql, stream: StreamKey, after: int, ids: Sequence[s
 
 def _quoted(kinds: Iterable[str]) -> str:
     return ", ".join(f"'{kind}'" for kind in kinds)
-
-
-def _ids(evidence: str | None) -> tuple[str, ...]:
-    try:
-        held = json.loads(evidence) if evidence else []
-    except (ValueError, RecursionError):
-        return ()
-    return tuple(each for each in held if isinstance(each, str)) if isinstance(held, list) else ()
-
-
-def _parsed(payload: object) -> dict[str, Any]:
-    try:
-        held = json.loads(payload) if isinstance(payload, str) else {}
-    except (ValueError, RecursionError):
-        return {}
-    return held if isinstance(held, dict) else {}

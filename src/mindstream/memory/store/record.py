@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from mindstream import chance
 from mindstream.clock import Moment, Time, format_iso
+from mindstream.json_values import JsonObject
 from mindstream.log.names import StreamKey
 
 Kind: TypeAlias = Literal[
@@ -174,7 +175,7 @@ def is_tainted(record: Record) -> bool:
     return bool(record.data.get(TAINTED))
 
 
-def common_data(records: Sequence[Record]) -> dict[str, JsonValue]:
+def common_data(records: Sequence[Record]) -> JsonObject:
     """Return the fields of data that are equal in all records, for a record that sleep derives from them.
 
     So the filter `where` finds a derived record only by values that all its sources have. It is tainted if any of them

@@ -20,17 +20,14 @@ UNIQUES = {"pool_created": "created", "town_began": "began"}
 """Events that a stream can contain only once, and the unique name that each of them uses."""
 
 
-def create(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "CREATE TABLE streams (key TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL,"
-        " normal TEXT NOT NULL, looks TEXT) WITHOUT ROWID"
-    )
-    connection.execute("CREATE UNIQUE INDEX streams_looks ON streams (tenant, kind, looks)")
-    connection.execute("CREATE INDEX streams_normal ON streams (tenant, kind, normal)")
-    connection.execute(
-        "CREATE TABLE uniques (stream TEXT NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL,"
-        " PRIMARY KEY (stream, name)) WITHOUT ROWID"
-    )
+TABLES = (
+    "CREATE TABLE streams (key TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL,"
+    " normal TEXT NOT NULL, looks TEXT) WITHOUT ROWID",
+    "CREATE UNIQUE INDEX streams_looks ON streams (tenant, kind, looks)",
+    "CREATE INDEX streams_normal ON streams (tenant, kind, normal)",
+    "CREATE TABLE uniques (stream TEXT NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL,"
+    " PRIMARY KEY (stream, name)) WITHOUT ROWID",
+)
 
 
 def register(connection: Sql, key: StreamKey) -> None:

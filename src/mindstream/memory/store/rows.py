@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mindstream.clock import EARLIEST, LATEST, Moment
+from mindstream.json_values import parsed, parsed_or_none
 from mindstream.log.events import printable
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS, SLOTTED, UNIQUE, Kind, Record, Triple, Vector, same_words
@@ -95,8 +96,8 @@ def salvage(row: tuple[Any, ...]) -> Record:
         superseded_by=other[0] if other else None,
         forgotten=None if forgotten is None else _or(moment(forgotten), written),
         about=Triple(*map(name, about)) if all(isinstance(each, str) for each in about) else None,
-        keywords=tuple(map(name, _texts(keywords, MAX_KEYWORDS))),
-        evidence=_ids(_texts(evidence, MAX_EVIDENCE), id_),
+        keywords=tuple(map(name, texts(keywords)[:MAX_KEYWORDS])),
+        evidence=_ids(texts(evidence)[:MAX_EVIDENCE], id_),
         depth=_whole(depth, 0, MAX_DEPTH, 0),
         slot=name(slot) if slotted else None,
         version=version if slotted else None,
@@ -147,7 +148,7 @@ def fields(text: object) -> dict[str, Any]:
     """Return a record's data; if the JSON is invalid, its text under the name `unreadable`."""
     if text is None:
         return {}
-    found = _json(text)
+    found = parsed_or_none(text)
     return found if isinstance(found, dict) else {"unreadable": printable(text)}
 
 
@@ -165,16 +166,9 @@ def _ids(found: Sequence[object], own: object) -> tuple[str, ...]:
     return tuple(each for each in texts if each != own)
 
 
-def _texts(text: object, most: int) -> list[str]:
-    found = _json(text)
-    return [each for each in found if isinstance(each, str)][:most] if isinstance(found, list) else []
-
-
-def _json(text: object) -> object:
-    try:
-        return json.loads(text) if isinstance(text, str | bytes) else None
-    except (ValueError, RecursionError):
-        return None
+def texts(text: object) -> list[str]:
+    """Return the texts in a JSON list; none if the JSON is invalid."""
+    return [each for each in parsed(text, list) if isinstance(each, str)]
 
 
 def _whole(value: object, least: int, most: int, otherwise: int) -> int:

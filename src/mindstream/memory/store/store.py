@@ -12,9 +12,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mindstream.arrays import Floats
 from mindstream.clock import Moment
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.erasures import Erased
@@ -342,7 +340,7 @@ class Told:
     terms: int
     holding: Mapping[str, int]
     groups: int
-    episodes: Mapping[str, NDArray[np.float32]]
+    episodes: Mapping[str, Floats]
     written: int
     said: Mapping[str, tuple[int, int]]
     sample: Sequence[int]

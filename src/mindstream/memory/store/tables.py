@@ -116,30 +116,37 @@ TALKS = "'said', 'follow_up', 'thought', 'set_aside'"
 """Kinds of log rows that refer to other rows: to those that they answer (`answers`) or process (`about`)."""
 
 
-def _m001_log_records_work(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "CREATE TABLE log (seq INTEGER PRIMARY KEY AUTOINCREMENT, mind TEXT NOT NULL, at REAL NOT NULL,"
-        " by TEXT NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL)"
-    )
-    connection.execute("CREATE INDEX log_of_mind ON log (mind, seq)")
-    connection.execute(
-        "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,"
-        " kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL,"
-        " episode TEXT NOT NULL, importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL,"
-        " valid_from REAL, valid_until REAL, superseded_by TEXT, forgotten REAL,"
-        " subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
-        " depth INTEGER NOT NULL, slot TEXT, version INTEGER, data TEXT, seq INTEGER NOT NULL, embedder TEXT NOT NULL,"
-        " vector BLOB, changed INTEGER NOT NULL)"
-    )
-    connection.execute("CREATE INDEX records_changed ON records (stream, changed)")
-    connection.execute("CREATE INDEX records_latest ON records (stream, kind, number)")
-    connection.execute("CREATE INDEX records_episode ON records (stream, episode, number)")
-    connection.execute("CREATE UNIQUE INDEX records_slot ON records (stream, slot, version) WHERE slot IS NOT NULL")
-    connection.execute("CREATE TABLE erased (stream TEXT NOT NULL, id TEXT NOT NULL, changed INTEGER NOT NULL)")
-    connection.execute("CREATE INDEX erased_changed ON erased (stream, changed)")
-    connection.execute("CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID")
-    connection.execute("INSERT INTO counters VALUES ('changed', 0)")
-    work.create(connection)
+def _statements(*statements: str) -> Migration:
+    """Return a migration that runs these statements."""
+
+    def migrate(connection: sqlite3.Connection) -> None:
+        for statement in statements:
+            connection.execute(statement)
+
+    return migrate
+
+
+_m001_log_records_work = _statements(
+    "CREATE TABLE log (seq INTEGER PRIMARY KEY AUTOINCREMENT, mind TEXT NOT NULL, at REAL NOT NULL,"
+    " by TEXT NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL)",
+    "CREATE INDEX log_of_mind ON log (mind, seq)",
+    "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,"
+    " kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL,"
+    " episode TEXT NOT NULL, importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL,"
+    " valid_from REAL, valid_until REAL, superseded_by TEXT, forgotten REAL,"
+    " subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
+    " depth INTEGER NOT NULL, slot TEXT, version INTEGER, data TEXT, seq INTEGER NOT NULL, embedder TEXT NOT NULL,"
+    " vector BLOB, changed INTEGER NOT NULL)",
+    "CREATE INDEX records_changed ON records (stream, changed)",
+    "CREATE INDEX records_latest ON records (stream, kind, number)",
+    "CREATE INDEX records_episode ON records (stream, episode, number)",
+    "CREATE UNIQUE INDEX records_slot ON records (stream, slot, version) WHERE slot IS NOT NULL",
+    "CREATE TABLE erased (stream TEXT NOT NULL, id TEXT NOT NULL, changed INTEGER NOT NULL)",
+    "CREATE INDEX erased_changed ON erased (stream, changed)",
+    "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+    "INSERT INTO counters VALUES ('changed', 0)",
+    *work.TABLES,
+)
 
 
 def _m002_same_words(connection: sqlite3.Connection) -> None:
@@ -152,133 +159,95 @@ def _m002_same_words(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX log_of_kind ON log (mind, kind, seq)")
 
 
-def _m003_failures_of_work(connection: sqlite3.Connection) -> None:
-    """Count the failed runs of work, because failed work is tried a limited number of times."""
-    connection.execute("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
+_m003_failures_of_work = _statements("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
+"""Counts the failed runs of work, because failed work is tried a limited number of times."""
+
+_m004_sums = _statements(
+    "ALTER TABLE records ADD COLUMN words_sum INTEGER",
+    "ALTER TABLE records ADD COLUMN vector_sum INTEGER",
+    "ALTER TABLE log ADD COLUMN sum INTEGER",
+    "CREATE TRIGGER records_changed_words AFTER UPDATE OF id, stream, kind, text, created, by, episode, valid_from,"
+    " subject, predicate, object, keywords, evidence, depth, slot, version, data, seq ON records"
+    " WHEN NEW.words_sum IS OLD.words_sum AND OLD.words_sum IS NOT NULL"
+    " BEGIN UPDATE records SET words_sum = NULL WHERE number = NEW.number; END",
+    "CREATE TRIGGER log_changed_words AFTER UPDATE OF mind, at, by, kind, payload ON log"
+    " WHEN NEW.sum IS OLD.sum AND OLD.sum IS NOT NULL"
+    " BEGIN UPDATE log SET sum = NULL WHERE seq = NEW.seq; END",
+)
+"""Adds checksums. Existing rows get none, so that a file of any size opens quickly; `doctor --mend` adds them.
+
+If another program changes words without a new checksum, triggers remove the checksum, which would be wrong.
+"""
 
 
-def _m004_sums(connection: sqlite3.Connection) -> None:
-    """Add checksums. Existing rows get none, so that a file of any size opens quickly; `doctor --mend` adds them.
-
-    If another program changes words without a new checksum, triggers remove the checksum, which would be wrong.
-    """
-    connection.execute("ALTER TABLE records ADD COLUMN words_sum INTEGER")
-    connection.execute("ALTER TABLE records ADD COLUMN vector_sum INTEGER")
-    connection.execute("ALTER TABLE log ADD COLUMN sum INTEGER")
-    connection.execute(
-        "CREATE TRIGGER records_changed_words AFTER UPDATE OF id, stream, kind, text, created, by, episode, valid_from,"
-        " subject, predicate, object, keywords, evidence, depth, slot, version, data, seq ON records"
-        " WHEN NEW.words_sum IS OLD.words_sum AND OLD.words_sum IS NOT NULL"
-        " BEGIN UPDATE records SET words_sum = NULL WHERE number = NEW.number; END"
-    )
-    connection.execute(
-        "CREATE TRIGGER log_changed_words AFTER UPDATE OF mind, at, by, kind, payload ON log"
-        " WHEN NEW.sum IS OLD.sum AND OLD.sum IS NOT NULL"
-        " BEGIN UPDATE log SET sum = NULL WHERE seq = NEW.seq; END"
-    )
-
-
-def _m005_checkpoints(connection: sqlite3.Connection) -> None:
-    """Store checkpoints: data derived from a stream."""
-    checkpoints.create(connection)
+_names = _statements(*registry.TABLES, "ALTER TABLE log ADD COLUMN system INTEGER NOT NULL DEFAULT 0")
 
 
 def _m006_names(connection: sqlite3.Connection) -> None:
     """Register streams by kind and name, and mark rows that the system wrote, so that no user's name has a special
     meaning."""
-    registry.create(connection)
-    connection.execute("ALTER TABLE log ADD COLUMN system INTEGER NOT NULL DEFAULT 0")
+    _names(connection)
     adopt(connection)
 
 
-def _m007_kept(connection: sqlite3.Connection) -> None:
-    """Store named values of streams, which were in separate files before."""
-    connection.execute(kept.CREATE)
+_m007_kept = _statements(kept.CREATE)
+"""Stores named values of streams, which were in separate files before."""
+
+_m008_best_held = _statements("CREATE INDEX records_held ON records (stream, level) WHERE level > 0")
+"""Indexes the records that have gained strength, which are few."""
+
+_m009_accounts = _statements(
+    "CREATE TABLE salts (one INTEGER PRIMARY KEY CHECK (one = 1), value TEXT NOT NULL, turns INTEGER)",
+    "CREATE TABLE erasures (number INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, whole INTEGER NOT NULL)",
+    "CREATE INDEX erasures_of ON erasures (digest, number)",
+    "CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, did TEXT NOT NULL,"
+    " door TEXT NOT NULL, who TEXT NOT NULL, tenant TEXT NOT NULL, about TEXT NOT NULL, counts TEXT NOT NULL)",
+    "CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit"
+    " BEGIN SELECT RAISE(ABORT, 'rows of the audit stay as they are'); END",
+    "CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit"
+    " BEGIN SELECT RAISE(ABORT, 'rows of the audit stay as they are'); END",
+    "CREATE TABLE retention (tenant TEXT PRIMARY KEY, kinds TEXT NOT NULL, after_s REAL NOT NULL,"
+    " owner TEXT NOT NULL, lease REAL NOT NULL, applied REAL NOT NULL)",
+)
+"""Adds tables for erasures, which all processes read, for the audit log, and for the retention rules of tenants."""
+
+_m010_retention_policy = _statements(registry.MARK_DECAYING.format(more=""))
+"""Marks the memories of earlier versions, so that they keep the policy `decay`; new memories have `keep`."""
 
 
-def _m008_best_held(connection: sqlite3.Connection) -> None:
-    """Index the records that have gained strength, which are few."""
-    connection.execute("CREATE INDEX records_held ON records (stream, level) WHERE level > 0")
+_EVIDENCE = "json_each(CASE WHEN json_valid({0}.evidence) THEN {0}.evidence ELSE '[]' END)"
+_SOURCES = (
+    "SELECT {0}.seq, json_each.value FROM {1} json_each({0}.payload, '$.answers') UNION ALL"
+    " SELECT {0}.seq, json_each.value FROM {1} json_each({0}.payload, '$.about')"
+)
+_SOUND = f"(SELECT * FROM log WHERE kind IN ({TALKS}) AND json_valid(payload)) AS log,"
 
+_m011_lineage = _statements(
+    "CREATE TABLE lineage (number INTEGER NOT NULL, source TEXT NOT NULL, PRIMARY KEY (number, source)) WITHOUT ROWID",
+    "CREATE TABLE log_lineage (seq INTEGER NOT NULL, source INTEGER NOT NULL, PRIMARY KEY (seq, source)) WITHOUT ROWID",
+    "INSERT OR IGNORE INTO lineage SELECT records.number, json_each.value FROM records,"
+    f" {_EVIDENCE.format('records')} WHERE records.evidence IS NOT NULL AND json_each.type = 'text'",
+    f"INSERT OR IGNORE INTO log_lineage {_SOURCES.format('log', _SOUND)}",
+    "CREATE INDEX lineage_of ON lineage (source)",
+    "CREATE INDEX log_lineage_of ON log_lineage (source)",
+    "CREATE TRIGGER records_lineage AFTER INSERT ON records WHEN NEW.evidence IS NOT NULL"
+    f" BEGIN INSERT OR IGNORE INTO lineage SELECT NEW.number, json_each.value FROM {_EVIDENCE.format('NEW')}"
+    " WHERE json_each.type = 'text'; END",
+    f"CREATE TRIGGER log_lineage AFTER INSERT ON log WHEN NEW.kind IN ({TALKS}) AND json_valid(NEW.payload)"
+    f" BEGIN INSERT OR IGNORE INTO log_lineage {_SOURCES.format('NEW', '')}; END",
+    "CREATE TRIGGER records_without_lineage AFTER DELETE ON records"
+    " BEGIN DELETE FROM lineage WHERE number = OLD.number; END",
+    "CREATE TRIGGER log_without_lineage AFTER DELETE ON log BEGIN DELETE FROM log_lineage WHERE seq = OLD.seq; END",
+    "CREATE INDEX records_superseded ON records (superseded_by) WHERE superseded_by IS NOT NULL AND slot IS NULL",
+    "CREATE INDEX records_unembedded ON records (stream, number) WHERE embedder = ''",
+    "CREATE INDEX work_failed ON work (mind) WHERE error <> ''",
+    # a new file contains no bytes of deleted rows
+    f"INSERT INTO counters SELECT '{SECURED}', 1 FROM counters WHERE name = 'changed' AND value = 0",
+)
+"""Indexes which records and rows of the log were derived from which, and which records have no vector.
 
-def _m009_accounts(connection: sqlite3.Connection) -> None:
-    """Add tables for erasures, which all processes read, for the audit log, and for the retention rules of tenants."""
-    connection.execute(
-        "CREATE TABLE salts (one INTEGER PRIMARY KEY CHECK (one = 1), value TEXT NOT NULL, turns INTEGER)"
-    )
-    connection.execute(
-        "CREATE TABLE erasures (number INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, whole INTEGER NOT NULL)"
-    )
-    connection.execute("CREATE INDEX erasures_of ON erasures (digest, number)")
-    connection.execute(
-        "CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, did TEXT NOT NULL,"
-        " door TEXT NOT NULL, who TEXT NOT NULL, tenant TEXT NOT NULL, about TEXT NOT NULL, counts TEXT NOT NULL)"
-    )
-    for change in ("UPDATE", "DELETE"):
-        connection.execute(
-            f"CREATE TRIGGER audit_no_{change.lower()} BEFORE {change} ON audit"
-            " BEGIN SELECT RAISE(ABORT, 'rows of the audit stay as they are'); END"
-        )
-    connection.execute(
-        "CREATE TABLE retention (tenant TEXT PRIMARY KEY, kinds TEXT NOT NULL, after_s REAL NOT NULL,"
-        " owner TEXT NOT NULL, lease REAL NOT NULL, applied REAL NOT NULL)"
-    )
-
-
-def _m010_retention_policy(connection: sqlite3.Connection) -> None:
-    """Mark the memories of earlier versions, so that they keep the policy `decay`; new memories have `keep`."""
-    connection.execute(registry.MARK_DECAYING.format(more=""))
-
-
-def _m011_lineage(connection: sqlite3.Connection) -> None:
-    """Index which records and rows of the log were derived from which, and which records have no vector.
-
-    Triggers keep `lineage` and `log_lineage` up to date with every insert and delete, in the same transaction.
-    """
-    evidence = "json_each(CASE WHEN json_valid({0}.evidence) THEN {0}.evidence ELSE '[]' END)"
-    sources = (
-        "SELECT {0}.seq, json_each.value FROM {1} json_each({0}.payload, '$.answers') UNION ALL"
-        " SELECT {0}.seq, json_each.value FROM {1} json_each({0}.payload, '$.about')"
-    )
-    for table, row, column in (("lineage", "number", "TEXT"), ("log_lineage", "seq", "INTEGER")):
-        connection.execute(
-            f"CREATE TABLE {table} ({row} INTEGER NOT NULL, source {column} NOT NULL, PRIMARY KEY ({row}, source))"
-            " WITHOUT ROWID"
-        )
-    connection.execute(
-        "INSERT OR IGNORE INTO lineage SELECT records.number, json_each.value FROM records,"
-        f" {evidence.format('records')} WHERE records.evidence IS NOT NULL AND json_each.type = 'text'"
-    )
-    sound = f"(SELECT * FROM log WHERE kind IN ({TALKS}) AND json_valid(payload)) AS log,"
-    connection.execute(f"INSERT OR IGNORE INTO log_lineage {sources.format('log', sound)}")
-    connection.execute("CREATE INDEX lineage_of ON lineage (source)")
-    connection.execute("CREATE INDEX log_lineage_of ON log_lineage (source)")
-    connection.execute(
-        "CREATE TRIGGER records_lineage AFTER INSERT ON records WHEN NEW.evidence IS NOT NULL"
-        f" BEGIN INSERT OR IGNORE INTO lineage SELECT NEW.number, json_each.value FROM {evidence.format('NEW')}"
-        " WHERE json_each.type = 'text'; END"
-    )
-    connection.execute(
-        f"CREATE TRIGGER log_lineage AFTER INSERT ON log WHEN NEW.kind IN ({TALKS}) AND json_valid(NEW.payload)"
-        f" BEGIN INSERT OR IGNORE INTO log_lineage {sources.format('NEW', '')}; END"
-    )
-    for table, of, row in (("records", "lineage", "number"), ("log", "log_lineage", "seq")):
-        connection.execute(
-            f"CREATE TRIGGER {table}_without_lineage AFTER DELETE ON {table}"
-            f" BEGIN DELETE FROM {of} WHERE {row} = OLD.{row}; END"
-        )
-    connection.execute(
-        "CREATE INDEX records_superseded ON records (superseded_by) WHERE superseded_by IS NOT NULL AND slot IS NULL"
-    )
-    connection.execute("CREATE INDEX records_unembedded ON records (stream, number) WHERE embedder = ''")
-    connection.execute("CREATE INDEX work_failed ON work (mind) WHERE error <> ''")
-    if connection.execute("SELECT value FROM counters WHERE name = 'changed'").fetchone() == (0,):  # a new file
-        connection.execute("INSERT INTO counters VALUES (?, 1)", (SECURED,))
-
-
-def _m012_index(connection: sqlite3.Connection) -> None:
-    """Add the index of words and vectors for long streams; it is filled in the background."""
-    in_sqlite.create(connection)
+Triggers keep `lineage` and `log_lineage` up to date with every insert and delete, in the same transaction.
+"""
 
 
 MIGRATIONS: list[Migration] = [
@@ -286,13 +255,13 @@ MIGRATIONS: list[Migration] = [
     _m002_same_words,
     _m003_failures_of_work,
     _m004_sums,
-    _m005_checkpoints,
+    _statements(checkpoints.TABLE),
     _m006_names,
     _m007_kept,
     _m008_best_held,
     _m009_accounts,
     _m010_retention_policy,
     _m011_lineage,
-    _m012_index,
+    _statements(*in_sqlite.TABLES),
 ]
 """Append only: each file stores how many of these were applied to it."""

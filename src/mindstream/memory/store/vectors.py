@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.arrays import Array, Floats, Ints, Mask
 from mindstream.memory.store.kept_columns import Live
 from mindstream.text.lexical import GrowingArray
 
-Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
 OPEN_EPISODES = 100
 """Maximum number of episodes whose last vector is kept without its neighbours' part, for the next record."""
@@ -100,9 +99,7 @@ class Vectors:
         if len(self._alone) > OPEN_EPISODES:
             del self._alone[next(iter(self._alone))]
 
-    def without(
-        self, removed: NDArray[np.int64], renewed: Mapping[int, Sequence[Floats]], last: Mapping[int, Floats]
-    ) -> Vectors:
+    def without(self, removed: Ints, renewed: Mapping[int, Sequence[Floats]], last: Mapping[int, Floats]) -> Vectors:
         """Return a copy without some records, in which others have other neighbours.
 
         Args:
@@ -148,12 +145,12 @@ class Vectors:
         """End `held_still`: changed rows are no longer copied."""
         self._before = None
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> dict[str, Array]:
         """Return all state except the growing arrays."""
         alone = np.array(list(self._alone.values()), np.float32).reshape(len(self._alone), self.width)
         return {"mean": self.mean.copy(), "alone_at": np.array(list(self._alone), np.int64), "alone": alone}
 
-    def adopt(self, state: Mapping[str, NDArray[Any]], seen: int) -> None:
+    def adopt(self, state: Mapping[str, Array], seen: int) -> None:
         """Start with an earlier state."""
         self.mean, self.seen, self._changed = state["mean"].copy(), seen, []
         self._alone = dict(zip(state["alone_at"].tolist(), state["alone"].copy(), strict=True))
@@ -197,16 +194,14 @@ class Vectors:
         for _ in self.settling():
             pass
 
-    def _units(self, rows: NDArray[np.int64]) -> Floats:
+    def _units(self, rows: Ints) -> Floats:
         """Compute the lengths of vectors, and return the vectors with length 1."""
         sums = restore(self.sums.values[rows])
         self.lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
         units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
         return units
 
-    def near(
-        self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], Floats]:
+    def near(self, query: Floats, among: Mask, also: Ints) -> tuple[Ints, Floats]:
         """Return rows and the cosines of their vectors with a unit vector, minus the average cosine.
 
         The rows are those of `among` with the most similar vectors, and those of `also` that are in `among`.
@@ -215,19 +210,19 @@ class Vectors:
         rows = self._candidates(query, among, also)
         return rows, self.nearer(query, rows)
 
-    def nearer(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
+    def nearer(self, query: Floats, rows: Ints) -> Floats:
         """Return the cosines of rows with a unit vector, minus the average cosine; 0 for a row without a vector."""
         nearer = self.cosines(query, rows) - np.float32(self.mean @ query)
         return np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
-    def nearest(self, query: Floats, among: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:
+    def nearest(self, query: Floats, among: Mask) -> tuple[Ints, Floats]:
         """Return the rows of `among` with the vectors most similar to a unit vector (all rows if there are few), and
         their cosines."""
         self._settle()
         rows = self._candidates(query, among, np.empty(0, np.int64))
         return rows, self.cosines(query, rows)
 
-    def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
+    def cosines(self, query: Floats, rows: Ints) -> Floats:
         """Return the cosines of these rows with a unit vector."""
         self._settle()
         found, sums = np.empty(len(rows), np.float32), self.sums.values
@@ -243,18 +238,18 @@ class Vectors:
         found /= np.maximum(self.lengths.values[rows], np.float32(1e-6))
         return found
 
-    def units(self, rows: NDArray[np.int64]) -> Floats:
+    def units(self, rows: Ints) -> Floats:
         """Return the vectors of these rows with length 1; all zeros for a row without a vector."""
         self._settle()
         lengths = np.maximum(self.lengths.values[rows], np.float32(1e-6))
         return np.divide(restore(self.sums.values[rows]), lengths[:, None], dtype=np.float32)
 
-    def centre_on(self, rows: NDArray[np.int64]) -> None:
+    def centre_on(self, rows: Ints) -> None:
         """Use the mean of these rows, an even sample, as the mean of all vectors."""
         units = self.units(rows)
         self.mean = units.sum(0) / np.float32(max(1, int(np.count_nonzero(self.lengths.values[rows]))))
 
-    def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _candidates(self, query: Floats, among: Mask, also: Ints) -> Ints:
         if np.count_nonzero(among) <= EXACT_UP_TO:
             return np.flatnonzero(among)
         chosen = np.zeros(len(self), np.bool_)
@@ -262,7 +257,7 @@ class Vectors:
         chosen[also] = True
         return np.flatnonzero(chosen & among)
 
-    def nearest_by_bits(self, query: Floats, among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
+    def nearest_by_bits(self, query: Floats, among: Mask, n: int) -> Ints:
         """Return about n rows of `among`: those whose vectors have the same signs as a unit vector in most
         dimensions."""
         self._settle()
@@ -270,7 +265,7 @@ class Vectors:
         byte, few = self._words <= BYTE_OF_WORDS, np.count_nonzero(among) < len(self) // 4
         rows = np.flatnonzero(among) if few else None
         bits = [each.values if rows is None else each.values[rows] for each in self.bits]
-        apart: NDArray[Any] = np.empty(len(bits[0]), np.uint8 if byte else np.uint16)
+        apart: Array = np.empty(len(bits[0]), np.uint8 if byte else np.uint16)
         for start in range(0, len(apart), BLOCK):
             some = slice(start, start + BLOCK)
             apart[some] = np.bitwise_count(bits[0][some] ^ signs[0])
@@ -306,7 +301,7 @@ def measured(count: int) -> int:
     return count // step * step
 
 
-def _portions(count: int) -> list[NDArray[np.int64]]:
+def _portions(count: int) -> list[Ints]:
     return [np.arange(start, min(start + PORTION, count)) for start in range(0, count, PORTION)]
 
 

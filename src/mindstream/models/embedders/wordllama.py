@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Floats
 from mindstream.caches import remember
 from mindstream.errors import SettingsError
 from mindstream.models.embedders.embedder import unit
@@ -45,7 +45,7 @@ class WordLlama:
     width = WIDTH
     in_process = True
 
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> Floats:
         """Return unit vectors, one row per text; the row of a text without tokens is zeros."""
         if sum(map(len, texts)) <= MAX_DIRECT and _loaded.cache_info().currsize:
             return vectors(texts)
@@ -58,7 +58,7 @@ def shared_embedder() -> WordLlama:
     return WordLlama()
 
 
-def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+def vectors(texts: Sequence[str]) -> Floats:
     """Return the result of `WordLlama.embed`, without waiting."""
     found = np.zeros((len(texts), WIDTH), dtype=np.float32)
     for start in range(0, len(texts), _BATCH):
@@ -103,14 +103,14 @@ def _cut(text: str) -> bytes:
     return array("I", _tokenizer().encode(text, add_special_tokens=False).ids).tobytes()
 
 
-def table() -> NDArray[np.float32]:
+def table() -> Floats:
     """Return the vectors of all tokens: shape (tokens, 256); read-only, since the process shares them."""
     with _LOADING:  # otherwise several threads would read the table at the same time
         return _loaded()
 
 
 @cache
-def _loaded() -> NDArray[np.float32]:
+def _loaded() -> Floats:
     from safetensors.numpy import load_file
 
     weights = load_file(_file("weights/l2_supercat_256.safetensors"))["embedding.weight"].astype(np.float32)

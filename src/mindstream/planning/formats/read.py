@@ -21,6 +21,7 @@ import yaml
 from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import InputError, ReplyInvalid
+from mindstream.json_values import JsonObject
 from mindstream.models.fitting import bare_name
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import whole_json
@@ -128,7 +129,7 @@ class Compiler:
         arguments = self._read_arguments(parts, spec, int(head[1]))
         return self.found.add(f"E{head[1]}", spec.name if spec else head[2], arguments, self._why)
 
-    def _read_arguments(self, parts: Sequence[str], spec: ToolSpec | None, number: int) -> dict[str, JsonValue]:
+    def _read_arguments(self, parts: Sequence[str], spec: ToolSpec | None, number: int) -> JsonObject:
         def scan(text: str) -> JsonValue:
             return self._scan(text, number)
 
@@ -139,7 +140,7 @@ class Compiler:
                 return {name: scan_json(each, scan) for name, each in value.items()}
         if len(known) == 1 and len(parts) > 1:  # commas in a text without its quotation marks
             parts = [",".join(parts)]
-        found: dict[str, JsonValue] = {}
+        found: JsonObject = {}
         names = [*known, *([] if known else [INPUT])]
         for position, part in enumerate(parts):
             named = NAMED.match(part)

@@ -19,6 +19,7 @@ import pyjson5
 from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import ReplyInvalid
+from mindstream.json_values import JsonObject
 from mindstream.models.clean_text import without_controls
 from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
@@ -36,7 +37,7 @@ PYTHON_PREFIXES = ("f", "F", "r", "R", "b", "u")
 KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")
 BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
 """A reference in JSON that lacks its quotation marks."""
-LITERALS: dict[str, JsonValue] = {
+LITERALS: JsonObject = {
     "true": True,
     "True": True,
     "false": False,
@@ -113,7 +114,7 @@ def main_argument(spec: ToolSpec | None) -> str:
     return texts[0] if len(texts) == 1 else next(iter(spec.arguments), INPUT)
 
 
-def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
+def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> JsonObject:
     """Read the input in `Tool[…]`.
 
     The input is a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool requires more
@@ -139,7 +140,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
     return {main: read_literal(text, scan) if types and "string" not in types else scan(text)}
 
 
-def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonValue]:
+def _read_named(text: str, known: dict[str, Any], scan: Scan) -> JsonObject:
     """Read `name=value, …`; a comma that no argument name follows is part of the value before it."""
     if not KEY.match(text):
         return {}
@@ -155,7 +156,7 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonV
     return {name: read_typed(value, known[name], scan) for name, value in parts}
 
 
-def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
+def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan: Scan) -> JsonObject:
     """Read `value, value, …` for a tool with several required arguments; return {} if the number does not fit."""
     required = spec.parameters.get("required") if spec else None
     if not isinstance(required, list) or len(required) < 2:
@@ -302,7 +303,7 @@ class Findings:
             self.notes.append(f"line {self.line}: {why}: {text.strip()[:SHOWN]!r}")
 
     def add(
-        self, id: str, tool: str, arguments: dict[str, JsonValue], why: str = "", after: tuple[str, ...] = ()
+        self, id: str, tool: str, arguments: JsonObject, why: str = "", after: tuple[str, ...] = ()
     ) -> list[PlannedStep]:
         """Add a step, and return it in a list; return [] if it is invalid or an exact repetition.
 

@@ -7,9 +7,8 @@ import json
 from collections import defaultdict, deque
 from dataclasses import dataclass, field, replace
 
-from pydantic import JsonValue
-
 from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
+from mindstream.json_values import JsonObject
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.planning.executor import CLOCK, EMPTY, Wish, key_of, refusal
@@ -159,7 +158,7 @@ class _Watched:
             await watcher.found(evidence)
 
 
-def _arguments(call: Call) -> dict[str, JsonValue]:
+def _arguments(call: Call) -> JsonObject:
     """Return a call's arguments; {} if they are invalid JSON (the tool reports that).
 
     Arguments that look like a reference are stored as one text, because ReAct does not insert evidence.

@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 
 from pydantic import JsonValue, ValidationError
 
+from mindstream.json_values import JsonObject
 from mindstream.memory.memory import Memory
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
@@ -63,7 +64,7 @@ class RememberedPlans:
             return False
         if await self.find(solution.task, tools):
             return False
-        data: dict[str, JsonValue] = {PLAN: solution.plan.model_dump(mode="json")}
+        data: JsonObject = {PLAN: solution.plan.model_dump(mode="json")}
         await self.memory.retain(solution.task, "exemplar", by=PLANNER, data=data)
         return True
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mindstream.errors import Conflict
+from mindstream.frozen import Frozen
 from mindstream.log import erasures
 from mindstream.log.events import Reflected
 from mindstream.memory.lifecycle import importance
@@ -33,10 +34,8 @@ MAX_INSIGHT_CHARACTERS, MAX_EVIDENCE = 500, 100
 """Maximum length of an insight in characters, and maximum number of memories that support it."""
 
 
-class Insight(BaseModel):
+class Insight(Frozen):
     """One insight."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(
         min_length=1, max_length=MAX_INSIGHT_CHARACTERS, description="One sentence that stands on its own."
@@ -44,10 +43,8 @@ class Insight(BaseModel):
     because: list[int] = Field(max_length=MAX_EVIDENCE, description="The numbers of the memories that support it.")
 
 
-class Found(BaseModel):
+class Found(Frozen):
     """The insights, the best first."""
-
-    model_config = ConfigDict(frozen=True)
 
     insights: list[Insight] = Field(max_length=20)
 
@@ -61,10 +58,8 @@ class Insights(Prompt[Found]):
     count: int = 5
 
 
-class Questions(BaseModel):
+class Questions(Frozen):
     """High-level questions, the most salient first."""
-
-    model_config = ConfigDict(frozen=True)
 
     questions: list[Annotated[str, Field(max_length=1_000)]] = Field(max_length=20)
 
@@ -121,7 +116,7 @@ async def reflect(stream: Memory, model: Model) -> list[Record]:
             except Conflict:
                 await asyncio.sleep(0)  # another process wrote one of the thoughts; build the entry without it
                 continue
-            return await stream.store.records(stream.key, [record.id for record in entry.records])
+            return await stream.records([record.id for record in entry.records])
 
 
 async def reflection_entry(stream: Memory, model: Model) -> Entry:

@@ -8,11 +8,12 @@ from typing import Annotated, Any, TypeAlias
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from mindstream.chance import token
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.models.model import Sampling
 from mindstream.server.chat.answers import PageAnswer, Spent, begin
 from mindstream.server.chat.turns import ChatMessage, ChatRequest, read_turn
@@ -23,10 +24,8 @@ from mindstream.service.operations.runtime import Runtime
 DONE = b"data: [DONE]\n\n"
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(BaseModel, extra="ignore"):
     """Options of a stream; `include_usage`: send the numbers of tokens at its end."""
-
-    model_config = ConfigDict(extra="ignore")
 
     include_usage: bool | None = None
 
@@ -42,13 +41,13 @@ class CompletionRequest(ChatRequest):
 
     messages: list[ChatMessage] = Field(min_length=1, max_length=5_000)
     stream_options: StreamOptions | None = None
-    user: str | dict[str, JsonValue] | None = None
+    user: str | JsonObject | None = None
     max_tokens: int | None = Field(None, ge=1, le=1_000_000)
     max_completion_tokens: int | None = Field(None, ge=1, le=1_000_000)
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
     stop: str | list[StopText] | None = Field(None, max_length=200)
     n: int | None = None
-    response_format: dict[str, JsonValue] | None = None
+    response_format: JsonObject | None = None
 
 
 class Usage(BaseModel):

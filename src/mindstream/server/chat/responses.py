@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from mindstream.chance import token
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.models.model import Sampling
 from mindstream.server.chat.answers import PageAnswer, Spent, begin
 from mindstream.server.chat.completions import encode
@@ -40,16 +41,14 @@ class ResponseRequest(ChatRequest):
     max_output_tokens: int | None = Field(None, ge=1, le=1_000_000)
 
 
-class ResponseShape(BaseModel):
+class ResponseShape(BaseModel, extra="allow"):
     """An answer in the format of OpenAI's API."""
-
-    model_config = ConfigDict(extra="allow")
 
     id: str
     object: Literal["response"] = "response"
     status: str
     model: str
-    output: list[dict[str, JsonValue]]
+    output: list[JsonObject]
 
 
 def add_responses(api: FastAPI, runtime: Runtime) -> None:

@@ -16,6 +16,7 @@ from mindstream import redaction
 from mindstream.clock import read_zone
 from mindstream.errors import InputError
 from mindstream.identifiers import is_name, normal_name
+from mindstream.json_values import JsonObject
 from mindstream.memory.conversation import Line
 from mindstream.minds.chat_bot import Page
 from mindstream.models.clean_text import without_controls
@@ -41,19 +42,15 @@ AUTHOR = "mind"
 """The author that is given for messages that the user did not write."""
 
 
-class ContentPart(BaseModel):
+class ContentPart(BaseModel, extra="ignore"):
     """A part of a message. Only texts are read; attachments are counted."""
-
-    model_config = ConfigDict(extra="ignore")
 
     type: str = Field(max_length=50)
     text: str | None = None
 
 
-class ChatMessage(BaseModel):
+class ChatMessage(BaseModel, extra="ignore"):
     """A message of a conversation. Tool calls in it are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"] = "tool"
     content: str | list[ContentPart] | None = None
@@ -76,11 +73,11 @@ class ChatRequest(BaseModel):
 
     model: str = Field(min_length=1, max_length=100)
     stream: bool | None = None
-    metadata: dict[str, JsonValue] | None = None
+    metadata: JsonObject | None = None
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
     top_p: Annotated[float | None, Field(ge=0, le=1)] = None
-    tools: list[dict[str, JsonValue]] | None = None
-    tool_choice: str | dict[str, JsonValue] | None = None
+    tools: list[JsonObject] | None = None
+    tool_choice: str | JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import ClassVar
 
-from mindstream.log.declared import NoWords
+from mindstream.log.declared import Name, Names
 from mindstream.log.events import Event
 from mindstream.memory.conversation import Line
 from mindstream.models.prompt import Prompt, rule
@@ -122,10 +122,10 @@ class Branched(Event):
     """A page shows another conversation than the stored one: lines were edited, or are answered again."""
 
     kind = "branched"
-    session: NoWords[str]
-    left: NoWords[tuple[str, ...]] = ()
+    session: Name
+    left: Names = ()
     """Ids of the records of the abandoned lines, which are history now."""
-    taken_up: NoWords[tuple[str, ...]] = ()
+    taken_up: Names = ()
     """Ids of abandoned records that are valid again."""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.clock import DAY_S, EARLIEST, LATEST, Moment, parse_iso
+from mindstream.json_values import JsonObject
 from mindstream.memory.store.record import Kind, Triple
 
 MAX_EXAMPLE = 80
@@ -162,7 +163,7 @@ class Fields:
         for name in list(self._left):
             self.lose(name, DERIVED.get(name, why))
 
-    def rest(self, **left_out: str) -> dict[str, JsonValue]:
+    def rest(self, **left_out: str) -> JsonObject:
         """Return the remaining fields, and count them as kept.
 
         Args:
@@ -212,7 +213,7 @@ def _read_mail_date(text: str) -> Moment | None:
         return None
 
 
-def present(**data: JsonValue) -> dict[str, JsonValue]:
+def present(**data: JsonValue) -> JsonObject:
     """Return the given entries that are not empty."""
     return {name: value for name, value in data.items() if value is not None and value not in ("", [], {})}
 

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
 from mindstream.errors import ErasedMeanwhile
+from mindstream.json_values import JsonObject
 from mindstream.life import commands, opened
 from mindstream.life.events import Questioned
 from mindstream.life.ledger import Task
@@ -112,7 +113,7 @@ class LifeShape(Reply):
     spent: JsonValue
     due: list[Due] = Field([])
     unknown_orders: dict[int, str] = Field({})
-    changed: dict[str, JsonValue] = Field({})
+    changed: JsonObject = Field({})
 
 
 class Lived(Reply):
@@ -217,7 +218,7 @@ async def _state(memory: Memory) -> LifeState:
 
 
 async def _shape(
-    runtime: Runtime, memory: Memory, at: int | None = None, changed: dict[str, JsonValue] | None = None
+    runtime: Runtime, memory: Memory, at: int | None = None, changed: JsonObject | None = None
 ) -> LifeShape:
     state, lived = await asyncio.gather(_state(memory), opened.is_lived(memory))
     state = state if at is None else await read_state_at(memory, at)

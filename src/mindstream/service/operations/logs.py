@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from mindstream.clock import Moment
+from mindstream.json_values import JsonObject
 from mindstream.log.events import Heard, Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore
@@ -40,7 +41,7 @@ class RowsRequest(Page):
 class Rows(Reply):
     """Rows of the log, oldest first by default; `next`: the cursor of the next page, "" if there is none yet."""
 
-    rows: list[dict[str, JsonValue]]
+    rows: list[JsonObject]
     next: str
 
 
@@ -83,9 +84,9 @@ class Cost(Reply):
     limit is set.
     """
 
-    total: dict[str, JsonValue]
-    by: dict[str, list[dict[str, JsonValue]]]
-    days: dict[str, list[dict[str, JsonValue]]] = Field({})
+    total: JsonObject
+    by: dict[str, list[JsonObject]]
+    days: dict[str, list[JsonObject]] = Field({})
     limits: Limits | None = None
 
 
@@ -165,7 +166,7 @@ class CallWords(Reply):
     call: CallShape
     messages: list[MessageShape]
     answered: str
-    about: list[dict[str, JsonValue]]
+    about: list[JsonObject]
 
 
 @operation("log.rows", "read", "GET /users/{user}/log", cli="log")
@@ -309,7 +310,7 @@ def _limits(runtime: Runtime, principal: Principal) -> Limits | None:
     return Limits(of="server", tokens=settings.budget_tokens, usd=settings.budget_usd)
 
 
-def days_of(found: Bill) -> dict[str, list[dict[str, JsonValue]]]:
+def days_of(found: Bill) -> dict[str, list[JsonObject]]:
     """Return the sums of a bill by day, and on each day by role."""
     return {day: [total.plain() for _, total in sorted(roles.items())] for day, roles in found.days.items()}
 

@@ -20,8 +20,9 @@ from mindstream import chance
 from mindstream.chance import token
 from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import Conflict, ErasedMeanwhile, InputError, MindstreamError, StorageError
+from mindstream.json_values import JsonObject
 from mindstream.location import Location
-from mindstream.log.declared import NoWords, Quotes
+from mindstream.log.declared import Name, Quotes
 from mindstream.log.erasures import READING, Reading
 from mindstream.log.events import Event
 from mindstream.log.kept import RESULT
@@ -55,9 +56,9 @@ class OperationChanged(Event):
 
     kind = "operation"
     kept = False
-    id: NoWords[str]
-    operation: NoWords[str]
-    state: NoWords[str]
+    id: Name
+    operation: Name
+    state: Name
     note: Quotes[str] = ""
 
     @classmethod
@@ -84,7 +85,7 @@ class Wanted(Reply):
     id: str
     what: Literal["plan", "call"]
     text: str
-    data: dict[str, JsonValue] = Field({})
+    data: JsonObject = Field({})
 
 
 class OperationShape(Reply):

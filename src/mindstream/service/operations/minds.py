@@ -255,7 +255,7 @@ async def _versions(memory: Memory, kind: Kind) -> list[Record]:
     """Return all records of a kind, including superseded ones, oldest first."""
     columns = await memory.columns()
     of_kind = np.flatnonzero(columns.kind.values == KIND_CODES[kind]).tolist()
-    return await memory.store.records(memory.key, [columns.ids[at] for at in of_kind])
+    return await memory.records([columns.ids[at] for at in of_kind])
 
 
 @operation("minds.cancel", "write", "POST /users/{user}/cancel")

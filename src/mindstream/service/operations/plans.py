@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 from mindstream.chance import token
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
+from mindstream.json_values import JsonObject
 from mindstream.minds.calls import CallLog
 from mindstream.planning.executor import RunWatcher
 from mindstream.planning.plan import Plan, PlannedStep
@@ -299,7 +300,7 @@ class _Reporter(RunWatcher):
 
 def _asking(one: RunningOperation) -> Approver:
     async def approve(wish: ToolRequest) -> bool:
-        data: dict[str, JsonValue] = {"tool": wish.tool, "arguments": wish.arguments, "foreign": wish.foreign}
+        data: JsonObject = {"tool": wish.tool, "arguments": wish.arguments, "foreign": wish.foreign}
         step = getattr(wish, "step", None)
         wanted = Wanted(id=step.id if step else wish.tool, what="call", text=f"{wish.tool} has side effects", data=data)
         return (await one.ask(wanted)).yes
@@ -335,7 +336,7 @@ class RunRows(Reply):
     """The rows of a run in the log, oldest first (see planning/events), and its model calls."""
 
     run: str
-    rows: list[dict[str, JsonValue]]
+    rows: list[JsonObject]
     calls: list[CallShape]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mindstream.errors import ReplyInvalid
+from mindstream.frozen import Frozen
 from mindstream.memory.store.record import normalised
 from mindstream.models.prompt import Prompt, rule
 from mindstream.sharing.grading.rubric import Criterion, Rubric, general_rubric
@@ -15,10 +16,8 @@ from mindstream.sharing.guarding.answer_fit import find_faults
 MAX_QUESTION = 2_000
 
 
-class DraftedQuestion(BaseModel):
+class DraftedQuestion(Frozen):
     """The question to an answer."""
-
-    model_config = ConfigDict(frozen=True)
 
     question: Annotated[str, Field(min_length=3, max_length=MAX_QUESTION)]
 
@@ -68,20 +67,16 @@ RULE_SHARE = 0.7
 thresholds, but is never the full score."""
 
 
-class Grade(BaseModel):
+class Grade(Frozen):
     """The points for one criterion, and why."""
-
-    model_config = ConfigDict(frozen=True)
 
     criterion: Annotated[str, Field(max_length=200)]
     points: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
     reason: Annotated[str, Field(max_length=1_000)]
 
 
-class Grades(BaseModel):
+class Grades(Frozen):
     """A grade for each criterion."""
-
-    model_config = ConfigDict(frozen=True)
 
     grades: Annotated[tuple[Grade, ...], Field(max_length=40)]
     gives_orders: bool = False

@@ -10,7 +10,7 @@ import json
 import tomllib
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from mindstream.errors import InputError
 from mindstream.models.prompt import complaints
@@ -24,10 +24,8 @@ HEAD = """\
 """
 
 
-class Criterion(BaseModel):
+class Criterion(BaseModel, frozen=True, extra="forbid"):
     """One thing that a pair is graded for, from 0 to `points`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     points: Annotated[int, Field(ge=1, le=99)]
@@ -36,10 +34,8 @@ class Criterion(BaseModel):
     """It asks what the pair is worth to the domain's other agents."""
 
 
-class Rubric(BaseModel):
+class Rubric(BaseModel, frozen=True, extra="forbid"):
     """Criteria that sum to 100, and from which sum on a pair is admitted."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     domain: Annotated[str, Field(min_length=1, max_length=300)]
     threshold: Annotated[int, Field(ge=1, le=100)]

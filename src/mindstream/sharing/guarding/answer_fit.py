@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mindstream import chance
+from mindstream.arrays import Doubles
 from mindstream.errors import ModelRefused, SettingsError
 from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.models.providers.address import Address, address
@@ -31,7 +31,6 @@ from mindstream.models.providers.gguf import Engine, engine
 from mindstream.models.providers.openai_chat import checked_gguf, open_given_text
 from mindstream.text.words import UNSPACED, plain_words, terms
 
-Floats = NDArray[np.float64]
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48
 """With fewer than MIN_SEEDS seed exemplars nothing is measured. The weight of the measurement then grows, up to 1 at
@@ -63,13 +62,13 @@ def weigh(laid_in: int) -> float:
 class _Text:
     """The measured properties of a query or an answer: its vector, terms, length, and share of unspaced scripts."""
 
-    vector: Floats
+    vector: Doubles
     terms: frozenset[str]
     length: int
     wide: float
 
 
-def _read(text: str, vector: Floats) -> _Text:
+def _read(text: str, vector: Doubles) -> _Text:
     return _Text(vector, frozenset(terms(text)), len(text), len(WIDE.findall(text)) / max(1, len(text)))
 
 
@@ -80,7 +79,7 @@ class AnswerFit:
         pairs: the seed pairs, as (query, answer); query_vectors, answer_vectors: their unit vectors.
     """
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], query_vectors: Floats, answer_vectors: Floats) -> None:
+    def __init__(self, pairs: Sequence[tuple[str, str]], query_vectors: Doubles, answer_vectors: Doubles) -> None:
         self._pairs, self._query_vectors, self._answer_vectors = pairs, query_vectors, answer_vectors
         self._queries = [_read(query, vector) for (query, _), vector in zip(pairs, query_vectors, strict=True)]
         self._answers = [_read(answer, vector) for (_, answer), vector in zip(pairs, answer_vectors, strict=True)]
@@ -89,17 +88,17 @@ class AnswerFit:
         self._lengths = np.array([math.log1p(answer.length) for answer in self._answers])
         self._fit()
 
-    def log_odds(self, query: str, answer: str, query_vector: Floats, answer_vector: Floats) -> float:
+    def log_odds(self, query: str, answer: str, query_vector: Doubles, answer_vector: Doubles) -> float:
         """Return the log odds that the answer belongs to the query and not to another one."""
         found = self._features(_read(query, query_vector), _read(answer, answer_vector))
         return float(((found - self._mean) / self._spread) @ self._weights + self._bias)
 
-    def alike(self, query_vector: Floats) -> list[tuple[str, str]]:
+    def alike(self, query_vector: Doubles) -> list[tuple[str, str]]:
         """Return all seed pairs, those with the most similar queries first."""
         return [self._pairs[at] for at in np.argsort(-(self._query_vectors @ query_vector))]
 
     def _fit(self) -> None:
-        count, rows, labels = len(self._pairs), list[Floats](), list[float]()
+        count, rows, labels = len(self._pairs), list[Doubles](), list[float]()
         near = self._query_vectors @ self._query_vectors.T
         np.fill_diagonal(near, -2.0)
         for at in range(count):
@@ -115,7 +114,7 @@ class AnswerFit:
         foreign = scaled[wanted == 0] @ self._weights
         self._bias = max(even + ALLOWANCE, -float(np.quantile(foreign, 1 - CHANCE)))
 
-    def _features(self, query: _Text, answer: _Text, without: tuple[int, ...] = ()) -> Floats:
+    def _features(self, query: _Text, answer: _Text, without: tuple[int, ...] = ()) -> Doubles:
         """Compute the features of a pair; `without`: rows of the seed pairs it was combined from, which are ignored."""
         queries, answers = self._query_vectors, self._answer_vectors
         near_queries, near_answers = queries @ query.vector, answers @ answer.vector
@@ -146,7 +145,7 @@ class AnswerFit:
         return sum(rarity[term] for term in query.terms & answer.terms) / math.sqrt(sum(rarity.values()) + 1e-6)
 
 
-def _contrast(own: float, others: Floats) -> float:
+def _contrast(own: float, others: Doubles) -> float:
     """Return how many standard deviations (plus BLUR) a value is above the mean of others; 0 if there are none."""
     return float((own - others.mean()) / (others.std() + BLUR)) if len(others) else 0.0
 
@@ -156,7 +155,7 @@ def particulars(text: str) -> set[str]:
     return {each for each in TOKEN.findall(text) if any(map(str.isdigit, each))} | set(NAME.findall(text))
 
 
-def _logistic(rows: Floats, labels: Floats) -> tuple[Floats, float]:
+def _logistic(rows: Doubles, labels: Doubles) -> tuple[Doubles, float]:
     """Fit the weights and the bias by Newton's method; both classes have equal weight, so a score of 0 is even odds."""
     matrix = np.column_stack([rows, np.ones(len(rows))])
     share = labels.mean()

@@ -14,13 +14,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Doubles
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.guarding.answer_fit import weigh
 from mindstream.text.words import first_and_last, plain_words, sentences
 
-Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("orders.tsv")
 MAX_SENTENCES, MAX_TRUSTED_SENTENCES = 200, 3_000
 """Maximum number of sentences read of a text, and of all trusted exemplars together."""
@@ -63,10 +62,10 @@ class OrderDetector:
     """
 
     embedder: Embedder
-    orders: Floats
-    others: Floats
+    orders: Doubles
+    others: Doubles
     threshold: float
-    own: Floats
+    own: Doubles
 
     async def hear(self, query: str, answer: str) -> Heard:
         """Return the sentence of an answer that is most similar to an order to its reader."""
@@ -106,16 +105,16 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]])
     )
 
 
-def _contrast(found: Floats, asked: Floats, orders: Floats, others: Floats) -> Floats:
+def _contrast(found: Doubles, asked: Doubles, orders: Doubles, others: Doubles) -> Doubles:
     """Return how much more similar each sentence is to orders than to other sentences; similarity to the query lowers
     it."""
     beyond = found @ asked - np.quantile(orders @ asked, ON_TOPIC)
     return _nearness(found, orders) - _nearness(found, others) - np.clip(beyond, 0, RELIEF)
 
 
-def _nearness(found: Floats, known: Floats) -> Floats:
+def _nearness(found: Doubles, known: Doubles) -> Doubles:
     near = np.partition(found @ known.T, -min(NEAR, len(known)), axis=1)[:, -NEAR:]
-    nearness: Floats = near.mean(axis=1)
+    nearness: Doubles = near.mean(axis=1)
     return nearness
 
 

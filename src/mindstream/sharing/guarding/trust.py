@@ -22,8 +22,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.arrays import Doubles
 from mindstream.sharing.events import ExemplarJudged
 
 SHARES = np.linspace(0.02, 1.0, 21)
@@ -78,7 +78,7 @@ class SourceRecord:
         by_person: the owner's decision whether to trust the source; None: not decided.
     """
 
-    likelihoods: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(SHARES)))
+    likelihoods: Doubles = field(default_factory=lambda: np.zeros(len(SHARES)))
     pairs: int = 0
     orders: int = 0
     by_person: bool | None = None
@@ -92,10 +92,10 @@ class SourceRecord:
             self.likelihoods = MEMORY_FACTOR * self.likelihoods + told
 
     @property
-    def _posterior(self) -> NDArray[np.float64]:
+    def _posterior(self) -> Doubles:
         """The probability of each of SHARES."""
         weights = np.exp(self.likelihoods - self.likelihoods.max())
-        posterior: NDArray[np.float64] = weights / weights.sum()
+        posterior: Doubles = weights / weights.sum()
         return posterior
 
     @property

@@ -6,12 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
 
-from pydantic import JsonValue
-
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.cli.shell.stopping import is_agreed, run_kept
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 from mindstream_evals.memory.arms import ARMS, Arm
@@ -73,7 +72,7 @@ def evaluate(
     asked, usd = service.estimate(settings, wish, talks)
     if dry_run:
         tell = f"at most {count_of(asked.calls, 'call')}, {asked.tokens_in:,} tokens in and {asked.tokens_out:,} out"
-        row: dict[str, JsonValue] = {**asdict(asked), "usd": usd}
+        row: JsonObject = {**asdict(asked), "usd": usd}
         print_json(row) if json else say(f"{tell}; {_price(usd)}; stored answers are not requested again")
         return 0
     if asked.calls and usd != 0 and not yes and not is_agreed(settings, _at_most(asked, usd)):
@@ -106,7 +105,7 @@ def _run(settings: Settings, wish: MemoryWish, json: bool) -> int:
     )
 
 
-def as_json(found: MemoryEvaluated) -> dict[str, JsonValue]:
+def as_json(found: MemoryEvaluated) -> JsonObject:
     standings = [asdict(each) | {"accuracy": each.accuracy} for each in found.standings]
     return {**asdict(found), "standings": standings}
 

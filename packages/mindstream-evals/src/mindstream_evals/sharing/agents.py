@@ -100,10 +100,8 @@ RUBRIC = ".rubric.toml"
 MOST_BYTES = 4_000_000
 
 
-class Exchange(BaseModel):
+class Exchange(BaseModel, frozen=True, extra="forbid", str_strip_whitespace=True):
     """A question and its reference answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
     query: Annotated[str, Field(min_length=1, max_length=20_000)]
     answer: Annotated[str, Field(max_length=20_000)]

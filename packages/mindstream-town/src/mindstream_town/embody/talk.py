@@ -75,8 +75,8 @@ async def end_talk(turn: ResidentTurn, other: ResidentTurn) -> None:
     for one, its in ((turn, other), (other, turn)):
         await its.resident.written()
         memory = its.resident.memory
-        theirs = await memory.store.records(
-            memory.key, list(dict.fromkeys(id_ for line in lines for id_ in line.told if line.by == its.name))
+        theirs = await memory.records(
+            list(dict.fromkeys(id_ for line in lines for id_ in line.told if line.by == its.name))
         )
         mine = await one.recall(its.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
         told, known = passed_on(lines, its.name, theirs, [each.record for each in mine])

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from mindstream.chance import token
 from mindstream.errors import InputError, prefixed
+from mindstream.json_values import JsonObject
 from mindstream.paths import read_text, usable
 
 MOST_BYTES = 256_000_000
@@ -66,7 +67,7 @@ def parse_json(text: str, where: str) -> JsonValue:
     return data
 
 
-def load_object(path: Path, most: int = MOST_BYTES) -> dict[str, JsonValue]:
+def load_object(path: Path, most: int = MOST_BYTES) -> JsonObject:
     """Return the object in a JSON file.
 
     Raises:
@@ -75,7 +76,7 @@ def load_object(path: Path, most: int = MOST_BYTES) -> dict[str, JsonValue]:
     return expect_object(load_json(path, most), str(path))
 
 
-def expect_object(data: JsonValue, where: str) -> dict[str, JsonValue]:
+def expect_object(data: JsonValue, where: str) -> JsonObject:
     """Return data that must be a JSON object.
 
     Raises:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from pydantic import JsonValue
 
 from mindstream.errors import InputError, prefixed
+from mindstream.json_values import JsonObject
 from mindstream_town.formats.files import load_object, load_text, make_new_folder, write_text
 from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
 from mindstream_town.world.tree import ALL, ARENA, OBJECT, SECTOR, Address, Spot
@@ -171,7 +172,7 @@ def matrix_of_world(world: TileWorld) -> Matrix:
     for (x, y), name in world.spawns.items():
         sector, arena = (*world.address_at((x, y)).upto(ARENA).names[1:], ALL, ALL)[:2]
         spawns[y * world.width + x] = number("spawning_location", world.name, sector, arena, name)
-    meta: dict[str, JsonValue] = {
+    meta: JsonObject = {
         "world_name": world.name,
         "maze_width": world.width,
         "maze_height": world.height,

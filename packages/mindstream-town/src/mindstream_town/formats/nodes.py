@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import JsonValue, Strict
 
+from mindstream.arrays import Doubles
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream_town.formats.files import load_object
 from mindstream_town.formats.town_file import Number, StampText, Whole, parse_as, to_plain
 
@@ -59,14 +60,14 @@ class Embeddings:
     """Vectors by their text; row i of `vectors` belongs to `keys[i]`."""
 
     keys: tuple[str, ...]
-    vectors: NDArray[np.float64]
+    vectors: Doubles
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Embeddings) and self.keys == other.keys and np.array_equal(self.vectors, other.vectors)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def by_key(self) -> dict[str, NDArray[np.float64]]:
+    def by_key(self) -> dict[str, Doubles]:
         return dict(zip(self.keys, self.vectors, strict=True))
 
 
@@ -110,7 +111,7 @@ def read_memory(folder: Path) -> AssociativeMemory:
     return AssociativeMemory(nodes, _read_embeddings(folder / EMBEDDINGS, EMBEDDINGS in absent), strength, absent)
 
 
-def plain_strength(nodes: Sequence[ConceptNode]) -> dict[str, JsonValue]:
+def plain_strength(nodes: Sequence[ConceptNode]) -> JsonObject:
     """Count keywords as the published code does, which ignores idle objects and chats."""
     strength: dict[str, Counter[str]] = {"event": Counter(), "thought": Counter()}
     for node in nodes:
@@ -119,10 +120,10 @@ def plain_strength(nodes: Sequence[ConceptNode]) -> dict[str, JsonValue]:
     return {f"kw_strength_{kind}": dict(counted) for kind, counted in strength.items()}
 
 
-def plain_memory(memory: AssociativeMemory) -> dict[str, JsonValue]:
+def plain_memory(memory: AssociativeMemory) -> JsonObject:
     """Return the content of the memory's files by file name, without the files in `absent`."""
     vectors = zip(memory.embeddings.keys, memory.embeddings.vectors, strict=True)
-    files: dict[str, JsonValue] = {
+    files: JsonObject = {
         "nodes.json": {node.node_id: to_plain(node, frozenset({"node_id"})) for node in memory.nodes},
         EMBEDDINGS: {key: vector.tolist() for key, vector in vectors},
         STRENGTH: to_plain(memory.strength),

@@ -24,6 +24,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream_town.formats.files import (
     expect_object,
     load_json,
@@ -239,7 +240,7 @@ def _read_played(path: Path) -> Built:
     return Built(range(last + 1), movement)
 
 
-def _load(files: Mapping[int, Path | bytes], kind: str, step: int) -> tuple[str, dict[str, JsonValue]]:
+def _load(files: Mapping[int, Path | bytes], kind: str, step: int) -> tuple[str, JsonObject]:
     source = files.get(step)
     if source is None:
         raise InputError(f"{kind}/{step}.json: the step is not recorded")
@@ -397,7 +398,7 @@ def _read_meta(path: Path, folder: Path) -> SaveMeta:
     if isinstance(now := data.get("curr_time"), str):
         data.setdefault("start_date", now.rpartition(", ")[0])
     people = sorted(each.name for each in (folder / "personas").glob("*") if each.is_dir())
-    known: dict[str, JsonValue] = {"fork_sim_code": None, "maze_name": "the_ville", "persona_names": [*people]}
+    known: JsonObject = {"fork_sim_code": None, "maze_name": "the_ville", "persona_names": [*people]}
     meta = parse_as(SaveMeta, {**known, **data}, str(path))
     if not 1 <= meta.sec_per_step <= LONGEST_STEP_S:
         raise InputError(f"{path}: sec_per_step: expected 1 to {LONGEST_STEP_S:,} seconds, found {meta.sec_per_step}")

@@ -23,6 +23,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from mindstream.errors import InputError
 from mindstream.frozen import Frozen
+from mindstream.json_values import JsonObject
 from mindstream_town.formats.files import load_object, load_text, named_once, write_text
 from mindstream_town.formats.matrix import COLUMNS, MAZES, TABLES, TILE_PIXELS, Matrix, Rows
 from mindstream_town.world.tiles import check_size
@@ -135,7 +136,7 @@ def matrix_of_tiled(map: TiledMap, tables: Mapping[str, Rows] | None = None) -> 
     """
     mazes = {maze: map.cells(maze) for maze in MAZES}
     tables = tables or _tables(map, mazes)
-    meta: dict[str, JsonValue] = {
+    meta: JsonObject = {
         "world_name": tables["world"][0][1].strip(),
         "maze_width": map.width,
         "maze_height": map.height,
@@ -261,7 +262,7 @@ def _cells(layer: _Layer, wanted: int) -> array[int]:
         raise InputError(f"the layer {layer.name!r:.60}: {error}") from None
 
 
-def _from_xml(text: str) -> dict[str, JsonValue]:
+def _from_xml(text: str) -> JsonObject:
     """Return an XML map in the form of a JSON map. A DOCTYPE is refused, because it can declare entities."""
     if "<!DOCTYPE" in text:
         raise InputError("the map has a DOCTYPE, which is refused: its entities could expand to any size")

@@ -28,6 +28,7 @@ from pydantic import (
 )
 
 from mindstream.errors import InputError, prefixed
+from mindstream.json_values import JsonObject
 from mindstream_town.formats.default_map import BED, draw_places
 from mindstream_town.formats.files import expect_object, load_text, named_once
 from mindstream_town.formats.maps import Drawing, load_map, world_of_drawing
@@ -319,7 +320,7 @@ def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value) if field.name not in without | {EXTRA}]
         plain = {name: to_plain(getattr(value, name)) for name in names}
-        extra: dict[str, JsonValue] = dict(getattr(value, EXTRA, {}))
+        extra: JsonObject = dict(getattr(value, EXTRA, {}))
         return {**plain, **extra}
     if isinstance(value, Mapping):
         return {str(key): to_plain(each) for key, each in value.items()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream_town.events import (
     Acted,
     Block,
@@ -32,7 +33,7 @@ class Reason:
 
     text: str
     reasons: tuple[Reason, ...] = ()
-    data: dict[str, JsonValue] = field(default_factory=dict)
+    data: JsonObject = field(default_factory=dict)
 
     def lines(self, depth: int = 0) -> Iterator[str]:
         """Yield the tree as lines of text, indented by two spaces per level."""
@@ -40,7 +41,7 @@ class Reason:
         for reason in self.reasons:
             yield from reason.lines(depth + 1)
 
-    def as_json(self) -> dict[str, JsonValue]:
+    def as_json(self) -> JsonObject:
         reasons: list[JsonValue] = [reason.as_json() for reason in self.reasons]
         return {"text": self.text, **self.data, **({"because": reasons} if reasons else {})}
 
@@ -68,7 +69,7 @@ def explain(history: History, name: str, step: int) -> Reason:
         *(_plans(history, name, began) if act.why != "talk" else ()),
     ]
     said = f"{history.clock(step)}: {name} is {act.what}{_at(act.place)}, since {history.clock(began)[-5:]}"
-    data: dict[str, JsonValue] = {
+    data: JsonObject = {
         "who": name,
         "step": step,
         "since": began,

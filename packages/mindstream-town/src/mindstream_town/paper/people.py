@@ -150,7 +150,7 @@ async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
         return
     await turn.resident.written()
     memory = turn.resident.memory
-    records = await memory.store.records(memory.key, ids)
+    records = await memory.records(ids)
     texts = tuple(dict.fromkeys(record.text for record in records))
     rated = await turn.ask(RateImportance(who=turn.name, memories=texts)) if texts else None
     of_text = dict(zip(texts, rated.ratings, strict=True)) if rated else {}

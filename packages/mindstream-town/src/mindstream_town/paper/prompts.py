@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from mindstream import chance
 from mindstream.frozen import Frozen
@@ -38,10 +38,8 @@ def meet_by_acquaintance(ask: MeetPerson) -> dict[str, float]:
     return {CONTINUE: 1 - p, TALK: p, WAIT: 0.0, GO_ALONG: 0.0, AVOID: 0.0}
 
 
-class Hour(BaseModel):
+class Hour(BaseModel, frozen=True):
     """What is done in an hour or so; it lasts until the next one starts."""
-
-    model_config = ConfigDict(frozen=True)
 
     start: Clock
     what: str = Field(min_length=1, max_length=200)
@@ -88,10 +86,8 @@ def go_on_for_hours(ask: PlanHours) -> Hours:
     return Hours(hours=[Hour(start=clock(each), what=ask.what) for each in starts][:24])
 
 
-class Stroke(BaseModel):
+class Stroke(BaseModel, frozen=True):
     """A part of a day; it lasts until the next one starts."""
-
-    model_config = ConfigDict(frozen=True)
 
     start: Clock
     what: str = Field(min_length=1, max_length=200)
@@ -155,10 +151,8 @@ def _within(given: Any) -> Any:
     return min(max(int(given), SHORTEST), LONGEST) if isinstance(given, int | float) and given > 0 else given
 
 
-class PaperTask(BaseModel):
+class PaperTask(BaseModel, frozen=True):
     """A task of 5 to 15 minutes."""
-
-    model_config = ConfigDict(frozen=True)
 
     minutes: Annotated[int, Field(ge=SHORTEST, le=LONGEST), BeforeValidator(_within)]
     what: str = Field(min_length=1, max_length=200)

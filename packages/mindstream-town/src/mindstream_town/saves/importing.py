@@ -20,10 +20,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
+from mindstream.arrays import Doubles
 from mindstream.clock import ManualClock, moment_or_none
 from mindstream.errors import InputError
+from mindstream.json_values import JsonObject
 from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.events import Event, Remembered
@@ -94,7 +96,7 @@ async def _write(
     stream: Memory,
     waiting: Sequence[tuple[ConceptNode, list[RecordDraft]]],
     held: dict[str, tuple[str, ...]],
-    vectors: Mapping[str, np.typing.NDArray[np.float64]],
+    vectors: Mapping[str, Doubles],
 ) -> None:
     built = iter(await stream.build_records([new for _, news in waiting for new in news]))
     records: list[Record] = []
@@ -113,7 +115,7 @@ async def _write(
 
 def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
     """Return the record drafts of a node; the depth of a thought follows from its evidence."""
-    data: dict[str, JsonValue] = {"node": node.node_id}
+    data: JsonObject = {"node": node.node_id}
     if node.embedding_key != node.description:
         data["key"] = node.embedding_key
     if node.expiration is not None:

@@ -169,7 +169,7 @@ async def secrets_of(turn: ResidentTurn) -> list[Record]:
     """Return what a resident keeps to itself: memories from the beginning, then the newest."""
     found = await turn.recall_about([SECRET], MOST_SEARCHED, kinds=OF_PEOPLE)
     memory = turn.resident.memory
-    kept = await memory.store.records(memory.key, sorted(turn.state.keeps)) if turn.state.keeps else []
+    kept = await memory.records(sorted(turn.state.keeps)) if turn.state.keeps else []
     secret = {each.id: each for each in (*found, *kept) if is_secret(turn, each)}
     return sorted(secret.values(), key=lambda each: each.kind != "note")
 

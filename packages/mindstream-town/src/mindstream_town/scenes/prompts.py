@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
+from mindstream.frozen import Frozen
 from mindstream.models.prompt import Prompt, rule
 from mindstream_town.prompts.context import Memory
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, Clock, Place
@@ -21,10 +22,8 @@ NIGHT_ENDS = 5 * 60
 """An item that starts before this minute of the day and follows an item of the evening is past midnight."""
 
 
-class SceneItem(BaseModel):
+class SceneItem(BaseModel, frozen=True, populate_by_name=True):
     """A part of a day."""
-
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
 
     start: Clock = Field(alias="from")
     end: Clock = Field(alias="to")
@@ -44,10 +43,8 @@ class SceneItem(BaseModel):
         return given or ""
 
 
-class SceneDay(BaseModel):
+class SceneDay(Frozen):
     """A day."""
-
-    model_config = ConfigDict(frozen=True)
 
     items: list[SceneItem] = Field(min_length=1, max_length=MOST)
     keeps: list[int] = Field(default_factory=list, max_length=20)
@@ -128,10 +125,8 @@ def stay_at_home(ask: PlanScenes) -> SceneDay:  # noqa: ARG001
     return SceneDay(items=[SceneItem(start=clock(WAKE), end=clock(BED), what=AT_HOME)])
 
 
-class Briefing(BaseModel):
+class Briefing(Frozen):
     """What may be known in a talk of somebody who keeps something to themselves."""
-
-    model_config = ConfigDict(frozen=True)
 
     lets_on: list[Annotated[str, Field(max_length=300)]] = Field(default_factory=list, max_length=3)
     bearing: str = Field("", max_length=100)
@@ -166,20 +161,16 @@ def keep_it(ask: LetOn) -> Briefing:
     return Briefing(hides_memories=[number for number, _ in enumerate(ask.memories, 1)])
 
 
-class SceneLine(BaseModel):
+class SceneLine(Frozen):
     """What one says."""
-
-    model_config = ConfigDict(frozen=True)
 
     who: str = Field(max_length=200)
     says: str = Field(min_length=1, max_length=600)
     tells: list[int] = Field(default_factory=list, max_length=20)
 
 
-class SceneAgreed(BaseModel):
+class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
     """What both have agreed on."""
-
-    model_config = ConfigDict(frozen=True, populate_by_name=True)
 
     what: str = Field(min_length=1, max_length=200, description='What is done then, as in "having lunch with Ada".')
     place: str = Field("", max_length=200)
@@ -189,10 +180,8 @@ class SceneAgreed(BaseModel):
     who: list[str] = Field(default_factory=list, max_length=20)
 
 
-class SceneMemory(BaseModel):
+class SceneMemory(Frozen):
     """What one of them keeps."""
-
-    model_config = ConfigDict(frozen=True)
 
     who: str = Field(max_length=200)
     text: str = Field(min_length=1, max_length=400)
@@ -200,39 +189,31 @@ class SceneMemory(BaseModel):
     corrects: list[int] = Field(default_factory=list, max_length=8)
 
 
-class SceneChange(BaseModel):
+class SceneChange(Frozen):
     """A part of one's day that the talk has overtaken."""
-
-    model_config = ConfigDict(frozen=True)
 
     number: int
     becomes: str = Field(min_length=1, max_length=200, description="What is done in those hours now.")
     place: str = Field("", max_length=200, description="A name from the list; empty: where it was.")
 
 
-class SceneResult(BaseModel):
+class SceneResult(Frozen):
     """What came of a planned act that the talk contained."""
-
-    model_config = ConfigDict(frozen=True)
 
     number: int
     text: str = Field(min_length=1, max_length=400)
 
 
-class SceneStance(BaseModel):
+class SceneStance(Frozen):
     """How one of them stands to the other since this meeting."""
-
-    model_config = ConfigDict(frozen=True)
 
     who: str = Field(max_length=200)
     text: str = Field("", max_length=200)
     avoids: bool | None = None
 
 
-class Scene(BaseModel):
+class Scene(Frozen):
     """What happened between two people."""
-
-    model_config = ConfigDict(frozen=True)
 
     talk: bool
     declined_by: str = Field("", max_length=200)
@@ -251,7 +232,7 @@ class Scene(BaseModel):
         return given or ""
 
 
-class Side(BaseModel):
+class Side(Frozen):
     """One of the two residents of a talk.
 
     Attributes:
@@ -260,8 +241,6 @@ class Side(BaseModel):
         plan: the rest of today's plan, the current part first, each with its number.
         stance: how the resident stands to the other; "": nothing is known beyond the memories.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     who: str
     text: str
@@ -298,10 +277,8 @@ def nod(ask: TalkScene) -> Scene:  # noqa: ARG001
     return Scene(talk=False)
 
 
-class Outcome(BaseModel):
+class Outcome(Frozen):
     """What came of an act."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1, max_length=400)
     weight: int = Field(5, ge=1, le=10)
@@ -329,10 +306,8 @@ def stay_open(ask: WhatCame) -> Outcome:
     return Outcome(text=f"{ask.question} ({ask.who}: ?)"[:400])
 
 
-class SceneInsight(BaseModel):
+class SceneInsight(Frozen):
     """One insight."""
-
-    model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1, max_length=400)
     because: list[int] = Field(max_length=20, description="The numbers of the memories on which it rests.")
@@ -346,10 +321,8 @@ class SceneInsight(BaseModel):
         return given or ""
 
 
-class Evening(BaseModel):
+class Evening(Frozen):
     """What somebody thinks, and what its days are about."""
-
-    model_config = ConfigDict(frozen=True)
 
     insights: list[SceneInsight] = Field(default_factory=list, max_length=MOST_INSIGHTS)
     currently: str = Field("", max_length=600)

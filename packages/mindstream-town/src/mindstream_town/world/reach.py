@@ -11,8 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream_town.scheduler import Apart, Numbers
-from mindstream_town.world.graph import PlaceWorld, spread
+from mindstream.arrays import Ints
+from mindstream_town.scheduler import Apart
+from mindstream_town.world.graph import PlaceWorld
 from mindstream_town.world.tiles import TileWorld
 from mindstream_town.world.tree import OBJECT, Spot
 from mindstream_town.world.world import World
@@ -48,12 +49,12 @@ class TileReach:
         self._free = np.frombuffer(world.walls, np.uint8).reshape(shape) == 0
         self._walks: dict[int, NDArray[np.int16]] = {}
 
-    def __call__(self, spot: Spot, across: Numbers, down: Numbers) -> Numbers:
+    def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
         arena = self._world.arena_of(spot)
         if (walks := self._walks.get(arena)) is None:
             walks = self._walks[arena] = self._walk(arena)
         straight = np.maximum(np.abs(across - spot[0]), np.abs(down - spot[1]))
-        found: Numbers = np.maximum(walks[down, across], straight - self._radii.get(arena, self._vision))
+        found: Ints = np.maximum(walks[down, across], straight - self._radii.get(arena, self._vision))
         return found
 
     def _walk(self, arena: int) -> NDArray[np.int16]:
@@ -78,20 +79,17 @@ class RoadReach:
 
     def __init__(self, world: PlaceWorld, vision: int, radii: Mapping[int, int]) -> None:
         self._world, self._vision, self._radii = world, vision, radii
-        self._walks: dict[int, dict[Spot, int]] = {}
         self._known: dict[tuple[Spot, Spot], int] = {}
 
-    def __call__(self, spot: Spot, across: Numbers, down: Numbers) -> Numbers:
+    def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
         others = zip(across.tolist(), down.tolist(), strict=True)
         return np.array([self._apart(spot, other) for other in others], dtype=np.int64)
 
     def _apart(self, spot: Spot, other: Spot) -> int:
         known = self._known.get((spot, other))
         if known is None:
-            world, arena = self._world, self._world.arena_of(spot)
-            if (walks := self._walks.get(arena)) is None:
-                inside = [each for each in world.neighbours if world.arena_of(each) == arena]
-                walks = self._walks[arena] = spread(world.neighbours, inside)
-            straight = world.distance(other, spot) - self._radii.get(arena, self._vision) if other in walks else NEVER
-            known = self._known[spot, other] = max(walks.get(other, NEVER), straight)
+            radius = self._radii.get(self._world.arena_of(spot), self._vision)
+            is_connected = self._world.routes.is_reachable(other, spot)
+            known = max(0, self._world.distance(other, spot) - radius) if is_connected else NEVER
+            self._known[spot, other] = known
         return known

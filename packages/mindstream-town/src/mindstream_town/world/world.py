@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mindstream import chance
 from mindstream.frozen import Frozen
@@ -37,15 +37,13 @@ LIGHT = ((5, "night"), (7, "dawn"), (18, "daylight"), (20, "dusk"), (24, "night"
 """Pairs of an hour and the light until that hour."""
 
 
-class Weather(BaseModel):
+class Weather(BaseModel, frozen=True):
     """The weather of a town.
 
     Attributes:
         days: weather of the first day, the second, …; it starts again after the last one.
         dates: weather of single dates, which has priority over `days`.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     days: tuple[str, ...] = ()
     dates: dict[date, str] = {}

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import psycopg
 
+from mindstream.arrays import Ints
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries
 from mindstream.memory.store.postgres.connection import PostgresDatabase
@@ -25,7 +26,7 @@ from mindstream.memory.store.postgres.pool import Connection, Cursor, Rows
 from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.validation import is_finite
-from mindstream.memory.store.word_index.candidates import Numbers, Place
+from mindstream.memory.store.word_index.candidates import Place
 from mindstream.memory.store.word_index.segments import (
     LARGEST,
     SMALLEST,
@@ -112,7 +113,7 @@ class PostgresIndexReader:
         vector: Vector,
         n: int,
         kinds: Sequence[Kind],
-    ) -> Numbers:
+    ) -> Ints:
         """Return the numbers of the records with the most similar vectors; none if the server has no pgvector.
 
         If the search in the graph would visit too many vectors of other streams, each of the stream's `count` vectors

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.arrays import Floats, Ints, Mask
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.memory.store.store import Candidates, Told
@@ -22,8 +23,6 @@ from mindstream.memory.store.word_index.segments import hashed
 from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
-Floats = NDArray[np.float32]
-Numbers = NDArray[np.int64]
 HELD_SEGMENTS = 128
 """Maximum number of segments whose data is cached; each has at most 65,536 records of 14 bytes."""
 PROBES = 16
@@ -49,7 +48,7 @@ class IndexReader(Protocol):
 
     def nearest(
         self, stream: StreamKey, places: Mapping[int, Place], count: int, vector: Vector, n: int, kinds: Sequence[Kind]
-    ) -> Numbers:
+    ) -> Ints:
         """Return the numbers of the n records with the most similar vectors; `count`: number of records in all
         segments."""
 
@@ -69,28 +68,28 @@ class Place:
     whether each record asks something.
     """
 
-    numbers: Numbers
+    numbers: Ints
     kinds: list[Kind]
     kind: NDArray[np.uint8]
     episode: NDArray[np.int32]
     sizes: Floats
-    asks: NDArray[np.bool_]
+    asks: Mask
 
     @cached_property
-    def _order(self) -> tuple[Numbers, Numbers]:
+    def _order(self) -> tuple[Ints, Ints]:
         """Return the indexes of the records sorted by episode, and the position of each record in that order."""
         order = np.argsort(self.episode, kind="stable")
         stands = np.empty_like(order)
         stands[order] = np.arange(len(order))
         return order, stands
 
-    def find(self, numbers: Numbers) -> Numbers:
+    def find(self, numbers: Ints) -> Ints:
         """Return the indexes in this segment of the records with these numbers; other numbers are ignored."""
         at = np.searchsorted(self.numbers, numbers)
         at = at[at < len(self.numbers)]
         return at[np.isin(self.numbers[at], numbers)]
 
-    def around(self, at: Numbers, reach: int) -> Numbers:
+    def around(self, at: Ints, reach: int) -> Ints:
         """Return the numbers of records and of the `reach` records before and after each of them in its episode."""
         if not len(at):
             return at
@@ -98,7 +97,7 @@ class Place:
         near = stands[at][:, None] + np.arange(-reach, reach + 1)
         there = order[np.clip(near, 0, len(order) - 1)]
         same = (self.episode[there] == self.episode[at][:, None]) & (self.episode[at][:, None] >= 0)
-        found: Numbers = self.numbers[np.unique(np.concatenate([at, there[same]]))]
+        found: Ints = self.numbers[np.unique(np.concatenate([at, there[same]]))]
         return found
 
 
@@ -129,7 +128,7 @@ class Places:
         return found
 
 
-def written_in(reader: IndexReader, numbers: Numbers, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
+def written_in(reader: IndexReader, numbers: Ints, spans: Sequence[DateSpan]) -> Mask:
     """Mark the records that were written in any of these periods; `numbers` must be in the order of writing."""
     inside = np.zeros(len(numbers), np.bool_)
     for span in spans:
@@ -137,7 +136,7 @@ def written_in(reader: IndexReader, numbers: Numbers, spans: Sequence[DateSpan])
     return inside
 
 
-def _first_since(reader: IndexReader, numbers: Numbers, moment: float) -> int:
+def _first_since(reader: IndexReader, numbers: Ints, moment: float) -> int:
     """Return the index of the first record that was written at this moment or later."""
     low, high = 0, len(numbers)
     while low < high:
@@ -173,7 +172,7 @@ class Found(NamedTuple):
     place: Place
     begins: int
     postings: NDArray[np.uint32]
-    term: Numbers
+    term: Ints
 
 
 class Finder:
@@ -249,9 +248,7 @@ def _found(reader: IndexReader, segments: Sequence[int], places: Sequence[Place]
     ]
 
 
-def _by_words(
-    found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence[Kind], inside: NDArray[np.bool_] | None
-) -> Numbers:
+def _by_words(found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence[Kind], inside: Mask | None) -> Ints:
     """Return the numbers of the records with most of the words in them or next to them; `inside`: only these
     records."""
     numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
@@ -312,7 +309,7 @@ class _Scoring:
         scores += whole[episode]
         return scores
 
-    def tell(self, places: Sequence[Place], numbers: Numbers, names: Sequence[str]) -> dict[str, Floats]:
+    def tell(self, places: Sequence[Place], numbers: Ints, names: Sequence[str]) -> dict[str, Floats]:
         """Return for each episode of some records the BM25 of each term; an episode may extend over several
         segments."""
         told: dict[str, tuple[float, Floats]] = {}

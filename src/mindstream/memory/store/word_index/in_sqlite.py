@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.arrays import Ints, Mask
 from mindstream.clock import SystemClock
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries
@@ -26,7 +27,7 @@ from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import NEIGHBOUR, PORTION, signs_of
-from mindstream.memory.store.word_index.candidates import Numbers, Place
+from mindstream.memory.store.word_index.candidates import Place
 from mindstream.memory.store.word_index.segments import (
     SMALLEST,
     BrokenOff,
@@ -99,12 +100,6 @@ def numbers_between(connection: sqlite3.Connection, stream: StreamKey, after: in
     return [row[0] for row in connection.execute(NUMBERS, values)]
 
 
-def create(connection: sqlite3.Connection) -> None:
-    """Create the tables of the index and the triggers that keep it correct."""
-    for statement in TABLES:
-        connection.execute(statement)
-
-
 class SqliteIndexReader:
     """Reads the index; outside of segments, it finds the newest records and those with the words of the question.
 
@@ -161,7 +156,7 @@ class SqliteIndexReader:
         vector: Vector,
         n: int,
         kinds: Sequence[Kind],
-    ) -> Numbers:
+    ) -> Ints:
         query, numbers, apart = vector.astype(np.float32), [np.empty(0, np.int64)], [np.empty(0, np.uint16)]
         sql = "SELECT segment, mean, signs FROM nearness WHERE segment IN ({}) AND width = ?"
         for segment, mean, signs in queries.among(self._connection, sql, list(places), len(query)):
@@ -180,7 +175,7 @@ class SqliteIndexReader:
         return _nearest(np.concatenate(numbers), np.concatenate(apart), BY_SIGNS * n)
 
 
-def _nearest(numbers: Numbers, apart: NDArray[np.uint16], n: int) -> Numbers:
+def _nearest(numbers: Ints, apart: NDArray[np.uint16], n: int) -> Ints:
     """Return the numbers of the n records with the fewest differing signs; of equal ones, the newest."""
     if len(numbers) <= n:
         return numbers
@@ -271,7 +266,7 @@ def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tupl
     for at, each in enumerate(vectors):
         if each is not None and len(each) == width and is_finite(each):
             sums[at] = each
-    there: NDArray[np.bool_] = np.any(sums, axis=1)
+    there: Mask = np.any(sums, axis=1)
     order = np.argsort(episode, kind="stable")
     before, after = order[:-1], order[1:]
     same = (episode[before] == episode[after]) & (episode[after] >= 0)
@@ -462,7 +457,7 @@ def find_by_words(
     return _best(np.array(rows, np.int64).reshape(-1, 2), len(words), last + 1 - max(first, upto), n)
 
 
-def _best(rows: NDArray[np.int64], words: int, read: int, n: int) -> list[int]:
+def _best(rows: Ints, words: int, read: int, n: int) -> list[int]:
     numbers, marks = rows[:, 0], (rows[:, 1][:, None] >> np.arange(words)) & 1
     scores = marks @ np.log1p(read / (marks.sum(axis=0) + 0.5))
     best: list[int] = numbers[np.lexsort((-numbers, -scores))[:n]].tolist()

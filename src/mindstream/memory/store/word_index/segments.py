@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.arrays import Floats, Ints
 from mindstream.caches import remember
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
@@ -56,10 +57,10 @@ class Packed(NamedTuple):
 
     words: int
     kinds: list[Kind]
-    numbers: NDArray[np.int64]
+    numbers: Ints
     kind: bytes
     episode: NDArray[np.int32]
-    sizes: NDArray[np.float32]
+    sizes: Floats
     said: str
     asks: bytes
     postings: list[tuple[int, NDArray[np.uint32]]]
@@ -113,7 +114,7 @@ class _Numbered(dict[str, int]):
 
 
 def _postings(
-    vocabulary: Collection[str], codes: array[int], lengths: NDArray[np.int64]
+    vocabulary: Collection[str], codes: array[int], lengths: Ints
 ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
     """Yield each term's hash with its postings; `codes`: the numbers of the terms of all records, one after the
     other."""

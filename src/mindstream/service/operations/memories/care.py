@@ -276,7 +276,7 @@ async def lineage(runtime: Runtime, principal: Principal, request: MemoryId) -> 
     tree = await memory.evidence_of(request.id)
     drawn = list({each.record.id: each for each in _flat(tree)}.values())[1:]
     into = await _drawn_from(memory, request.id)
-    below = await memory.store.records(memory.key, into[:MAX_LINEAGE])
+    below = await memory.records(into[:MAX_LINEAGE])
     return Lineage(
         memory=show_memory(record, now),
         from_=[show_memory(each.record, now) for each in drawn[:MAX_LINEAGE]],

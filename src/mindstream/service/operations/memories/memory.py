@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from mindstream import redaction
 from mindstream.clock import Moment
+from mindstream.json_values import JsonObject
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled, Recollection
@@ -35,7 +36,7 @@ class RetainRequest(Ask):
     valid_from: At | None = None
     valid_until: At | None = None
     keywords: list[str] = Field([], max_length=50)
-    data: dict[str, JsonValue] = Field({})
+    data: JsonObject = Field({})
     by: CallerName = Field("", max_length=100)
 
 
@@ -139,7 +140,7 @@ class MemoryShape(Reply):
     derived_from: list[str] = Field([])
     seq: int = 0
     keywords: list[str] = Field([])
-    data: dict[str, JsonValue] = Field({})
+    data: JsonObject = Field({})
 
 
 class MemoryList(Reply):
@@ -259,7 +260,7 @@ async def list_memories(runtime: Runtime, principal: Principal, request: ListReq
     before = min(read_number(request.cursor) or newest, newest)
     while before > 1 and len(found) < request.limit:
         first = max(0, before - 1 - 4 * request.limit)
-        records = {each.id: each for each in await memory.store.records(memory.key, columns.ids[first : before - 1])}
+        records = {each.id: each for each in await memory.records(columns.ids[first : before - 1])}
         for at in range(before - 2, first - 1, -1):
             before = at + 1
             record = records.get(columns.ids[at])
