@@ -65,11 +65,9 @@ def phase(name: str, thought: str = '{"thought": "nothing"}') -> str:
 
 
 def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> FakeModel:
-    """A reasoner model with one result per turn; after a change of phase it is asked once more."""
-    lines, before = list[Line](), "asking"
-    for thought, name in zip(thoughts, phases or ["planning"] * len(thoughts), strict=True):
-        lines += [phase(name, thought), *([NOTHING] if name != before else [])]
-        before = name
+    """A reasoner model with one result per turn."""
+    names = phases or ["planning"] * len(thoughts)
+    lines = [phase(name, thought) for thought, name in zip(thoughts, names, strict=True)]
     return FakeModel({"think": lines, "extract_facts": ['{"facts": []}'] * facts}, name="thinker")
 
 
@@ -337,7 +335,7 @@ async def test_an_idle_trigger_fires_once_per_silence(folder: Path) -> None:
 async def test_a_newer_utterance_steers_a_running_reasoner(folder: Path) -> None:
     reasoner = FakeModel(
         {
-            "think": [phase("planning"), NOTHING, [Call("find_resources", '{"query": "tea"}')], STEP],
+            "think": [phase("planning"), [Call("find_resources", '{"query": "tea"}')], STEP],
             "extract_facts": ['{"facts": []}'] * 5,
         }
     )

@@ -105,9 +105,12 @@ class Shown(Frozen):
     call: str
     text: str
     failed: bool = False
+    filled: bool = True
+    """Whether evidence was inserted into the call."""
 
     def __str__(self) -> str:
-        return "\n".join(line for line in (f"{self.id}: {self.why}", self.call, self.text) if line)
+        call = self.call if self.filled or self.failed or not self.why else ""
+        return "\n".join(line for line in (f"{self.id}: {self.why}", call, self.text) if line)
 
 
 def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collection[str] = ()) -> tuple[Shown, ...]:
@@ -172,6 +175,7 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
         call=f"{step.tool}[{_clip(called)}]",
         text=failure if came.failed else OWN * came.own + came.text,
         failed=came.failed,
+        filled=bool(step.references),
     )
 
 

@@ -581,7 +581,7 @@ SECONDS, MEGABYTES = 10, 1_000
 
 
 async def calculator(expression: str) -> str:
-    """Compute or solve exactly what is written as a formula, not in words: "2x + 3 = 11; x + 1" gives both.
+    """Compute or solve a formula, not words: "2x + 3 = 11; x + 1" gives both.
 
     Arithmetic: 17.5 * (3 + 4), 15% of 80, 2^10, sqrt(2), 5!, round(10/3, 2). Equations, several between ";", with
     unknowns by any name: "2x + 3 = 11" is 4, or "Tim = 2*Ann; Tim + Ann = 30; Ann + 5" (the last is worked out).

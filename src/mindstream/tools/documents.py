@@ -192,10 +192,10 @@ class Documents:
             held = [_portion(each.record) for each in found]
             return "\n\n".join([await extract(held, query, LINES), *self._skipped()])
 
-        search_documents.__doc__ = f"Give the few lines that fit a query best, of: {self._named()}."
+        search_documents.__doc__ = f"Give the lines that fit a query best, of: {self._named()}."
 
         async def list_documents() -> str:
-            """List the documents, and which of them cannot be read."""
+            """List the documents, also those that cannot be read."""
             await self.refresh()
             names = list(self.folder.names())
             lines = [
@@ -205,7 +205,7 @@ class Documents:
             return "\n".join(lines + full) or "there are no documents"
 
         async def read_document(name: str, from_line: LineNumber = 1) -> str:
-            """Read a whole document by its name, for what no few lines say: it costs much. Long ones come in parts."""
+            """Read a document by its name, where its best lines are not enough. Long ones come in parts."""
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)
 
