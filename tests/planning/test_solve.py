@@ -64,17 +64,18 @@ async def test_rewoo_makes_two_model_calls_and_follows_the_plan() -> None:
     assert "hometown of Jannik Sinner" in shown and "find where he is from" in shown and "Where is the winner" in shown
 
 
-async def test_the_solver_sees_a_call_only_with_inserted_evidence_or_without_a_reason() -> None:
+async def test_the_solver_sees_a_call_with_inserted_evidence_or_without_a_reason_of_its_own() -> None:
     async def search(query: str) -> str:
         """Search the shelf."""
         return "Elbe" if query == "river" else f"about {query}"
 
-    plan = "Plan: the river\n#E1 = search[river]\nPlan: its length\n#E2 = search[length of #E1]\n#E3 = search[Oder]"
+    plan = "Plan: the river\n#E1 = search[river]\nPlan: its length\n#E2 = search[length of #E1]\n"
+    plan += "Plan: others\n#E3 = search[Oder]\n#E4 = search[Rhine]"
     mind = model(make_plan=plan, answer_from_evidence="it")
     await Planner(model=mind, tools=[tool(search)]).solve("What?")
     shown = mind.asked[-1].messages[-1].text
     assert "E1: the river\nElbe\n" in shown and "E2: its length\nsearch[length of Elbe]\n" in shown
-    assert "search[Oder]" in shown
+    assert "search[Oder]" in shown and "search[Rhine]" in shown
 
 
 async def test_a_passage_found_twice_is_shown_to_the_solver_once() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -105,11 +106,11 @@ class Shown(Frozen):
     call: str
     text: str
     failed: bool = False
-    filled: bool = True
-    """Whether evidence was inserted into the call."""
+    shows_call: bool = True
+    """False: the reason says enough, since it is the step's own and no evidence was inserted into the call."""
 
     def __str__(self) -> str:
-        call = self.call if self.filled or self.failed or not self.why else ""
+        call = self.call if self.shows_call or self.failed else ""
         return "\n".join(line for line in (f"{self.id}: {self.why}", call, self.text) if line)
 
 
@@ -125,7 +126,10 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
         if step.tool in concluding and step.id in evidence and not evidence[step.id].failed
         for reference in step.references
     }
+    reasons = Counter(step.why for step in plan.steps)
+    clear = {step.id for step in plan.steps if step.why and reasons[step.why] == 1 and not step.references}
     for step in map(partial(_show_step, evidence=evidence), plan.steps):
+        step = step.model_copy(update={"shows_call": step.id not in clear})
         if step.id in drawn and not step.failed and len(step.text) > MAX_SOURCE:
             step = step.model_copy(update={"text": f"(read for {drawn[step.id]})"})
         elif not step.failed and ("\n" in step.text or len(step.text) > MAX_INLINE_LINE):
@@ -175,7 +179,6 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
         call=f"{step.tool}[{_clip(called)}]",
         text=failure if came.failed else OWN * came.own + came.text,
         failed=came.failed,
-        filled=bool(step.references),
     )
 
 
