@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from mindstream.clock import Moment
 from mindstream.errors import BudgetSpent
 from mindstream.life.events import (
+    EVENTS,
     SLOT,
     Answered,
     Asked,
@@ -90,11 +91,7 @@ class LifeSpent(BaseModel):
     """Number of words of unsolicited questions to the user on that day."""
 
 
-KINDS = (
-    "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
-    "leave_asked", "leave_given", "leave_used", "beat", "proposed", "noticed", "commanded", "rested", "tool_called",
-    "observed", "heard",
-)  # fmt: skip
+KINDS = (*(each.kind for each in EVENTS), "tool_called", "observed", "heard")
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """Kinds of events that people and other processes can write at any time."""
 RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300

@@ -127,7 +127,7 @@ EVENTS: tuple[type[Event], ...] = (Solving, RunPlanned, AnswerMissing, PlanKept,
 
 PLANNER = "planner"
 """Author of a run's rows."""
-KINDS = ("solving", "run_planned", "answer_missing", "plan_kept", "step_began", "step_found", "solved")
+KINDS = tuple(each.kind for each in EVENTS)
 REMEMBERED = "remembered"
 """The `because` of a plan that was remembered from another task."""
 GIVEN = "it was given"

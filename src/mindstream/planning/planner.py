@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 from mindstream import chance, redaction
@@ -31,8 +32,7 @@ from mindstream.planning.run import (
     Allowance,
     PlanningRun,
     Solution,
-    chain_of_thought,
-    direct,
+    answer_alone,
     plan_and_execute,
     plan_task,
     rewoo,
@@ -44,12 +44,12 @@ from mindstream.tools.tool import FunctionTool, Tool, Traits, checked_tools, too
 from mindstream.tracing import genai, span
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
-STRATEGIES = {
+STRATEGIES: dict[str, Callable[[PlanningRun], Awaitable[None]]] = {
     "rewoo": rewoo,
     "react": react,
     "plan-execute": plan_and_execute,
-    "direct": direct,
-    "cot": chain_of_thought,
+    "direct": partial(answer_alone, reasons=False),
+    "cot": partial(answer_alone, reasons=True),
 }
 UNPLANNED = ("react", "direct", "cot")
 """Strategies without a plan, in which one role, the worker, answers."""

@@ -94,16 +94,24 @@ def _parse_reference(value: JsonValue) -> Reference | None:
     return Reference(step, tuple(keys)) if len(keys) == len(path) else None
 
 
-def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> JsonValue:
+def fill(
+    value: JsonValue,
+    part: Callable[[Reference | Text], JsonValue],
+    text: Callable[[str], JsonValue] | None = None,
+) -> JsonValue:
     """Return a copy in which each reference and each text with references is replaced by the result of `part`.
 
-    The results are not searched for references.
+    Other texts are replaced by the result of `text`, if it is given. The results are not searched for references.
     """
     if isinstance(value, dict):
         if (found := parse_part(value)) is not None:
             return part(found)
-        return {key: fill(each, part) if isinstance(each, NESTED) else each for key, each in value.items()}
-    return [fill(each, part) for each in value] if isinstance(value, list) else value
+        return {
+            key: fill(each, part, text) if text or isinstance(each, NESTED) else each for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [fill(each, part, text) for each in value]
+    return text(value) if text and isinstance(value, str) else value
 
 
 def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text | None]]:

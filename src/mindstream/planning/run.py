@@ -436,17 +436,8 @@ class PlanningRun:
         )
 
 
-async def direct(run: PlanningRun) -> None:
-    """Let the worker answer without tools and without thinking first."""
-    await _answer_alone(run, reasons=False)
-
-
-async def chain_of_thought(run: PlanningRun) -> None:
-    """Let the worker answer without tools; its thoughts precede the answer, which is the last line."""
-    await _answer_alone(run, reasons=True)
-
-
-async def _answer_alone(run: PlanningRun, reasons: bool) -> None:
+async def answer_alone(run: PlanningRun, reasons: bool) -> None:
+    """Let the worker answer without tools; with `reasons`, its thoughts precede the answer, which is the last line."""
     prompt = AnswerAlone(task=run.task, exemplars=tuple(run.exemplars), reasons=reasons)
     run.answered = SolverAnswer((await ask(run.models["worker"], prompt, "worker")).strip())
 

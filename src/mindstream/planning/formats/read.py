@@ -41,9 +41,10 @@ from mindstream.planning.formats.rewoo import (
     scan_json,
     scan_text,
     split_arguments,
+    split_at,
 )
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.references import Reference, Text, parse_part
+from mindstream.planning.references import Reference, parse_part
 
 NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
 ITEM = re.compile(
@@ -158,14 +159,8 @@ class Compiler:
             if self._is_earlier(step, number):
                 return Reference(step).as_json()
             self.found.note("this refers to no earlier step and is read as text", text)
-        pieces: list[str | Reference] = []
-        at = 0
-        for found in REFERENCE.finditer(text):
-            step = f"E{found[1] or found[2]}"
-            if self._is_earlier(step, number):
-                pieces += [text[at : found.start()], Reference(step)]
-                at = found.end()
-        return Text((*pieces, text[at:])).as_json()
+        found = ((each, f"E{each[1] or each[2]}") for each in REFERENCE.finditer(text))
+        return split_at(text, (each for each in found if self._is_earlier(each[1], number))).as_json()
 
     def _is_earlier(self, step: str, number: int) -> bool:
         return step in self.found.steps and int(step[1:]) < number

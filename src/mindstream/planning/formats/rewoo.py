@@ -26,7 +26,7 @@ from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.references import TEXT, Reference, Text, parse_part
+from mindstream.planning.references import TEXT, Reference, Text, fill, parse_part
 
 Scan = Callable[[str], JsonValue]
 """Replaces the references in a text, written in the notation of one plan format."""
@@ -218,13 +218,7 @@ def _decode_json5(text: str) -> JsonValue:
 
 def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
     """Return a JSON value with the references in its texts replaced by `scan`; values that are references stay."""
-    if (part := parse_part(value)) is not None:
-        return part.as_json()
-    if isinstance(value, str):
-        return scan(value)
-    if isinstance(value, list):
-        return [scan_json(each, scan) for each in value]
-    return {key: scan_json(each, scan) for key, each in value.items()} if isinstance(value, dict) else value
+    return fill(value, lambda part: part.as_json(), scan)
 
 
 def _types(schema: Any) -> set[str]:
@@ -423,18 +417,24 @@ MOST_LINES, LONGEST = 200, 20_000
 
 def scan_text(text: str) -> JsonValue:
     """Return a text with each `#E1` as a reference; a text that consists of one reference becomes that reference."""
+    found = (
+        (each, _step_id(each))
+        for each in (REFERENCE.finditer(text) if IN_REFERENCE.search(text) else ())
+        if each[0][0] != "#" or not FRAGMENT.search(text, max(0, each.start() - MOST_LINES), each.start())
+    )
+    whole = split_at(text, found)
+    alone = whole.pieces[0] if len(whole.pieces) == 1 else ""
+    return alone.as_json() if isinstance(alone, Reference) else whole.as_json()
+
+
+def split_at(text: str, found: Iterable[tuple[re.Match[str], str]]) -> Text:
+    """Return a text with references in place of matches, each given with the id of the step that it means."""
     pieces: list[str | Reference] = []
     at = 0
-    for found in REFERENCE.finditer(text) if IN_REFERENCE.search(text) else ():
-        if found[0][0] == "#" and FRAGMENT.search(text, max(0, found.start() - MOST_LINES), found.start()):
-            continue
-        pieces += [text[at : found.start()], Reference(_step_id(found))]
-        at = found.end()
-    if not pieces:
-        return text
-    whole = Text((*pieces, text[at:]))
-    alone = whole.pieces[0]
-    return alone.as_json() if len(whole.pieces) == 1 and isinstance(alone, Reference) else whole.as_json()
+    for match, step in found:
+        pieces += [text[at : match.start()], Reference(step)]
+        at = match.end()
+    return Text((*pieces, text[at:]))
 
 
 def _step_id(found: re.Match[str]) -> str:
@@ -769,18 +769,17 @@ def _plain_inputs(step: PlannedStep, tools: Sequence[ToolSpec]) -> Iterable[str]
 
 
 def _write_json(step: PlannedStep) -> str:
-    return json.dumps({name: _as_written(each) for name, each in step.arguments.items()}, ensure_ascii=False)
+    """Return the arguments as JSON that is read back as the same when its texts are scanned for references."""
 
+    def write_part(part: Reference | Text) -> JsonValue:
+        return str(part) if scan_text(str(part)) == part.as_json() else part.as_json()
 
-def _as_written(value: JsonValue) -> JsonValue:
-    """Return a JSON value that is read back as the same value when its texts are scanned for references."""
-    if (part := parse_part(value)) is not None:
-        return str(part) if scan_text(str(part)) == value else value
-    if isinstance(value, str):
-        return value if scan_text(value) == value else {TEXT: [value]}
-    if isinstance(value, list):
-        return [_as_written(each) for each in value]
-    return {key: _as_written(each) for key, each in value.items()} if isinstance(value, dict) else value
+    def write_text(text: str) -> JsonValue:
+        return text if scan_text(text) == text else {TEXT: [text]}
+
+    return json.dumps(
+        {name: fill(each, write_part, write_text) for name, each in step.arguments.items()}, ensure_ascii=False
+    )
 
 
 def _read(text: str, tools: Sequence[ToolSpec] = ()) -> list[PlannedStep]:

@@ -20,7 +20,7 @@ from mindstream.memory.memory import Memory
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
 from mindstream.planning.plan import Plan
-from mindstream.planning.references import Reference, Text, parse_part
+from mindstream.planning.references import Reference, Text, fill, parse_part
 from mindstream.planning.run import Solution
 from mindstream.text.words import STOP
 
@@ -172,17 +172,14 @@ def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
 
 
 def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
-    part = parse_part(value)
-    if isinstance(part, Reference):
-        return value
-    if isinstance(part, Text):
-        pieces = (each if isinstance(each, Reference) else _swap_text(each, swaps) for each in part.pieces)
-        return Text(tuple(pieces)).as_json()
-    if isinstance(value, str):
-        return _swap_text(value, swaps)
-    if isinstance(value, list):
-        return [_swap(each, swaps) for each in value]
-    return {key: _swap(each, swaps) for key, each in value.items()} if isinstance(value, dict) else value
+    """Return arguments in which names and numbers are replaced in all texts, but not in references."""
+
+    def swap_part(part: Reference | Text) -> JsonValue:
+        pieces = part.pieces if isinstance(part, Text) else ()
+        swapped = (each if isinstance(each, Reference) else _swap_text(each, swaps) for each in pieces)
+        return Text(tuple(swapped)).as_json() if pieces else part.as_json()
+
+    return fill(value, swap_part, lambda text: _swap_text(text, swaps))
 
 
 def _literals(value: JsonValue) -> Iterator[str | int | float]:
