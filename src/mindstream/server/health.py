@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
 from pydantic import BaseModel
@@ -46,30 +47,24 @@ class Metrics:
         """Return all metrics in the text format of Prometheus."""
         runtime = self._runtime
         running = Counter(one.state for one in runtime.running.each())
-        lines = [
-            *_head("mindstream_requests_total", "counter", "Answered requests."),
-            *(
-                f'mindstream_requests_total{{method="{method}",status="{status}"}} {n}'
-                for (method, status), n in sorted(self.requests.items())
-            ),
-            *_head("mindstream_request_seconds_total", "counter", "Seconds spent on answers, including streams."),
-            *(
-                f'mindstream_request_seconds_total{{method="{method}"}} {n:.3f}'
-                for method, n in sorted(self.seconds.items())
-            ),
-            *_gauge("mindstream_requests_going", "Running requests.", self.going),
-            *_gauge("mindstream_minds_open", "Open minds.", len(runtime.minds)),
-            *_gauge("mindstream_event_listeners", "Clients that are subscribed to events.", runtime.listeners()),
-            *_head("mindstream_operations", "gauge", "Long-running operations, by state."),
-            *(f'mindstream_operations{{state="{state}"}} {n}' for state, n in sorted(running.items())),
-            *_head("mindstream_webhook_posts_total", "counter", "Posts to the webhook, by result."),
-            *(f'mindstream_webhook_posts_total{{result="{result}"}} {n}' for result, n in sorted(self.webhook.items())),
-            *_gauge(
-                "mindstream_rss_peak_bytes",
-                "Peak memory of the process.",
-                _peak_bytes(),
-            ),
-        ]
+        requests = {f'{{method="{method}",status="{status}"}}': n for (method, status), n in self.requests.items()}
+        seconds = {f'{{method="{method}"}}': f"{n:.3f}" for method, n in self.seconds.items()}
+        operations = {f'{{state="{state}"}}': n for state, n in running.items()}
+        posts = {f'{{result="{result}"}}': n for result, n in self.webhook.items()}
+        metrics: tuple[tuple[str, str, str, Mapping[str, object]], ...] = (
+            ("requests_total", "counter", "Answered requests.", requests),
+            ("request_seconds_total", "counter", "Seconds spent on answers, including streams.", seconds),
+            ("requests_going", "gauge", "Running requests.", {"": self.going}),
+            ("minds_open", "gauge", "Open minds.", {"": len(runtime.minds)}),
+            ("event_listeners", "gauge", "Clients that are subscribed to events.", {"": runtime.listeners()}),
+            ("operations", "gauge", "Long-running operations, by state.", operations),
+            ("webhook_posts_total", "counter", "Posts to the webhook, by result.", posts),
+            ("rss_peak_bytes", "gauge", "Peak memory of the process.", {"": _peak_bytes()}),
+        )
+        lines = []
+        for name, kind, words, values in metrics:
+            lines += [f"# HELP mindstream_{name} {words}", f"# TYPE mindstream_{name} {kind}"]
+            lines += [f"mindstream_{name}{labels} {value}" for labels, value in sorted(values.items())]
         return "\n".join(lines) + "\n"
 
 
@@ -121,11 +116,3 @@ def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:
                 " `server.read`"
             )
         return Response(metrics.text(), media_type=TEXT)
-
-
-def _head(name: str, kind: str, words: str) -> list[str]:
-    return [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
-
-
-def _gauge(name: str, words: str, value: float) -> list[str]:
-    return [*_head(name, "gauge", words), f"{name} {value}"]

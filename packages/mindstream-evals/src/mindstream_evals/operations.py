@@ -11,15 +11,15 @@ from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, Reply
+from mindstream.service.operations.shapes import Ask, NotBlank, Reply
 from mindstream.service.operations.table import operation
 
 
 class PersonAnswer(Ask):
     """An answer that a person gives instead of a resident, to the question with this id."""
 
-    resident: str = Field(min_length=1, max_length=100)
-    question: str = Field(min_length=1, max_length=100)
+    resident: NotBlank
+    question: NotBlank
     answer: str = Field(max_length=10_000)
 
 

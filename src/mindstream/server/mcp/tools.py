@@ -48,40 +48,32 @@ class Caller:
         return cls(replace(principal, only=principal.user, narrowed=not principal.bound_user, door="mcp"), sets)
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """A tool's name and description for a field of the request; without a description the field is not shown."""
-
-    name: str
-    words: str = ""
-
-
-ARGUMENTS: Mapping[str, Mapping[str, Argument]] = {
+A_MEMORY = {"id": "The id of a memory."}
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "retain": {
-        "text": Argument("content", "The text to remember, in whole sentences that can be understood alone."),
-        "importance": Argument("importance", "1 (everyday) to 10 (of great consequence); omit it if you do not know."),
-        "keywords": Argument("keywords", "Additional words by which it should be found."),
+        "text": "The text to remember, in whole sentences that can be understood alone.",
+        "importance": "1 (everyday) to 10 (of great consequence); omit it if you do not know.",
+        "keywords": "Additional words by which it should be found.",
     },
     "recall": {
-        "query": Argument("query", "What you want to know, as a question or as keywords."),
-        "k": Argument("k", "Maximum number of memories."),
-        "kinds": Argument("kinds", "Only memories of these kinds."),
+        "query": "What you want to know, as a question or as keywords.",
+        "k": "Maximum number of memories.",
+        "kinds": "Only memories of these kinds.",
     },
     "forget": {
-        "id": Argument("memory_id", "The id of a memory, as `recall` or `list_memories` returned it."),
-        "dry_run": Argument("dry_run", "Only report what would be deleted."),
+        "id": "The id of a memory, as `recall` or `list_memories` returned it.",
+        "dry_run": "Only report what would be deleted.",
     },
-    "get_memory": {"id": Argument("memory_id", "The id of a memory.")},
-    "correct": {
-        "id": Argument("memory_id", "The id of a memory."),
-        "text": Argument("content", "The correct text."),
-    },
-    "memory_history": {"id": Argument("memory_id", "The id of a memory.")},
-    "memory_lineage": {"id": Argument("memory_id", "The id of a memory.")},
-    "get_operation": {"id": Argument("operation_id", "The id that a long-running tool returned.")},
-    "cancel_operation": {"id": Argument("operation_id", "The id of an operation.")},
+    "get_memory": A_MEMORY,
+    "correct": {**A_MEMORY, "text": "The correct text."},
+    "memory_history": A_MEMORY,
+    "memory_lineage": A_MEMORY,
+    "get_operation": {"id": "The id that a long-running tool returned."},
+    "cancel_operation": {"id": "The id of an operation."},
 }
-"""For each tool: the arguments that models see, with names and descriptions that are clear without the REST path."""
+"""For each tool: the fields of the request that models see, with descriptions that are clear without the REST path."""
+NAMES = {"memory": {"id": "memory_id", "text": "content"}, "operations": {"id": "operation_id"}}
+"""For each package: the names of fields in the tools of ARGUMENTS that differ from those of REST."""
 
 
 @dataclass(frozen=True)
@@ -175,19 +167,20 @@ def shown_tools(principal: Principal, sets: Collection[str]) -> list[MemoryTool]
 
 def _made(operation: Operation) -> MemoryTool:
     arguments = ARGUMENTS.get(operation.mcp, {})
-    names = {name: arguments[name].name if name in arguments else name for name in operation.request.model_fields}
+    named = NAMES.get(operation.package, {}) if arguments else {}
+    names = {name: named.get(name, name) for name in operation.request.model_fields}
     asked = _called(shorten(operation.request.model_json_schema()), arguments, names)
     answered = shorten(operation.reply.model_json_schema(mode="serialization"))
     return MemoryTool(operation, asked, answered, names)
 
 
-def _called(schema: Schema, arguments: Mapping[str, Argument], names: Mapping[str, str]) -> Schema:
+def _called(schema: Schema, arguments: Mapping[str, str], names: Mapping[str, str]) -> Schema:
     """Return the schema of a tool's arguments; with an entry in ARGUMENTS, only of the arguments described there."""
     fields, wanted = schema.get("properties"), schema.get("required")
     properties: Schema = {}
     for name, about in fields.items() if isinstance(fields, dict) else ():
-        if isinstance(about, dict) and (not arguments or (name in arguments and arguments[name].words)):
-            words = {"description": arguments[name].words} if name in arguments else {}
+        if isinstance(about, dict) and (not arguments or name in arguments):
+            words = {"description": arguments[name]} if name in arguments else {}
             properties[names[name]] = {**_may_be_left_out(about), **words}
     required: list[JsonValue] = [names[str(name)] for name in wanted] if isinstance(wanted, list) else []
     kept = {"$defs": schema["$defs"]} if "$defs" in schema and "$ref" in json.dumps(properties) else {}

@@ -10,7 +10,7 @@ from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.pools import Done, PoolName, open_pool
 from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Reply
+from mindstream.service.operations.shapes import Reply, Short
 from mindstream.service.operations.table import operation
 
 
@@ -26,7 +26,7 @@ class VerdictRequest(PoolName):
     `run`: the name of the run, "": the newest run. `right`: the result was right. `words`: what is wrong, or a remark.
     """
 
-    run: str = Field("", max_length=100)
+    run: Short = ""
     right: bool
     words: str = Field("", max_length=2_000)
 
@@ -40,7 +40,7 @@ class WriteLessonRequest(PoolName):
 
     text: str = Field(min_length=1, max_length=600)
     applies: str = Field("", max_length=200)
-    id: str = Field("", max_length=100)
+    id: Short = ""
     version: int = Field(0, ge=0)
 
 

@@ -21,14 +21,14 @@ from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, Reply
+from mindstream.service.operations.shapes import Ask, Reply, RowNumber, Short
 from mindstream.service.operations.table import operation
 
 
 class LifeRequest(Ask):
     """`at`: return the state of the life after this row of the log; by default the current state."""
 
-    at: int | None = Field(None, ge=1, le=2**62)
+    at: RowNumber | None = None
 
 
 class GoalRequest(Ask):
@@ -59,14 +59,14 @@ class SayRequest(Ask):
 class AnswerRequest(SayRequest):
     """An answer to a question of the life; `id`: the id of the question, "": the oldest open question."""
 
-    id: str = Field("", max_length=100)
+    id: Short = ""
 
 
 class LeaveRequest(Ask):
     """The approval (`yes`) or refusal of a tool call with side effects; `id`: the call, "": the only one that waits."""
 
     yes: bool
-    id: str = Field("", max_length=100)
+    id: Short = ""
 
 
 class PauseRequest(Ask):

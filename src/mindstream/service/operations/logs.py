@@ -16,7 +16,7 @@ from mindstream.memory.store.store import LogStore
 from mindstream.service.cost import BROKEN_OFF, BYS, Bill, By, bill
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Until
+from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, RowNumber, Seq, Short, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
 MAX_TRACE = 1_000
@@ -33,8 +33,8 @@ class RowsRequest(Page):
     """
 
     kinds: Names = Field([])
-    after: int = Field(0, ge=0, le=2**62)
-    upto: int | None = Field(None, ge=0, le=2**62)
+    after: Seq = 0
+    upto: Seq | None = None
     newest: bool = False
 
 
@@ -48,7 +48,7 @@ class Rows(Reply):
 class TraceRequest(Ask):
     """`seq`: the row of the log that contains the utterance."""
 
-    seq: int = Field(ge=1, le=2**62)
+    seq: RowNumber
 
 
 class CostRequest(Ask):
@@ -60,7 +60,7 @@ class CostRequest(Ask):
 
     user: CallerName = Field("", max_length=100)
     by: By | None = None
-    upto: int | None = Field(None, ge=0, le=2**62)
+    upto: Seq | None = None
 
 
 class Limits(Reply):
@@ -97,21 +97,21 @@ class CallsRequest(Page):
     this time span. `upto`: only calls up to this row of the log.
     """
 
-    role: str = Field("", max_length=100)
-    prompt: str = Field("", max_length=100)
+    role: Short = ""
+    prompt: Short = ""
     model: str = Field("", max_length=300)
     failed: bool = False
     since: At | None = None
     until: Until | None = None
-    upto: int | None = Field(None, ge=0, le=2**62)
-    about: int | None = Field(None, ge=1, le=2**62)
+    upto: Seq | None = None
+    about: RowNumber | None = None
     """Only calls for this row of the log."""
 
 
 class CallRequest(Ask):
     """`seq`: the row of the log that contains the call."""
 
-    seq: int = Field(ge=1, le=2**62)
+    seq: RowNumber
 
 
 class CallShape(Reply):

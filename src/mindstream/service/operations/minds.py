@@ -24,7 +24,7 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.background import stop_elsewhere
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply
+from mindstream.service.operations.shapes import Ask, EmptyRequest, NotBlank, Page, Reply, RowNumber, Seq, Short
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
 
@@ -36,7 +36,7 @@ class SendRequest(Ask):
     """
 
     text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
-    session: str | None = Field(None, min_length=1, max_length=100)
+    session: NotBlank | None = None
     pack: str = Field("", max_length=100, validation_alias=AliasChoices("pack", "bot"))
 
 
@@ -121,8 +121,8 @@ async def _hear(runtime: Runtime, principal: Principal, request: SendRequest, he
 class AgainRequest(Ask):
     """`seq`: the row of the log that contains the message; `pack`: the name of the responder, as in `send`."""
 
-    seq: int = Field(ge=1, le=2**62)
-    pack: str = Field("", max_length=100)
+    seq: RowNumber
+    pack: Short = ""
 
 
 @operation(
@@ -158,13 +158,13 @@ async def _answer_again(runtime: Runtime, principal: Principal, heard: Logged, s
 class MindRequest(Ask):
     """`session`: a conversation; none: all open conversations of the user."""
 
-    session: str | None = Field(None, min_length=1, max_length=100)
+    session: NotBlank | None = None
 
 
 class AsOf(Ask):
     """`seq`: return the state after this row of the log; none: the current state."""
 
-    seq: int | None = Field(None, ge=0, le=2**62)
+    seq: Seq | None = None
 
 
 class BeliefShape(Reply):

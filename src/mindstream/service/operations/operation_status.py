@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from mindstream.service.operations.long_running import OperationShape
 from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, EmptyRequest, Reply
+from mindstream.service.operations.shapes import Ask, EmptyRequest, Reply, Short
 from mindstream.service.operations.table import operation
 
 
 class OperationId(Ask):
     """A long-running operation, by its id."""
 
-    id: str = Field(max_length=100)
+    id: Short
 
 
 class OperationList(Reply):

@@ -20,7 +20,7 @@ from mindstream.service.operations.logs import CallShape, CallsRequest, list_cal
 from mindstream.service.operations.long_running import OperationShape, RunningOperation, Wanted
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import MAX_PAGE, Ask, EmptyRequest, Reply
+from mindstream.service.operations.shapes import MAX_PAGE, Ask, EmptyRequest, Reply, Short
 from mindstream.service.operations.table import operation
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class SolveRequest(Ask):
 class RunName(Ask):
     """`run`: the name of a run."""
 
-    run: str = Field(max_length=100)
+    run: Short
 
 
 class ApproveRequest(RunName):
@@ -66,7 +66,7 @@ class ApproveRequest(RunName):
     """
 
     yes: bool = True
-    id: str = Field("", max_length=100)
+    id: Short = ""
     plan: Plan | None = None
 
 

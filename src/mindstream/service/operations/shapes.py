@@ -24,6 +24,12 @@ def _apart(names: object) -> object:
     return [part.strip() if isinstance(part, str) else part for part in parts if part != ""]
 
 
+Short: TypeAlias = Annotated[str, Field(max_length=100)]
+"""A name or an id; "" means none."""
+NotBlank: TypeAlias = Annotated[str, Field(min_length=1, max_length=100)]
+Seq: TypeAlias = Annotated[int, Field(ge=0, le=2**62)]
+"""The number of a row of the log, or 0 for the time before the first row."""
+RowNumber: TypeAlias = Annotated[int, Field(ge=1, le=2**62)]
 Names: TypeAlias = Annotated[list[str], BeforeValidator(_apart), Field(max_length=100)]
 """A list of names; each given text may contain several names, separated by commas."""
 

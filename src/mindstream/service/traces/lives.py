@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from mindstream.life.events import SLOT, Asked, Replied, TurnBegan, TurnEnded
 from mindstream.log.events import Logged, Observed, ToolCalled
-from mindstream.service.traces.talks import Span, failure, tool_attributes, trace_of
+from mindstream.service.traces.talks import Known, Span, agent_span, chat_span, failure, tool_span, trace_of
 from mindstream.tracing import genai
 
 
@@ -62,46 +62,25 @@ class Lives:
     def _replied(self, row: Logged, replied: Replied) -> Span:
         asked = self._asked.pop(replied.id, row)
         trace, parent = self._place(replied.id, asked)
-        named = genai.model_attributes(replied.model)
         wished = "".join(f"{call.tool}({call.arguments})\n" for call in replied.calls)
-        attributes: dict[str, genai.Value] = {
-            **named,
+        known: Known = {
             "mindstream.role": replied.role,
             "mindstream.tokens": replied.tokens,
             "mindstream.seq": row.seq,
+            "mindstream.cost_usd": replied.cost_usd,
             genai.ANSWERED: genai.write_answer(f"{wished}{replied.text}"),
         }
-        if replied.cost_usd is not None:
-            attributes["mindstream.cost_usd"] = replied.cost_usd
-        return Span(
-            genai.CHAT,
-            trace,
-            f"chat {replied.id}",
-            parent,
-            asked.at,
-            row.at,
-            str(named[genai.MODEL]),
-            attributes,
-            failure(replied.error),
-        )
+        key, error = f"chat {replied.id}", failure(replied.error)
+        return chat_span(trace, key, parent, asked.at, row.at, replied.model, known, error)
 
     def _observed(self, row: Logged, found: Observed) -> Span:
         began, call = self._called.pop(found.id)
         trace, parent = self._place(found.id, began)
-        attributes = tool_attributes(call.tool, call.arguments, call.id) | {genai.RESULT: found.text}
-        attributes["mindstream.seq"] = began.seq
-        error = "ToolError" if found.failed else ""
-        key = f"call {found.id}"
-        return Span(genai.EXECUTE_TOOL, trace, key, parent, began.at, row.at, call.tool, attributes, error)
+        return tool_span(trace, f"call {found.id}", parent, began.at, row, found, call.arguments, began.seq)
 
     def _ended(self, row: Logged, began: TurnBegan, end: float, words: str, error: str) -> Span:
         self._turn = None
-        attributes: dict[str, genai.Value] = {
-            genai.AGENT: SLOT,
-            "mindstream.turn": began.turn,
-            "mindstream.because": began.because,
-            "mindstream.seq": row.seq,
-            genai.ASKED: genai.write_messages([("user", began.words)]),
-            genai.ANSWERED: genai.write_answer(words),
-        }
-        return Span(genai.INVOKE_AGENT, trace_of(row), "turn", None, row.at, end, SLOT, attributes, failure(error))
+        known: Known = {"mindstream.turn": began.turn, "mindstream.because": began.because}
+        return agent_span(
+            trace_of(row), "turn", None, row.at, end, SLOT, row.seq, began.words, words, known, failure(error)
+        )

@@ -10,7 +10,7 @@ from mindstream.clock import Moment
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.planning.journal import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.run import PLANNER
-from mindstream.service.traces.talks import Span, call_span, tool_attributes, trace_of
+from mindstream.service.traces.talks import Known, Span, agent_span, call_span, tool_span, trace_of
 from mindstream.tracing import genai
 
 ROOT = "run"
@@ -73,25 +73,14 @@ class Runs:
     def _found(self, row: Logged, found: StepFound, run: _Run) -> Span:
         began, step = self._steps.pop((found.run, found.step), (None, None))
         run.since = row.at
-        tool = found.tool or (step.tool if step else "")
+        if step and not found.tool:
+            found = found.model_copy(update={"tool": step.tool})
         arguments = step.arguments if step else json.dumps(found.arguments, ensure_ascii=False)
-        attributes = tool_attributes(tool, arguments, found.step) | {
-            genai.RESULT: found.text,
-            "mindstream.seq": row.seq,
-        }
         start = began.at if began else row.at - found.seconds
-        error = "ToolError" if found.failed else ""
-        return Span(genai.EXECUTE_TOOL, run.trace, f"step {row.seq}", ROOT, start, row.at, tool, attributes, error)
+        return tool_span(run.trace, f"step {row.seq}", ROOT, start, row, found, arguments, row.seq)
 
 
 def _root(run: _Run, end: Moment, answer: str, stopped: str) -> Span:
-    attributes: dict[str, genai.Value] = {
-        genai.AGENT: PLANNER,
-        "mindstream.run": run.solving.run,
-        "mindstream.way": run.solving.how,
-        "mindstream.seq": run.began.seq,
-        genai.ASKED: genai.write_messages([("user", run.solving.task)]),
-        genai.ANSWERED: genai.write_answer(answer),
-    }
-    error = "Stopped" if stopped else ""
-    return Span(genai.INVOKE_AGENT, run.trace, ROOT, None, run.began.at, end, PLANNER, attributes, error)
+    known: Known = {"mindstream.run": run.solving.run, "mindstream.way": run.solving.how}
+    task, error = run.solving.task, "Stopped" if stopped else ""
+    return agent_span(run.trace, ROOT, None, run.began.at, end, PLANNER, run.began.seq, task, answer, known, error)

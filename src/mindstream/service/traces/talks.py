@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import TypeAlias
 
 from mindstream.clock import Moment
 from mindstream.log.events import FollowUp, Heard, Logged, ModelCalled, Observed, Said, SetAside, Thought, ToolCalled
+from mindstream.planning.journal import StepFound
 from mindstream.tracing import genai
 
 
@@ -71,44 +73,90 @@ def failure(text: str) -> str:
     return kind if kind.isidentifier() else "_OTHER" if text else ""
 
 
+Known: TypeAlias = Mapping[str, genai.Value | None]
+"""Attributes of a span; those that are None are left out."""
+
+
 def call_span(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: str | None) -> Span:
     """Return the span of a model call, whose row was written when the call ended."""
-    named = genai.model_attributes(event.model)
-    attributes: dict[str, genai.Value] = {
-        **named,
+    start, error = row.at - event.seconds, failure(event.error)
+    known: Known = {
         genai.PROMPT: event.prompt,
         "mindstream.role": event.role,
         "mindstream.seq": row.seq,
         genai.INPUT_TOKENS: event.input_tokens,
         genai.OUTPUT_TOKENS: event.output_tokens,
+        genai.CACHED_TOKENS: event.cached_tokens or None,
+        genai.FIRST_PART_S: event.first_part_s,
+        "mindstream.cost_usd": event.cost_usd,
+        genai.ASKED: genai.write_messages(event.messages()) if event.asked else None,
+        genai.ANSWERED: genai.write_answer(event.answered) if event.answered else None,
     }
-    if event.cached_tokens:
-        attributes[genai.CACHED_TOKENS] = event.cached_tokens
-    if event.first_part_s is not None:
-        attributes[genai.FIRST_PART_S] = event.first_part_s
-    if event.cost_usd is not None:
-        attributes["mindstream.cost_usd"] = event.cost_usd
-    if event.asked:
-        attributes[genai.ASKED] = genai.write_messages(event.messages())
-    if event.answered:
-        attributes[genai.ANSWERED] = genai.write_answer(event.answered)
-    return Span(
-        genai.CHAT,
-        trace,
-        f"chat {row.seq}",
-        parent,
-        row.at - event.seconds,
-        row.at,
-        str(named[genai.MODEL]),
-        attributes,
-        failure(event.error),
-    )
+    return chat_span(trace, f"chat {row.seq}", parent, start, row.at, event.model, known, error)
 
 
-def tool_attributes(tool: str, arguments: str, id_: str = "") -> dict[str, genai.Value]:
-    """Return the attributes of a tool call."""
-    attributes: dict[str, genai.Value] = {genai.TOOL: tool, genai.ARGUMENTS: arguments}
-    return attributes | ({genai.CALL_ID: id_} if id_ else {})
+def chat_span(
+    trace: tuple[str, ...],
+    key: str,
+    parent: str | None,
+    start: Moment,
+    end: Moment,
+    model: str,
+    known: Known,
+    error: str,
+) -> Span:
+    """Return the span of a request to a model."""
+    named = genai.model_attributes(model)
+    return Span(genai.CHAT, trace, key, parent, start, end, str(named[genai.MODEL]), {**named, **_given(known)}, error)
+
+
+def tool_span(
+    trace: tuple[str, ...],
+    key: str,
+    parent: str | None,
+    start: Moment,
+    row: Logged,
+    found: Observed | StepFound,
+    arguments: str,
+    seq: int,
+) -> Span:
+    """Return the span of a tool call, which ended with the row of its result; `seq`: the row that it is shown at."""
+    known: Known = {
+        genai.TOOL: found.tool,
+        genai.ARGUMENTS: arguments,
+        genai.CALL_ID: (found.step if isinstance(found, StepFound) else found.id) or None,
+        genai.RESULT: found.text,
+        "mindstream.seq": seq,
+    }
+    error = "ToolError" if found.failed else ""
+    return Span(genai.EXECUTE_TOOL, trace, key, parent, start, row.at, found.tool, _given(known), error)
+
+
+def agent_span(
+    trace: tuple[str, ...],
+    key: str,
+    parent: str | None,
+    start: Moment,
+    end: Moment,
+    agent: str,
+    seq: int,
+    asked: str | None,
+    answered: str | None,
+    known: Known,
+    error: str = "",
+) -> Span:
+    """Return the span of an agent's work on a message, a task or a thought."""
+    attributes: Known = {
+        genai.AGENT: agent,
+        "mindstream.seq": seq,
+        genai.ASKED: None if asked is None else genai.write_messages([("user", asked)]),
+        genai.ANSWERED: None if answered is None else genai.write_answer(answered),
+    }
+    return Span(genai.INVOKE_AGENT, trace, key, parent, start, end, agent, _given({**attributes, **known}), error)
+
+
+def _given(known: Known) -> dict[str, genai.Value]:
+    return {name: value for name, value in known.items() if value is not None}
 
 
 TURN, TALKER, REASONER = "turn", "talker", "reasoner"
@@ -172,15 +220,9 @@ class Talks:
             yield self._root(self._turns.pop(seq))
 
     def _root(self, turn: _Turn) -> Span:
-        attributes: dict[str, genai.Value] = {
-            genai.AGENT: TALKER,
-            "mindstream.seq": turn.heard.seq,
-            genai.ASKED: genai.write_messages([("user", turn.text)]),
-            genai.ANSWERED: genai.write_answer("\n".join(turn.answers)),
-        }
-        if turn.session:
-            attributes[genai.CONVERSATION] = turn.session
-        return Span(genai.INVOKE_AGENT, turn.trace, TURN, None, turn.heard.at, turn.end, TALKER, attributes)
+        known: Known = {genai.CONVERSATION: turn.session or None}
+        answers, start = "\n".join(turn.answers), turn.heard.at
+        return agent_span(turn.trace, TURN, None, start, turn.end, TALKER, turn.heard.seq, turn.text, answers, known)
 
     def _call(self, row: Logged, call: ModelCalled, seq: int | None) -> Iterator[Span]:
         if seq is None:
@@ -199,25 +241,14 @@ class Talks:
         if turn:
             turn.calls = [each for each in turn.calls if each not in made]
         inside = [call_span(at, call, trace, key) for at, call in made]
-        inside += [_tool(*each, trace, key) for each in self._tools.pop(slot, [])]
-        attributes: dict[str, genai.Value] = {genai.AGENT: slot, "mindstream.seq": row.seq}
-        if session:
-            attributes[genai.CONVERSATION] = session
-        failed = isinstance(row.event, SetAside)
-        if isinstance(row.event, Thought):
-            attributes[genai.ANSWERED] = genai.write_answer(row.event.text)
+        inside += [
+            tool_span(trace, f"tool {begun.seq}", key, begun.at, ended, found, call.arguments, begun.seq)
+            for begun, call, ended, found in self._tools.pop(slot, [])
+        ]
         start = min((each.start for each in inside), default=row.at)
         parent = None if seq is None else TURN
-        error = "SetAside" if failed else ""
-        yield Span(genai.INVOKE_AGENT, trace, key, parent, start, row.at, slot, attributes, error)
+        text = row.event.text if isinstance(row.event, Thought) else None
+        error = "SetAside" if isinstance(row.event, SetAside) else ""
+        known: Known = {genai.CONVERSATION: session or None}
+        yield agent_span(trace, key, parent, start, row.at, slot, row.seq, None, text, known, error)
         yield from inside
-
-
-def _tool(began: Logged, call: ToolCalled, ended: Logged, found: Observed, trace: tuple[str, ...], parent: str) -> Span:
-    attributes = tool_attributes(call.tool, call.arguments, call.id) | {
-        genai.RESULT: found.text,
-        "mindstream.seq": began.seq,
-    }
-    error = "ToolError" if found.failed else ""
-    key = f"tool {began.seq}"
-    return Span(genai.EXECUTE_TOOL, trace, key, parent, began.at, ended.at, call.tool, attributes, error)

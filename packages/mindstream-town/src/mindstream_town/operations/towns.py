@@ -16,7 +16,7 @@ from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, EmptyRequest, Reply
+from mindstream.service.operations.shapes import Ask, EmptyRequest, NotBlank, Reply, Short
 from mindstream.service.operations.table import operation
 from mindstream.settings import Settings
 
@@ -36,25 +36,25 @@ CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 class TownName(Ask):
     """One town."""
 
-    town: str = Field(max_length=100)
+    town: Short
 
 
 class StatusRequest(TownName):
     """A town at a time of its clock, such as "Feb 13 10:00"; "" means now."""
 
-    at: str = Field("", max_length=100)
+    at: Short = ""
 
 
 class WhyRequest(StatusRequest):
     """A resident at a time; the first name is enough."""
 
-    resident: str = Field(min_length=1, max_length=100)
+    resident: NotBlank
 
 
 class WhisperRequest(TownName):
     """A thought for a resident's memory, as a whole sentence."""
 
-    resident: str = Field(min_length=1, max_length=100)
+    resident: NotBlank
     text: str = Field(min_length=1, max_length=10_000)
 
 

@@ -25,7 +25,7 @@ from mindstream.service.operations.logs import (
 )
 from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import CallerName, Reply
+from mindstream.service.operations.shapes import CallerName, NotBlank, Reply, Short
 from mindstream.service.operations.table import operation
 from mindstream_town.embody.living import LONGEST_DONE, LONGEST_SAID, MOST_MINUTES, Way
 from mindstream_town.embody.outlook import Surroundings
@@ -46,7 +46,7 @@ class RecordingRequest(TownName):
 
     first: int | None = Field(None, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)
-    since: str = Field("", max_length=100)
+    since: Short = ""
 
 
 class Recording(Reply):
@@ -125,7 +125,7 @@ class Knowledge(Reply):
 class TownCallsRequest(TownName, CallsRequest):
     """A page of model calls for a town's residents, optionally for one resident or step."""
 
-    resident: str = Field("", max_length=100)
+    resident: Short = ""
     step: int | None = Field(None, ge=0, le=2**40)
 
 
@@ -281,7 +281,7 @@ class EmbodiedName(TownName):
     controls the resident; ignored for a visitor. With a token for one user, that user is in control.
     """
 
-    resident: str = Field(min_length=1, max_length=100)
+    resident: NotBlank
     person: CallerName = Field("a person", min_length=1, max_length=100)
     visitor: bool = False
 
@@ -304,7 +304,7 @@ class ActRequest(EmbodiedName):
 
     act: Literal["go", "step", "do", "say", "decline", "wait"]
     text: str = Field("", max_length=max(LONGEST_DONE, LONGEST_SAID))
-    to: str = Field("", max_length=100)
+    to: Short = ""
     place: str = Field("", max_length=300)
     way: Way | None = None
     minutes: int | None = Field(None, ge=1, le=MOST_MINUTES)

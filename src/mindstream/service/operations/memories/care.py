@@ -20,7 +20,7 @@ from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, MemoryShape, find, remove, show_memory
 from mindstream.service.operations.principal import NotOffered, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, At, EmptyRequest, Page, Reply, Until
+from mindstream.service.operations.shapes import Ask, At, EmptyRequest, Page, Reply, Seq, Short, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
 MAX_LINEAGE = 500
@@ -143,7 +143,7 @@ class ForgetAboutRequest(Ask):
     kinds: list[Kind] = Field([])
 
     about: str = Field("", max_length=1_000)
-    session: str = Field("", max_length=100)
+    session: Short = ""
     since: At | None = None
     until: Until | None = None
     dry_run: bool = True
@@ -170,7 +170,7 @@ class Reflected(Reply):
 class UndoRequest(Ask):
     """`sleep`: the row of the log in which the sleep began; 0: the last sleep."""
 
-    sleep: int = Field(0, ge=0, le=2**62)
+    sleep: Seq = 0
 
 
 class Undone(Reply):

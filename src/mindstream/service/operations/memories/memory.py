@@ -17,7 +17,7 @@ from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.service.memory import parse_kinds, read_slots
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Until
+from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Short, Until
 from mindstream.service.operations.table import operation, read_number, write_cursor
 
 
@@ -30,7 +30,7 @@ class RetainRequest(Ask):
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
     kind: Kind = "note"
-    session: str = Field("", max_length=100)
+    session: Short = ""
     importance: float | None = Field(None, ge=1, le=10)
     created: At | None = None
     valid_from: At | None = None
@@ -67,7 +67,7 @@ class RecallRequest(Ask):
     since: At | None = None
     until: Until | None = None
     as_of: Until | None = None
-    session: str = Field("", max_length=100)
+    session: Short = ""
     floor: float = Field(0.0, ge=0, le=1)
     touch: bool = True
 
@@ -75,7 +75,7 @@ class RecallRequest(Ask):
 class MemoryId(Ask):
     """A memory, by its id."""
 
-    id: str = Field(max_length=100)
+    id: Short
 
 
 class ForgetRequest(MemoryId):
@@ -113,7 +113,7 @@ class ListRequest(Page):
 
     limit: int = Field(50, ge=1, le=1_000)
     kinds: Names = Field([])
-    session: str = Field("", max_length=100)
+    session: Short = ""
     by_kind: bool = False
 
 
