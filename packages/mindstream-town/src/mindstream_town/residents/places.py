@@ -13,7 +13,7 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.world.hours import clock
 from mindstream_town.world.rules import PlaceRules
-from mindstream_town.world.tree import ARENA, Address, Spot, sector_of
+from mindstream_town.world.tree import ARENA, SECTOR, Address, Spot, sector_of
 
 
 @cache
@@ -88,14 +88,18 @@ def is_home(person: Person, place: str) -> bool:
 
 
 def home_to_visit(setting: Setting, name: str) -> str:
-    """Return the room in which a resident receives visitors: the first room of the home that is no one's own bedroom,
-    else the resident's own; "": the resident has no home in the town."""
+    """Return the room in which a resident receives visitors; "": the resident has no home in the town.
+
+    It is a room in which nobody sleeps and that more than one person may enter at a time, if possible the one through
+    which one enters the home; else it is the resident's own room.
+    """
     host = setting.people.get(name)
     if host is None or host.home not in setting.addresses:
         return ""
     beds = {str(setting.addresses[each].upto(ARENA)) for p in setting.people.values() if (each := bed_of(setting, p))}
-    rooms = rooms_of(setting, host)
-    return next((each for each in rooms if each not in beds), str(setting.addresses[host.home].upto(ARENA)))
+    shared = [each for each in rooms_of(setting, host) if each not in beds and _holds_several(setting, each)]
+    own = str(setting.addresses[host.home].upto(ARENA))
+    return next((each for each in shared if _is_entrance(setting, each)), shared[0] if shared else own)
 
 
 def rooms_of(setting: Setting, person: Person) -> list[str]:
@@ -105,6 +109,27 @@ def rooms_of(setting: Setting, person: Person) -> list[str]:
         for address, place in setting.addresses.items()
         if place.level == ARENA and is_home(person, address) and may_use(setting, person, address)
     )
+
+
+def _holds_several(setting: Setting, room: str) -> bool:
+    """Return whether more than one person may be in a room at the same time."""
+    return setting.rules.capacity(setting.addresses[room]) != 1
+
+
+def _is_entrance(setting: Setting, room: str) -> bool:
+    """Return whether one enters the house through a room: one of its spots is next to a spot outside of the house."""
+    world, house = setting.world, sector_of(room)
+    around = (there for spot in world.spots(setting.addresses[room]) for there in world.near(spot, 1))
+    return any(
+        world.walkable(each) and not world.address_at(each).is_within(setting.addresses[house]) for each in around
+    )
+
+
+def is_common(setting: Setting, place: Address) -> bool:
+    """Return whether a place is one that everyone may walk through at all times, such as a square: it is nobody's home
+    and has neither owners nor opening hours."""
+    rules, house = setting.rules, str(place.upto(min(place.level, SECTOR)))
+    return not (setting.homes.get(house) or rules.owners(place) or rules.hours(place))
 
 
 def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:

@@ -305,8 +305,9 @@ def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
 
 def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
     """Return the blocks of last evening's plan that reach into this day; without that plan, use those of this
-    evening."""
-    before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else waking
+    evening, except in scenes, in which this evening's acts are told only once."""
+    this_evening = () if turn.lives_in_scenes else waking
+    before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else this_evening
     parts = (part for block in before for part in _at_midnight(block))
     return [part.model_copy(update={"start": part.start - DAY_MINUTES}) for part in parts if part.start >= DAY_MINUTES]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -17,15 +18,15 @@ from mindstream_town.prompts.context import Memory
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Place, say_date
 from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
 from mindstream_town.residents.moving_in import SECRET
-from mindstream_town.residents.person import Appointment, appointment_of
+from mindstream_town.residents.person import Appointment, DayItem, Person, appointment_of
 from mindstream_town.residents.places import (
     avoided_by,
     home_to_visit,
     hosts_of,
+    is_common,
     is_home,
     is_let_in,
     known_places,
-    may_use,
     words_of,
 )
 from mindstream_town.residents.plan import blocks_of, minutes_between, plan_note
@@ -47,7 +48,7 @@ from mindstream_town.scenes.prompts import (
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.hours import DAY_MINUTES, clock
-from mindstream_town.world.tree import ARENA, SECTOR, sector_of
+from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, sector_of
 
 
 def identity(turn: ResidentTurn, about: bool = True) -> str:
@@ -120,12 +121,13 @@ def relation_to(turn: ResidentTurn, other: str) -> str:
         return relation
     if other in housemates(turn.setting, turn.person):
         return "lives in the same home"
-    return "met since" if other in turn.state.scenes else "a stranger"
+    return "met since" if other in turn.state.scenes else "they have not spoken so far"
 
 
-def is_known(turn: ResidentTurn, other: str) -> bool:
-    """Return whether a resident knew another before the town began."""
-    return bool(turn.relation(other)) or other in housemates(turn.setting, turn.person)
+def knows_of(turn: ResidentTurn, other: str) -> bool:
+    """Return whether a resident's description names another or anyone of the other's household."""
+    described = identity(turn)
+    return any(name in described for name in (other, *housemates(turn.setting, turn.setting.people[other])))
 
 
 def last_met(turn: ResidentTurn, other: str) -> str:
@@ -181,6 +183,8 @@ def is_secret(turn: ResidentTurn, record: Record) -> bool:
 
 MAX_PLAN_MEMORIES = 12
 """Maximum memories in the prompt of a day's plan."""
+MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 300, 120, 5
+"""Maximum characters of a housemate's and of an acquaintance's habits, and number of acquaintances, in a day's plan."""
 MAX_PER_QUESTION = 6
 """Maximum memories per query."""
 EARLY = 45
@@ -205,6 +209,7 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
             places=shown,
             usual=_usual(turn, date),
             at_home=_others_at_home(turn, date),
+            habits=_habits(turn, date),
             avoids=avoided_by(turn),
         ),
         lambda: _usual_day(turn, date, dated, [n for n, each in enumerate(records, 1) if each.id in turn.state.keeps]),
@@ -252,14 +257,41 @@ async def _lived(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
-    """Return when the others of the household are usually at home on a date."""
-    setting = turn.setting
+    """Return when the others of the household are usually at home on a date; for those without a usual day, their
+    habits."""
+    people = [turn.setting.people[name] for name in housemates(turn.setting, turn.person)]
     return tuple(
-        f"{name}: {clock(each.start)}-{clock(each.end)} {each.what}"
-        for name in housemates(setting, turn.person)
-        for each in setting.people[name].day
-        if each.is_on(date) and is_home(turn.person, each.place)
+        line
+        for each in people
+        for line in (
+            [_hours_of(each, item) for item in each.day if item.is_on(date) and is_home(turn.person, item.place)]
+            if each.day
+            else [_of_person(each, f"{each.lifestyle} {each.routine}", MAX_HABITS_AT_HOME)]
+        )
+        if line
     )
+
+
+def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
+    """Return where the resident's acquaintances usually are on a date: a duty, or the beginning of their habits."""
+    near = {turn.name, *housemates(turn.setting, turn.person), *avoided_by(turn)}
+    known = [turn.setting.people[each.name] for each in turn.person.relations if each.name in turn.setting.people]
+    lines = []
+    for each in known:
+        duties = [_hours_of(each, item) for item in each.day if item.duty and item.is_on(date)][:1]
+        lines += duties or [_of_person(each, each.routine, MAX_HABITS)] if each.name not in near else []
+    return tuple(cut_at_word(line, MAX_HABITS) for line in lines if line)[:MAX_ACQUAINTANCES]
+
+
+def _hours_of(person: Person, item: DayItem) -> str:
+    at = "" if is_home(person, item.place) else f" ({words_of(item.place)})"
+    return f"{person.name}: {clock(item.start)}-{clock(item.end)} {item.what}{at}"
+
+
+def _of_person(person: Person, text: str, most: int) -> str:
+    """Return the beginning of a text about a person as a line that names the person; "" for an empty text."""
+    named = text.strip() if person.name in text or not text.strip() else f"{person.name}: {text.strip()}"
+    return cut_at_word(named, most)
 
 
 def _usual_day(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment], keeps: Sequence[int] = ()) -> SceneDay:
@@ -292,7 +324,7 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
     known, false = identity(turn), await disproved(turn)
     worth = (each for each in records if each.text not in known and each.id not in false)
     fresh = {each.id: each for each in worth if not _is_known_anyway(each)}
-    return without_past(turn, fresh.values())[:MAX_PLAN_MEMORIES], [at for _, at in today]
+    return without_repeats(without_past(turn, fresh.values()))[:MAX_PLAN_MEMORIES], [at for _, at in today]
 
 
 async def _newest_insights(turn: ResidentTurn) -> list[Record]:
@@ -351,6 +383,27 @@ def without_past(turn: ResidentTurn, records: Iterable[Record]) -> list[Record]:
     return kept
 
 
+def without_repeats(records: Iterable[Record]) -> list[Record]:
+    """Return memories without acts whose result is among them, and without those that repeat another from the same
+    conversation."""
+    every = list(records)
+    settled = {id_ for each in every if OUTCOME in each.data for id_ in each.evidence}
+    kept, told = list[Record](), dict[tuple[str, ...], list[set[str]]]()
+    for each in every:
+        pairs = {"".join(pair) for pair in pairwise(normalised(each.text))}
+        earlier = told.setdefault(each.evidence, []) if each.evidence and appointment_of(each.data) is None else []
+        if (DEED in each.data and each.id in settled) or any(_is_alike(pairs, other) for other in earlier):
+            continue
+        earlier.append(pairs)
+        kept.append(each)
+    return kept
+
+
+def _is_alike(one: set[str], other: set[str]) -> bool:
+    """Return whether two texts, given as their pairs of letters, share most of the shorter one."""
+    return len(one & other) >= ALIKE * min(len(one), len(other))
+
+
 def _is_known_anyway(record: Record) -> bool:
     return bool({"background", DEED} & record.data.keys()) or "plan" in record.keywords
 
@@ -362,6 +415,8 @@ def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) ->
         if at.place and is_let_in(turn.setting, turn.person, at):
             known.setdefault(at.place, Place(words=words_of(at.place), address=at.place))
     acquainted = {each.name for each in turn.person.relations} | turn.state.scenes.keys() | turn.state.met.keys()
+    people = turn.setting.people.values()
+    acquainted -= {each.name for each in people if any(at.avoids and at.name == turn.name for at in each.relations)}
     for name in sorted(acquainted - {*avoided_by(turn)}):
         home = home_to_visit(turn.setting, name)
         hosts = tuple(sorted(hosts_of(turn.setting, turn.person, home) & acquainted))
@@ -525,6 +580,10 @@ UNHEARD = "no one has heard it yet"
 KEPT = "kept to oneself"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
 """Maximum untold memories in a prompt, acts a day whose result is open, and acts of yesterday."""
+ALIKE = 0.75
+"""Share of the shorter of two texts from which on they say the same."""
+LONGEST_LINE = 500
+"""Maximum characters of a memory with its appointment."""
 MAX_CORRECTIONS = 1_000
 """Number of the newest thoughts that may correct earlier memories."""
 OPEN_MEMORIES, OUTCOMES = 6, 2
@@ -555,6 +614,9 @@ async def remember_deed(turn: ResidentTurn) -> None:
     if unasked:
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
+    alone = sorted(_named_in(turn, act) - present - {*absent} - hosts) if _is_over(turn, act) and not act.open else []
+    if alone:
+        more.append(f"did not meet {', '.join(alone)}")
     turned_away = bool(hosts) and not hosts & present
     if turned_away:
         more.append(f"{', '.join(sorted(hosts))}: not at home")
@@ -647,21 +709,22 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
         for query in (act.open, f"{act.open} {act.what}")
         for each in await turn.recall(query, OPEN_MEMORIES, kinds=TELLABLE)
     ]
+    described = identity(turn)
     known = {
         normalised(each.text): each
         for each in (*earlier[:OUTCOMES], *recalled)
-        if "plan" not in each.keywords and "background" not in each.data
+        if "plan" not in each.keywords and "background" not in each.data and each.text not in described
     }
     came = await turn.ask(
         WhatCame(
             who=turn.name,
-            identity=identity(turn),
+            identity=described,
             did=act.what,
             question=act.open,
             when=turn.date_and_time,
             place=words_of(act.place) if act.place else "",
             near=tuple(near),
-            memories=tuple(cut_at_word(each.text, MAX_MEMORY_CHARACTERS) for each in known.values()),
+            memories=tuple(cut_at_word(each.line, LONGEST_LINE) for each in show(without_repeats(known.values()))),
         )
     )
     about = {key: value for key, value in (("place", act.place), (SECRET, act.secret)) if value}
@@ -747,16 +810,37 @@ def is_errand_to(state: ResidentState, other: str, step: int) -> bool:
     return act is not None and bool(act.open) and act.has_arrived(step) and other in f"{act.what} {act.open}"
 
 
+def is_sought(turn: ResidentTurn, other: str) -> bool:
+    """Return whether a resident's current act names another or is a visit to its home."""
+    act = turn.state.act
+    return act is not None and (other in _named_in(turn, act) or other in _hosts(turn, act))
+
+
 def is_free(state: ResidentState, setting: Setting, step: int, share: float = 1.0) -> bool:
     """Return whether a resident can be spoken to: awake, not talking, not busy, and within this share of its daily
     budget, of which a part is reserved for appointments."""
     act = state.act
-    if act is None or act.asleep or act.why not in ("plan", "wait") or act.busy or state.is_talking(step):
+    if (
+        act is None
+        or act.asleep
+        or _is_in_bed(setting, step, state)
+        or act.why not in ("plan", "wait")
+        or act.busy
+        or state.is_talking(step)
+    ):
         return False
     minute = setting.profile.a_minute
     lately = [each for each in state.scenes.values() if step - each < AN_HOUR * minute]
     keeps = has_left(state, setting.profile, reserved=reserved_calls(setting, step, state))
     return len(lately) < MOST_AN_HOUR and keeps and has_left(state, setting.profile, share)
+
+
+def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
+    """Return whether a resident does something in its bed."""
+    act, bed = state.act, setting.addresses.get(setting.people[state.name].bed)
+    return (
+        act is not None and bed is not None and bed.level == OBJECT and act.place == str(bed) and act.has_arrived(step)
+    )
 
 
 def reserved_calls(setting: Setting, step: int, state: ResidentState) -> int:
@@ -768,11 +852,12 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState) -> int:
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Return whether a resident may be where it is; a resident that walks through a private room does not count."""
+    """Return whether a resident is where it can be met; walking through a room on the way elsewhere does not count."""
     act, here = state.act, setting.world.address_at(state.spot(step))
     if act is None or act.has_arrived(step) or here.level < SECTOR:
         return act is not None
-    return may_use(setting, setting.people[state.name], str(here.upto(min(here.level, ARENA))))
+    room = here.upto(min(here.level, ARENA))
+    return f"{act.place}:".startswith(f"{room}:") or is_common(setting, room)
 
 
 MORNING, EVENING, AT_FIRST = 8 * 60, 19 * 60, 0.5
@@ -803,15 +888,16 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return the resident in sight to meet now; "": none.
 
-    A resident with whom there is an appointment comes first, then one from whom an answer is needed, then the least
-    recently met, of these the nearest. A resident does not come up to people whom it avoids.
+    A resident with whom there is an appointment comes first, then one from whom an answer is needed, then one whom the
+    act names, then the least recently met, of these the nearest. A resident does not come up to people whom it avoids.
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     agreed = [each for each in seen if keep_appointment(*where, others[each])] if seen else []
     liked = [each for each in seen if each not in avoided_by(turn)] if seen else []
     errand = [each for each in liked if is_errand_to(turn.state, each, turn.step)]
-    return min(agreed or errand or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
+    named = [each for each in liked if is_sought(turn, each)] if liked else []
+    return min(agreed or errand or named or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
 
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")

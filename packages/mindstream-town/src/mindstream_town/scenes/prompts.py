@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
@@ -18,6 +19,7 @@ LONGEST = 16 * 60
 """Maximum minutes of an item; a longer item indicates a mistake in its times."""
 MOST_INSIGHTS = 3
 """Maximum insights of an evening; a reply's later ones are left out."""
+AFTER_MIDNIGHT = re.compile(r"(2[4-9]):([0-5]\d)")
 NIGHT_ENDS = 5 * 60
 """An item that starts before this minute of the day and follows an item of the evening is past midnight."""
 
@@ -36,6 +38,13 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
     open: str = Field("", max_length=200)
     seen: str = Field("", max_length=200)
     because: list[int] = Field(default_factory=list, max_length=12)
+
+    @field_validator("start", "end", mode="before")
+    @classmethod
+    def _of_next_day(cls, given: Any) -> Any:
+        """Return a time after midnight that continues the hours of the evening, such as `24:30`, as `00:30`."""
+        after = AFTER_MIDNIGHT.fullmatch(given) if isinstance(given, str) else None
+        return f"{int(after[1]) - 24:02d}:{after[2]}" if after and given != "24:00" else given
 
     @field_validator("place", "thing", "state", "open", "seen", mode="before")
     @classmethod
@@ -93,7 +102,7 @@ def _length(item: SceneItem) -> int:
 
 def _is_whole_day(item: SceneItem) -> bool:
     """Return whether an item lasts from one midnight to the next."""
-    return minute_of(item.start) % DAY_MINUTES == minute_of(item.end) % DAY_MINUTES == 0
+    return minute_of(item.start) == 0 and minute_of(item.end) % DAY_MINUTES == 0
 
 
 class PlanScenes(Prompt[SceneDay]):
@@ -114,7 +123,9 @@ class PlanScenes(Prompt[SceneDay]):
     usual: tuple[str, ...] = ()
     """The usual day for this weekday: `08:00-12:00 work (duty)`."""
     at_home: tuple[str, ...] = ()
-    """When the others of the household are usually at home: `Ben Brook: 18:00-19:00 dinner`."""
+    """When the others of the household are usually at home (`Ben Brook: 18:00-19:00 dinner`), or their habits."""
+    habits: tuple[str, ...] = ()
+    """Where acquaintances usually are, one line each."""
     avoids: tuple[str, ...] = ()
     """People from whom the person keeps away."""
 
@@ -240,6 +251,7 @@ class Side(Frozen):
         memories: memories about the other resident and this place, each with its number.
         plan: the rest of today's plan, the current part first, each with its number.
         stance: how the resident stands to the other; "": nothing is known beyond the memories.
+        bearing: how a resident with secrets behaves in this talk; "": not known.
     """
 
     who: str
@@ -248,10 +260,11 @@ class Side(Frozen):
     memories: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
     stance: str = ""
+    bearing: str = ""
 
 
 class TalkScene(Prompt[Scene]):
-    """What happens between two people who are at the same place? The first comes up to the second."""
+    """What happens between two people who are at the same place? The first begins."""
 
     role: ClassVar[str] = "talker"
 
@@ -264,7 +277,9 @@ class TalkScene(Prompt[Scene]):
     before: str = ""
     """Time of the last meeting in words; "": never."""
     strangers: bool = False
-    """Whether neither of the two knew the other before."""
+    """Whether they have not met, and neither description names the other or anyone of the other's household."""
+    at_home: bool = False
+    """Whether they live together and are both at home, so that neither comes up to the other."""
     together: str = ""
     """What both are here for together, by appointment; "": they meet by chance."""
     places: tuple[str, ...] = ()

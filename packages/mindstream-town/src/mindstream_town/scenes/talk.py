@@ -23,11 +23,11 @@ from mindstream_town.residents.converse import (
     talk_end,
 )
 from mindstream_town.residents.person import Appointment, appointment_of
-from mindstream_town.residents.places import avoided_by, words_of
+from mindstream_town.residents.places import avoided_by, is_home, words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.shown import cut_at_word, show
 from mindstream_town.residents.sight import PEOPLE
-from mindstream_town.residents.surroundings import weather_on
+from mindstream_town.residents.surroundings import housemates, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
@@ -43,11 +43,13 @@ from mindstream_town.scenes.day import (
     doing,
     find_place,
     identity,
-    is_known,
+    is_errand_to,
     is_secret,
+    is_sought,
     is_unheard,
     keep_appointment,
     known_from_the_start,
+    knows_of,
     last_met,
     line_of,
     outcome_draft,
@@ -58,6 +60,7 @@ from mindstream_town.scenes.day import (
     secrets_of,
     stands_to,
     without_past,
+    without_repeats,
 )
 from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
 from mindstream_town.world.tree import ARENA, SECTOR
@@ -78,6 +81,8 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     Args:
         near: residents in sight who are awake and not talking.
     """
+    if _begins(second, first.name) > _begins(first, second.name):
+        first, second = second, first
     place, both = _place(first), (first, second)
     pairs = both, (second, first)
     minds = [await _come_to_mind(turn, other, place) for turn, other in pairs]
@@ -98,7 +103,8 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
             place=_where(first, place),
             near=tuple(each.name for each in near),
             before=last_met(first, second.name),
-            strangers=not (is_known(first, second.name) or is_known(second, first.name)),
+            strangers=not (knows_of(first, second.name) or knows_of(second, first.name)),
+            at_home=_are_at_home(first, second, place),
             places=tuple(map(words_of, places)),
         )
     )
@@ -111,6 +117,20 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
         await _keep(one, other, scene, lines, until, minds, at, places, plans[at], plans[1 - at])
     for each in near:
         await _overhear(each, first, second, scene, talked)
+
+
+def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
+    """Return the reasons for which a resident is the one who comes up to another, the weightiest first."""
+    act = turn.state.act
+    moves = act is not None and not act.has_arrived(turn.step)
+    return is_errand_to(turn.state, other, turn.step), is_sought(turn, other), turn.wish == other, moves
+
+
+def _are_at_home(first: ResidentTurn, second: ResidentTurn, place: str) -> bool:
+    """Return whether two residents of one home have both arrived at an act in it."""
+    acts = (first.state.act, second.state.act)
+    arrived = all(act is not None and act.has_arrived(first.step) for act in acts)
+    return arrived and second.name in housemates(first.setting, first.person) and is_home(first.person, place)
 
 
 def _place(turn: ResidentTurn) -> str:
@@ -150,7 +170,7 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
     ]
     known = identity(turn) + "\n".join(turn.person.acquaintances())
     worth = (each for each in found if may_be_shown(each) and not _is_everyday(each) and each.text not in known)
-    return without_past(turn, {normalised(each.text): each for each in worth}.values())[:SHOWN]
+    return without_repeats(without_past(turn, {normalised(each.text): each for each in worth}.values()))[:SHOWN]
 
 
 def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
@@ -213,13 +233,22 @@ def _sides(
             heard = "told before" if record.id in shared else UNHEARD if is_unheard(turn, record) else ""
             shown.append(f"{number}. {cut_at_word(memory.line, LONGEST)}{f' ({heard})' if heard else ''}")
             number += 1
-        told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
+        told = [f"(may tell) {each}" for each in brief.lets_on] if brief else []
         text = "\n".join(line for line in identity(turn).split("\n") if not line.startswith(stands_to(other.name)))
         if brief:
             text = "\n".join(line for n, line in enumerate(public_identity(turn), 1) if n not in brief.hides)
         lines = tuple(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items())
-        memories, stance = (*shown, *told), _stance(turn, other.name)
-        sides.append(Side(who=turn.name, text=text, doing=doing(turn), memories=memories, plan=lines, stance=stance))
+        sides.append(
+            Side(
+                who=turn.name,
+                text=text,
+                doing=doing(turn),
+                memories=(*shown, *told),
+                plan=lines,
+                stance=_stance(turn, other.name),
+                bearing=brief.bearing.strip() if brief else "",
+            )
+        )
     return sides[0], sides[1]
 
 
@@ -307,7 +336,7 @@ async def _keep(
         if result.number in plan or result.number in their_plan:
             draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other.name,))
             thoughts[normalised(result.text)] = draft
-    if not thoughts:
+    if lines and not thoughts:
         where = _where(one, _place(one))
         text = f"{one.name} and {other.name} met {where if where == ON_THE_WAY else f'at {where}'}"
         thoughts[text] = RecordDraft(
