@@ -7,13 +7,19 @@ from typing import Any
 
 from keys import key_of_resident
 from mindstream_town.events import Block
+from mindstream_town.formats.town_file import parse_town
 from mindstream_town.residents.person import Person, Relation
+from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.shown import cut_at_word
-from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, TalkScene, WhatCame
+from mindstream_town.scenes.day import without_repeats
+from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, SceneDay, TalkScene, WhatCame
+from mindstream_town.setting import Setting
+from mindstream_town.source import setting_of
 from mindstream_town.town import Town
 from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN_WORDS, LUNCH, SceneMind, day, liucun, talk
 from test_scenes import five, homely, out_all_day, out_all_day_at_the_inn, remembered, visit
 
+from mindstream.memory.store.record import Record
 from mindstream.models.roles import Models
 
 SECRET = "王秀兰要把磨坊卖掉,没有告诉任何人。"
@@ -352,3 +358,153 @@ async def test_an_appointment_and_a_stance_are_told_once(tmp_path: Path) -> None
     for ask, words in both[1:]:
         assert words.count("下棋") == 2, "once in each plan"
         assert words.count(grudge) == 1 and grudge in next(side.stance for side in ask.sides if side.who == HOST)
+
+
+HARBOUR = """
+[town]
+name = "Port"
+start = 2025-10-09T00:00:00
+[[places]]
+address = "Dike House:bathroom"
+objects = ["bathtub"]
+owners = ["Ann Lee", "Bo Lee"]
+capacity = 1
+[[places]]
+address = "Dike House:attic"
+objects = ["chest"]
+owners = ["Ann Lee", "Bo Lee"]
+[[places]]
+address = "Dike House:kitchen"
+objects = ["table"]
+owners = ["Ann Lee", "Bo Lee"]
+[[places]]
+address = "Dike House:bedroom"
+objects = ["bed"]
+owners = ["Ann Lee", "Bo Lee"]
+[[places]]
+address = "School:classroom"
+objects = ["desk"]
+hours = "08:00-15:00"
+[[places]]
+address = "Quay:landing"
+objects = ["bench"]
+[[places]]
+address = "Cottage:room"
+objects = ["bed"]
+owners = ["Cy Holm"]
+[[roads]]
+from = "Dike House:kitchen"
+to = "Dike House:bathroom"
+steps = 1
+[[roads]]
+from = "Dike House:kitchen"
+to = "Dike House:attic"
+steps = 1
+[[roads]]
+from = "Dike House:kitchen"
+to = "Dike House:bedroom"
+steps = 1
+[[roads]]
+from = "Dike House:kitchen"
+to = "School:classroom"
+steps = 5
+[[roads]]
+from = "School:classroom"
+to = "Quay:landing"
+steps = 5
+[[roads]]
+from = "Cottage:room"
+to = "Quay:landing"
+steps = 5
+[[residents]]
+name = "Ann Lee"
+age = 40
+lifestyle = "Ann Lee has supper at 6pm."
+routine = "Ann Lee is on the quay from 9am to 11am."
+home = "Dike House:bedroom"
+[[residents]]
+name = "Bo Lee"
+age = 41
+lifestyle = "Bo Lee rises at 5am."
+home = "Dike House:bedroom"
+[[residents]]
+name = "Cy Holm"
+age = 50
+home = "Cottage:room"
+relations = [{ who = "Ann Lee", as = "friend" }]
+"""
+
+
+def harbour(text: str = HARBOUR) -> Setting:
+    return setting_of(parse_town(text, Path()), seed=1)
+
+
+def test_hours_after_midnight_end_the_day() -> None:
+    for last in (("24:00", "24:30"), ("00:00", "00:30"), ("24:00", "00:30")):
+        times = (("08:00", "16:00"), ("16:00", "24:00"), last)
+        day = SceneDay.model_validate({"items": [{"from": one, "to": two, "what": "x"} for one, two in times]})
+        assert day.spans()[-1][:2] == (1_440, 1_470)
+
+
+async def test_an_act_after_midnight_is_not_in_the_morning_of_the_first_day(tmp_path: Path) -> None:
+    late = {"from": "24:00", "to": "24:30", "what": "lies awake", "place": "bedroom of Dike House", "thing": "bed"}
+    items = [{"from": "08:00", "to": "16:00", "what": "rests"}, {"from": "16:00", "to": "24:00", "what": "reads"}, late]
+    async with Town.open(tmp_path, harbour(), model=Models(SceneMind(plan_scenes=lambda _: {"items": items}))) as town:
+        await town.run(until=HOUR)
+        blocks = town.residents["Ann Lee"].state.blocks
+        assert blocks[0].asleep and blocks[0].end == 8 * 60
+        assert (blocks[-1].what, blocks[-1].start, blocks[-1].end) == ("lies awake", 1_440, 1_470)
+        await town.run(until=DAY + 10)
+        act = town.residents["Ann Lee"].state.act
+        assert act is not None and act.what == "lies awake"
+        await town.run(until=DAY + HOUR)
+        act = town.residents["Ann Lee"].state.act
+        assert act is not None and act.asleep
+
+
+def test_visitors_are_received_in_the_room_through_which_one_enters() -> None:
+    assert home_to_visit(harbour(), "Ann Lee") == "Port:Dike House:kitchen"
+    assert home_to_visit(harbour(), "Cy Holm") == "Port:Cottage:room"
+
+
+def test_only_places_that_belong_to_nobody_are_common() -> None:
+    setting = harbour()
+    common = {each for each, at in setting.addresses.items() if at.level == 3 and is_common(setting, at)}
+    assert common == {"Port:Quay:landing"}
+
+
+async def test_plans_show_the_habits_of_the_household_and_of_acquaintances(tmp_path: Path) -> None:
+    mind = SceneMind(plan_scenes=lambda _: day(""))
+    async with Town.open(tmp_path, harbour(), model=Models(mind)) as town:
+        await town.run(until=HOUR)
+    asked = {each.who: each for each in mind.of(PlanScenes)}
+    assert asked["Bo Lee"].at_home == ("Ann Lee has supper at 6pm. Ann Lee is on the quay from 9am to 11am.",)
+    assert asked["Cy Holm"].habits == ("Ann Lee is on the quay from 9am to 11am.",) and not asked["Bo Lee"].habits
+
+
+async def test_people_who_may_know_each_other_by_name_are_no_strangers(tmp_path: Path) -> None:
+    mind = SceneMind(plan_scenes=lambda _: day("landing of Quay"), talk_scene=lambda _: {"talk": False})
+    async with Town.open(tmp_path, harbour(), model=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+        for name in town.residents:
+            assert not any(" met " in each for each in await remembered(town, name)), "a nod is not remembered"
+    scenes = {frozenset(side.who for side in ask.sides): ask for ask in mind.of(TalkScene)}
+    assert scenes and not any(ask.strangers for ask in scenes.values()), "Cy knows Bo's wife"
+    home = [
+        words for ask, words in zip(mind.asked, mind.rendered, strict=True) if getattr(ask, "at_home", False) is True
+    ]
+    assert all("is at home with" in words and "comes up to" not in words for words in home)
+
+
+def test_a_result_replaces_its_act_and_its_repetition() -> None:
+    def record(number: int, text: str, evidence: tuple[str, ...], **data: Any) -> Record:
+        return Record(
+            id=str(number), stream=key_of_resident("Ann"), text=text, kind="thought", created=0.0, accessed=0.0,
+            evidence=evidence, data=data,
+        )  # fmt: skip
+
+    act = record(1, "Ann: asks about the boat", (), deed=True)
+    result = record(2, "Bo told Ann on Thursday that the boat will not come on Monday.", ("1", "9"), outcome=True)
+    again = record(3, "Bo told Ann that the boat will not come on Monday.", ("1", "9"))
+    other = record(4, "Ann lends Bo a saw.", ("1", "9"))
+    assert [each.id for each in without_repeats([act, result, again, other])] == ["2", "4"]
