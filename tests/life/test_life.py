@@ -31,13 +31,16 @@ async def test_tasks_are_delegated_to_m1_and_m0_and_only_results_return(tmp_path
     model = script(
         [[call("M1", task="Count the lamps.", context="two floors")], FINISH, end],
         [[call("M0", question="How many lamps have two floors?", context="one each")], "There are two lamps."],
-        ["One each, two floors: two."],
+        ["One each, <|thinking_end|> two floors: two."],
     )
     async with living(tmp_path, model) as life:
         assert await life.run(turns=5) == "done"
         given = await results(life.memory)
-    assert ("M0", "<|thinking_start|>One each, two floors: two.<|thinking_end|>") in given
+    assert ("M0", "<|thinking_start|>One each, <|thinking_end|> two floors: two.<|thinking_end|>") in given
     assert ("M1", "There are two lamps.") in given
+    read = [message.text for request in model.asked if request.role == "M1" for message in request.turns]
+    thoughts = "One each, &lt;|thinking_end|> two floors: two."
+    assert f"<result>\n<|thinking_start|>{thoughts}<|thinking_end|>\n</result>" in read, "the marks are those of code"
     told = "\n".join(message.text for message in seen[0].messages)
     assert "There are two lamps." in told and "thinking_start" not in told
     offered = {request.role: {spec.name for spec in request.tools} for request in reversed(model.asked)}

@@ -18,13 +18,13 @@ from mindstream.log.events import Failed
 from mindstream.memory.lifecycle.sleep import Compose, Dreamt, compose_dream, fragments_of
 from mindstream.memory.recall.exemplars import Example, Exemplars, find_examples
 from mindstream.memory.store.record import Record, is_tainted
-from mindstream.models.model import Model
+from mindstream.models.model import Call, Model
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.text.links import links
 from mindstream.tools.call import Observation
-from mindstream.tools.loop import run_loop
+from mindstream.tools.loop import run_loop, show_result
 
 if TYPE_CHECKING:
     from mindstream.life.life import LifeConfig
@@ -34,6 +34,16 @@ STEPS = {"M1": 12, "M0": 4}
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
 """Maximum time in seconds that M1 waits for exemplars, and for the grading of an offered result."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
+"""Marks around M0's result in M1's prompt. Marks within the result are escaped, like all data."""
+
+
+def show_thoughts(call: Call, text: str) -> str:
+    """Return the text of a result as data between tags; the marks around M0's result are not escaped."""
+    if call.tool != "M0" or not (text.startswith(OPENED) and text.endswith(CLOSED)):
+        return show_result(call, text)
+    tag, _, rest = show_result(call, text[len(OPENED) : -len(CLOSED)]).partition("\n")
+    thoughts, _, end = rest.rpartition("\n")
+    return f"{tag}\n{OPENED}{thoughts}{CLOSED}\n{end}"
 
 
 @dataclass
@@ -105,7 +115,9 @@ class Roles:
         calls = StepCalls(self.steps, role, toolbox, tainted, given=given)
         asked = StepModel(model.name, id_, lambda step, request: self.steps.reply(step, role, model, request))
         try:
-            answer = await run_loop(asked, prompt, calls, steps=STEPS[role], role=role, last=LAST[self.language])
+            answer = await run_loop(
+                asked, prompt, calls, steps=STEPS[role], role=role, last=LAST[self.language], show=show_thoughts
+            )
         except BudgetSpent:
             raise
         except ModelError as error:

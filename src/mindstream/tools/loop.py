@@ -72,6 +72,11 @@ class Host(Protocol):
         """Return new messages since the loop began, which the model must consider; "" for none."""
 
 
+def show_result(_: Call, text: str) -> str:
+    """Return the text of a result as data between tags."""
+    return delimited(text, "result")
+
+
 async def run_loop(
     model: Model,
     prompt: Prompt[R],
@@ -81,6 +86,7 @@ async def run_loop(
     role: str = "",
     last: str = LAST,
     on_text: Callable[[str], None] | None = None,
+    show: Callable[[Call, str], str] = show_result,
 ) -> R:
     """Ask a model with tools until it answers.
 
@@ -88,6 +94,7 @@ async def run_loop(
         steps: maximum number of model calls; the last one offers no tools.
         last: the message to the model before its last step.
         on_text: called with each piece of text as it arrives, also before tool calls.
+        show: returns a call's result as the model reads it.
 
     Raises:
         ModelError: the model failed, or did not answer within `steps`. Errors of the host are raised as they are.
@@ -109,7 +116,7 @@ async def run_loop(
         results = await host.make(calls, offered)
         turns.append(Message("assistant", words, calls[: len(results)]))
         for call, found in zip(calls, results, strict=False):
-            turns.append(Message("tool", delimited(found.text, "result"), call_id=call.id, tool=call.tool))
+            turns.append(Message("tool", show(call, found.text), call_id=call.id, tool=call.tool))
     raise ReplyInvalid(
         f"{model.name} gave no answer to the prompt {prompt.label()!r} within {steps} steps, but called tools in each"
     )
