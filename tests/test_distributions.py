@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tomllib
 import warnings
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from mindstream import plugins
 from mindstream.cli.app import COMMANDS, ELSEWHERE
@@ -111,7 +113,8 @@ def test_the_core_wheel_names_no_other_distribution_in_its_dependencies() -> Non
     assert (Path(plugins.__file__).parent / "py.typed").is_file()
 
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OPTIONAL = ("leather", "opentelemetry", "pypdf", "selectolax", "tomlkit")
 """Modules of extras and of other distributions that are installed with the tests."""
 IN_ALL = ("anthropic", "google", "local", "mcp", "planning", "server", "postgres", "web", "documents", "charts", "otlp")
@@ -128,6 +131,28 @@ def test_at_most_twenty_dependencies_are_always_installed_and_each_is_imported()
     imported |= set(re.findall(r"find_spec\(\"(\w+)\"\)", source))
     assert len(names) <= 20
     assert [name for name in modules if not modules[name] & imported] == []
+
+
+@pytest.mark.parametrize("requirement", PROJECT["dependencies"])
+def test_every_dependency_has_an_upper_bound_and_a_tested_version(requirement: str) -> None:
+    name = re.split(r"[><=]", requirement)[0]
+    listed = name.replace("-", "[-_]")
+    assert "<" in requirement or name == "regex", "regex counts its versions by years"
+    tested = re.search(
+        rf"^{listed}==(.+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE | re.IGNORECASE
+    )
+    assert tested is not None and tested[1] in SpecifierSet(requirement[len(name) :])
+
+
+@pytest.mark.parametrize("name", [".env", ".git/config", "data/mindstream.db", "tests/keys.py", "server.log"])
+def test_the_image_is_built_from_named_files_only(name: str) -> None:
+    """Read `.dockerignore` in the order of its lines: the last one that fits decides."""
+    ignored = False
+    for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines():
+        pattern = line.removeprefix("!").removeprefix("**/")
+        if line and not line.startswith("#") and (pattern == "*" or fnmatch(name.split("/")[0], pattern)):
+            ignored = not line.startswith("!")
+    assert ignored, name
 
 
 def test_all_has_every_extra_except_the_large_ones_and_frameworks() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from keys import key_of
@@ -19,6 +20,7 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Failed, Heard, Said, Thought, ToolCalled
 from mindstream.log.files import history
+from mindstream.log.names import StreamKey
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.redaction import MARK
@@ -192,6 +194,29 @@ def typed(folder: Path, *lines: str) -> None:
     (folder / "history").mkdir()
     content = "".join(f"\n# 2026-11-22 10:00:00.0\n+{line}\n" for line in lines)
     history(folder, key_of("ann")).write_text(content)
+
+
+@pytest.mark.parametrize("form", ["id", "about", "session"])
+async def test_forgetting_reads_no_columns_of_the_whole_memory(
+    form: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts = [
+        RecordDraft(text=f"boat {n} rows past lock {n * 7}", kind="note", episode=f"s{n % 50}") for n in range(400)
+    ]
+    notes = await world.stream.retain_all(drafts)
+    await world.stream.recall("boats", k=3)
+    whole = list[int]()
+    changes = world.store.changes
+
+    async def counted(stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Any:
+        whole.extend([1] * (not since))
+        return await changes(stream, since, after, most)
+
+    monkeypatch.setattr(world.store, "changes", counted)
+    asked: dict[str, Any] = {"about": "lock 77"} if form == "about" else {"session": "s11"} if form == "session" else {}
+    done = await world.stream.forget(*([notes[11].id] if form == "id" else []), **asked)
+    assert done.records == {"id": 1, "about": 2, "session": 8}[form]
+    assert whole == [], "the columns are changed, not read again"
 
 
 async def test_chinese_words_are_forgotten(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 
 import pytest
@@ -63,6 +64,17 @@ def test_mentions_matches_the_subject(subject: str, text: str) -> None:
 @pytest.mark.parametrize(("subject", "text"), OTHER)
 def test_mentions_does_not_match_another_subject(subject: str, text: str) -> None:
     assert not mentions(subject)(text)
+
+
+@pytest.mark.parametrize("words", ["ﷺ", "lakes Of May will ", "的水 a-b C++ ", "Will IT us "])
+def test_a_long_subject_is_read_in_linear_time(words: str) -> None:
+    def cost(length: int) -> float:
+        subject, begun = (words * length)[:length], time.process_time()
+        assert mentions(subject)(subject)
+        return time.process_time() - begun
+
+    short = min(cost(500) for _ in range(3))
+    assert cost(4_000) < 20 * short + 0.05, "eight times the length"
 
 
 @pytest.mark.parametrize("subject", ["it is", "the", "I", "?!", "…", "的", " "])

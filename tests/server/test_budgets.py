@@ -150,13 +150,16 @@ def test_every_route_to_a_model_respects_the_budget(
     assert 0 < len(door.asked) <= 6 and limits["spent_tokens"] <= 6_000, limits
 
 
-async def test_each_holder_of_issuer_tokens_has_their_own_budget(folder: Path) -> None:
+@pytest.mark.parametrize(("tokens", "usd"), [(LIMIT, 2.0), (LIMIT, None), (None, 0.5)])
+async def test_each_holder_of_issuer_tokens_has_their_own_budget(
+    folder: Path, tokens: int | None, usd: float | None
+) -> None:
     with LocalIssuer() as issuing:
-        known = Issuer(issuing.url, [AUDIENCE], SystemClock(), user_claim="sub", tokens=LIMIT, usd=2.0)
+        known = Issuer(issuing.url, [AUDIENCE], SystemClock(), user_claim="sub", tokens=tokens, usd=usd)
         with Served(folder, model="rules", require_token=True, issuer=known) as served, served.client() as client:
             for sub in ("ann", "bob"):
                 told = client.get("/api/v1/cost", headers=issuing.token(sub=sub)).json()["limits"]
-                assert (told["tokens"], told["usd"], told["spent_tokens"]) == (LIMIT, 2.0, 0)
+                assert (told["tokens"], told["usd"], told["spent_tokens"]) == (tokens, usd, 0)
         found = await known.find(issuing.token(sub="ann")["Authorization"].split()[1])
     assert found is not None
     async with open_store(folder) as store:
@@ -164,4 +167,6 @@ async def test_each_holder_of_issuer_tokens_has_their_own_budget(folder: Path) -
             ServerState(lambda: store, SystemClock()), SystemClock(), Tokens(lambda: store, SystemClock()), known.limits
         )
         budget = await budgets.of_id(found.id)
-    assert budget is not None and budget.tokens == LIMIT, "thoughts resumed by another process are charged, too"
+    assert budget is not None and (budget.tokens, budget.cost_usd) == (tokens, usd), (
+        "thoughts resumed by another process are charged, too"
+    )

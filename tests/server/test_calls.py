@@ -148,6 +148,47 @@ def test_calls_of_a_town_name_the_resident_and_the_time(
         )
 
 
+@pytest.mark.parametrize(
+    ("spent", "ask"),
+    [
+        ({"tokens": 100}, {"run": {"steps": 2_000}}),
+        ({"tokens": 100}, {"embody/Ada%20Brook": {}, "embody/Ada%20Brook/act": {"act": "say", "text": "Hello, Ben!"}}),
+        ({"usd": 0.01}, {"run": {"steps": 5}}),
+    ],
+)
+def test_a_town_asks_no_model_for_a_token_whose_budget_is_spent(
+    tmp_path: Path,
+    door: FakeEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    spent: dict[str, Any],
+    ask: dict[str, dict[str, Any]],
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    file = tmp_path / "hamlet.toml"
+    file.write_text(PROSE)
+    asyncio.run(begin(Settings(data=tmp_path / "hamlet"), find_setting(str(file), 1, read_profile((), ()))))
+    door.otherwise = Says("Hello.", usage=(500, 500))
+    offered = Offered(towns={("acme", "hamlet"): tmp_path / "hamlet"})
+    settings = Settings(model=f"{door.url}#any")
+    with Served(tmp_path / "data", settings=settings, offered=offered, require_token=True) as served:
+        poor = served.token("acme", **spent)
+        with served.client(headers=poor) as client:
+            chat = {"model": "companion", "user": "ann", "messages": [{"role": "user", "content": "Hello!"}]}
+            client.post("/v1/chat/completions", json=chat)
+            asyncio.run(asyncio.sleep(0.3))
+            before = len(door.asked)
+            for path, body in ask.items():
+                answer = client.post(f"/api/v1/towns/hamlet/{path}", json=body)
+                assert answer.status_code < 600
+                while "run" in path:
+                    done = client.get(f"/api/v1/operations/{answer.json()['id']}").json()
+                    if done["state"] != "running":
+                        assert done["state"] == "failed" and ("spent" in done["problem"] or "price" in done["problem"])
+                        break
+                    asyncio.run(asyncio.sleep(0.05))
+            assert len(door.asked) == before
+
+
 def test_calls_and_cost_are_shown_up_to_a_log_row(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Yes.")
     for number in range(3):

@@ -145,6 +145,22 @@ def test_a_pool_is_open_only_to_its_members(client: httpx.Client) -> None:
     assert client.post("/api/v1/users/bob/pools/verse/recall", json={"query": "tea"}).json()["exemplars"] == []
 
 
+@pytest.mark.parametrize("tenant", ["acme", "local", "acme.de"])
+def test_each_tenant_has_its_own_pools(served: Served, client: httpx.Client, tenant: str) -> None:
+    pool, other = f"{USER}/pools/verse", served.token("other")
+    own = served.token(tenant)
+    for headers, members in ((own, ["bob"]), (other, [])):
+        made = client.post(pool, json={"domain": "verse", "members": members}, headers=headers)
+        assert made.status_code == 201, made.text
+        assert client.get(pool, headers=headers).json()["members"] == members
+        asked = client.post(f"{pool}/recall", json={"query": "tea"}, headers=headers)
+        assert (asked.status_code, asked.json()["exemplars"]) == (200, [])
+    bobs = f"{pool.replace('ann', 'bob')}/recall"
+    answers = [client.post(bobs, json={"query": "tea"}, headers=headers).status_code for headers in (own, other)]
+    assert answers == [200, 404], "members of one tenant's pool are not members of the other's"
+    assert client.get(pool, headers=served.token("third")).status_code == 404
+
+
 def test_an_utterance_has_a_trace_and_a_cost(client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello, ann.")
     with client.stream(

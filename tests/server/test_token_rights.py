@@ -38,12 +38,27 @@ def test_an_answer_ends_soon_after_its_token_is_revoked(
     assert revoked and "word59" not in came
 
 
-def test_recall_with_a_read_token_strengthens_no_memory(served: Served, client: httpx.Client) -> None:
+CALLED = {"name": "recall", "arguments": {"query": "when is tea?"}}
+MCP = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": CALLED}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (f"{USER}/memories/recall", {"query": "when is tea?", "touch": True}),
+        (f"{USER}/memories/recall", {"query": "tea", "k": 1}),
+        ("/mcp/ann", MCP),
+    ],
+)  # fmt: skip
+def test_recall_with_a_read_token_strengthens_no_memory(
+    served: Served, client: httpx.Client, path: str, body: dict[str, object]
+) -> None:
     writer, reader = served.token("acme"), served.token("acme", "memory.read")
     made = client.post(f"{USER}/memories", json={"text": "Tea is made at four."}, headers=writer).json()["id"]
+    accepts = {"Accept": "application/json, text/event-stream"}
 
     def recalls() -> object:
-        client.post(f"{USER}/memories/recall", json={"query": "when is tea?", "touch": True}, headers=reader)
+        assert client.post(path, json=body, headers=reader | accepts).status_code == 200
         return client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["level"]
 
     before = client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["level"]
@@ -62,8 +77,10 @@ def test_metrics_require_a_token_of_the_server_itself(served: Served, client: ht
     assert client.get("/metrics").status_code == 200
 
 
-@pytest.mark.parametrize("keyed", [False, True])
-def test_a_cancelled_send_returns_the_stored_message(client: httpx.Client, door: FakeEndpoint, keyed: bool) -> None:
+@pytest.mark.parametrize(("keyed", "which"), [(False, {}), (True, {}), (True, {"session": "s1"})])
+def test_a_cancelled_send_returns_the_stored_message(
+    client: httpx.Client, door: FakeEndpoint, keyed: bool, which: dict[str, str]
+) -> None:
     door.otherwise = Says("Well then.", pause_s=0.02)
 
     def send(number: int) -> httpx.Response:
@@ -72,7 +89,7 @@ def test_a_cancelled_send_returns_the_stored_message(client: httpx.Client, door:
 
     with ThreadPoolExecutor(24) as threads:
         sends = [threads.submit(send, number) for number in range(12)]
-        cancels = [threads.submit(client.post, f"{USER}/cancel", json={}) for _ in range(24)]
+        cancels = [threads.submit(client.post, f"{USER}/cancel", json=which) for _ in range(24)]
         assert {each.result().status_code for each in cancels} == {200}
         answers = [each.result() for each in sends]
     assert {each.status_code for each in answers} == {202}

@@ -172,14 +172,15 @@ def _pieces(subject: str) -> list[Piece]:
     if len(plain) > 1 and " " in plain and plain.isupper():
         plain = plain.lower()  # all in capitals: they do not mark names
     chunks = [chunk for each in plain.split() if (chunk := _stripped(each))]
-    literals = [chunk for chunk in chunks if _has_symbols(chunk)]
+    literals = dict.fromkeys(chunk for chunk in chunks if _has_symbols(chunk))
     rest = " ".join(chunk for chunk in chunks if chunk not in literals)
     words = _tokens(rest)
-    runs = [each for found in TOKEN.finditer(rest) for each in re.split("[的の]", found["run"] or "") if each]
+    split = (each for found in TOKEN.finditer(rest) for each in re.split("[的の]", found["run"] or "") if each)
+    runs = list(dict.fromkeys(split))
     telling_runs = [each for each in runs if not FUNCTION_CHARACTERS.issuperset(each)] or (
         runs if not words and not literals and any(len(each) > 1 for each in runs) else []
     )
-    content = [each for each in words if each.folded not in FUNCTION_WORDS or _is_plain_extra(each)]
+    content = dict.fromkeys(each for each in words if each.folded not in FUNCTION_WORDS or _is_plain_extra(each))
     pieces = [*map(_literal, literals), *map(_run, telling_runs), *map(_word, content)]
     if not pieces:
         return _name_piece(words)
