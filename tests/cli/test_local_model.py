@@ -9,7 +9,7 @@ from running import run
 
 from mindstream.errors import SettingsError
 from mindstream.models.providers.address import FORMS
-from mindstream.service import local_model
+from mindstream.service import probe as local_model
 
 
 def test_every_form_of_a_model_name_is_listed() -> None:

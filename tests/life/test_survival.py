@@ -19,10 +19,10 @@ from lives import FINISH, living, rows, script
 
 from mindstream import Coach
 from mindstream.clock import ManualClock
-from mindstream.life import reasoner, schedule
+from mindstream.life import life as lifes
+from mindstream.life import schedule
 from mindstream.life.events import Beat, LifeBegan
-from mindstream.life.life import LifeConfig
-from mindstream.life.reasoner import LifeReasoner
+from mindstream.life.life import LifeConfig, LifeReasoner
 from mindstream.memory.memory import Memory
 from mindstream.minds.mind import Mind
 from mindstream.models.model import Call
@@ -97,7 +97,7 @@ def wait_for_beats(folder: Path, n: int, since: float = 0.0) -> None:
 def test_several_processes_run_one_heartbeat_per_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the processes is killed; the others continue."""
     monkeypatch.setattr(schedule, "SHORTEST_S", 1.0)  # otherwise a test of periods takes minutes
-    monkeypatch.setattr(reasoner, "POLL_S", 0.5)
+    monkeypatch.setattr(lifes, "POLL_S", 0.5)
     processes = [FORK.Process(target=process, args=(tmp_path, n)) for n in (4, 3, 3)]
     for each in processes:
         each.start()

@@ -25,7 +25,7 @@ from mindstream.server.budgets import Budgets
 from mindstream.server.issuer import Issuer
 from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Token, Tokens
-from mindstream.service.operations.spending import charged
+from mindstream.service.operations.open_minds import charged
 
 LIMIT = 3_000
 """Tokens a day."""

@@ -38,11 +38,12 @@ from mindstream.memory.store.store import Revision
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.recording import Cache, Playback, Recorder
-from mindstream.service import backup, erasing, transfer
+from mindstream.service import backup, transfer
 from mindstream.service import prompts as words
 from mindstream.service.doctor import repair
 from mindstream.service.doctor.repair import mend
 from mindstream.service.export_file import Header, read_export
+from mindstream.service.privacy import erase as erasing
 from mindstream.settings import Settings
 
 NOW = 1_800_000_000.0

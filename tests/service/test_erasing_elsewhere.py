@@ -16,13 +16,13 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
-from mindstream.service import erasing
 from mindstream.service.calling import open_user_memory
+from mindstream.service.privacy import erase as erasing
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.grading.prompts import DraftRubric
+from mindstream.sharing.learning import NAME
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.training import NAME
 from mindstream.tools.documents import open_documents
 
 

@@ -14,8 +14,8 @@ from mindstream.memory.recall.exemplars import Example
 from mindstream.models.roles import AnyModels, Models
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.feedback import WEIGHT, Helped, values
 from mindstream.sharing.member import Member
+from mindstream.sharing.ranking import WEIGHT, Helped, values
 
 
 async def test_a_member_is_shown_pairs_of_others_and_cites_them(folder: Path) -> None:

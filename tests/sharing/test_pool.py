@@ -10,8 +10,8 @@ from pools import CITIES, city_pair, city_pool
 from mindstream import InputError, ModelError
 from mindstream.models.rules import FakeModel, Rules
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
-from mindstream.sharing.capacity import trim
 from mindstream.sharing.exemplar import kshot_text, shots
+from mindstream.sharing.growth import trim
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 

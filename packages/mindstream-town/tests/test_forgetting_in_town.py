@@ -12,8 +12,8 @@ from villages import TAL, Mind
 
 from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
 from mindstream.models.roles import Models
-from mindstream.service import erasing
 from mindstream.service.calling import open_user_memory
+from mindstream.service.privacy import erase as erasing
 from mindstream.settings import Settings
 
 HOUR = 360

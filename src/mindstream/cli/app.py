@@ -33,7 +33,6 @@ COMMANDS = {
         "Look into a user's memory, maintain it, export and import it.",
         "memory.look",
         "memory.sleep",
-        "memory.dreams",
         "memory.policy",
         "memory.fit",
         "memory.care",

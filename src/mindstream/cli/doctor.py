@@ -14,8 +14,7 @@ from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch
 from mindstream.cli.shell.output import clean, print_json, say
 from mindstream.memory.opening import is_begun
 from mindstream.service.doctor import repair
-from mindstream.service.doctor.checks import examine
-from mindstream.service.doctor.database import Finding
+from mindstream.service.doctor.checks import Finding, examine
 from mindstream.settings import Chosen
 from mindstream.text.words import count_of
 

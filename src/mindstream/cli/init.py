@@ -14,8 +14,7 @@ from mindstream.errors import InputError, ModelError
 from mindstream.models.roles import DEFAULT, Models
 from mindstream.models.rules import Rules
 from mindstream.service.cost import describe_turn
-from mindstream.service.first_use import Trial, file_to_write, try_model, write_settings
-from mindstream.service.local_model import Found, find_models
+from mindstream.service.probe import Found, Trial, file_to_write, find_models, try_model, write_settings
 from mindstream.settings import Settings, choose
 
 app = typer.Typer(**PLAIN)

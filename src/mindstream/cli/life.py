@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 from rich.console import Console
 
-from mindstream.cli.screens.life import LifeScreen
-from mindstream.cli.screens.life_lines import (
+from mindstream.cli.screens.events import (
     describe_so_far,
     describe_standing,
     describe_unknown,
     list_open,
     list_tasks,
 )
+from mindstream.cli.screens.life import LifeScreen
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import complain, print_json, tell
 from mindstream.clock import format_spoken

@@ -17,8 +17,7 @@ import typer
 from rich.console import Console
 
 from mindstream.cli.permission import Asker, server_approval
-from mindstream.cli.screens.life import JsonLifeScreen, LifeScreen, Screen
-from mindstream.cli.screens.life_lines import (
+from mindstream.cli.screens.events import (
     describe_end,
     describe_rest,
     describe_so_far,
@@ -27,6 +26,7 @@ from mindstream.cli.screens.life_lines import (
     list_open,
     list_tasks,
 )
+from mindstream.cli.screens.life import JsonLifeScreen, LifeScreen, Screen
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.shell.flags import (
     LIMITS,
@@ -58,9 +58,17 @@ from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.policy import open_policy
 from mindstream.memory.store.store import read_log
-from mindstream.service import file_changes
 from mindstream.service.calling import open_user_memory
-from mindstream.service.living import FOREVER_TOKENS, OWN, PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
+from mindstream.service.living import (
+    FOREVER_TOKENS,
+    OWN,
+    PROMPT_TOKENS,
+    ZONE,
+    LifeSettings,
+    open_life,
+    read_end,
+    watch_folder,
+)
 from mindstream.service.memory import following, policy_given
 from mindstream.settings import Chosen, Settings
 
@@ -276,7 +284,7 @@ class _Session:
         if not self.in_terminal and not self.flags.json:
             tasks.append(_show_rests(life, self.screen))
         if self.flags.watch:
-            tasks.append(file_changes.watch(self.memory, self.flags.watch, out))
+            tasks.append(watch_folder(self.memory, self.flags.watch, out))
         running = life.run(self.flags.turns, until, stay=self.flags.wait_for_input)
         ended = await self._attend(running, since, lambda: life.state, life.config.rhythm, tasks)
         return self._end(life.state, ended)

@@ -10,8 +10,8 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
+from mindstream.cli.screens.events import describe_rest, describe_spent, list_open, list_tasks
 from mindstream.cli.screens.life import Screen
-from mindstream.cli.screens.life_lines import describe_rest, describe_spent, list_open, list_tasks
 from mindstream.cli.shell.keys import leaving_keys, silent_keys
 from mindstream.errors import MindstreamError
 from mindstream.life import commands

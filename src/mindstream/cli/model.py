@@ -7,7 +7,7 @@ import typer
 from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command
 from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.models.providers.address import local_file
-from mindstream.service.local_model import ABOUT, PACKAGES, install, missing
+from mindstream.service.probe import ABOUT, PACKAGES, install, missing
 
 app = typer.Typer(**PLAIN)
 NAMES = (

@@ -18,12 +18,11 @@ from mindstream.service import pools
 from mindstream.service.opening import answering
 from mindstream.service.operations.pools import is_contextual_installed
 from mindstream.settings import Settings
-from mindstream.sharing.admission import Pair
+from mindstream.sharing.admission import Pair, export_lines, read_pairs
 from mindstream.sharing.events import EVERYONE, ExemplarJudged
 from mindstream.sharing.exemplar import kshot_text
 from mindstream.sharing.grading.rubric import read_rubric
 from mindstream.sharing.learning import PoolLearner
-from mindstream.sharing.pairs_file import export_lines, read_pairs
 from mindstream.sharing.pool import USUAL, explain, taught_by
 from mindstream.text.words import count_of
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mindstream.clock import DAY_S, Moment
-from mindstream.errors import BudgetSpent, InputError, ModelError
+from mindstream.errors import BudgetSpent, HeldElsewhere, InputError, ModelError
 from mindstream.guidance import opens
 from mindstream.life import opened as lives
 from mindstream.life import stand_in  # noqa: F401 (registers the stand-ins)
 from mindstream.life.commands import give_goal
 from mindstream.life.events import SLOT, Beat, Rested, TurnBegan, TurnEnded
-from mindstream.life.inbox import Inbox, SimulatedUser
 from mindstream.life.m2 import M2, fold, look_for_work, turns_to_fold
 from mindstream.life.opened import require_models, write_opened
 from mindstream.life.permission import Permits
@@ -26,7 +25,7 @@ from mindstream.life.prompts import IsWorthTurn
 from mindstream.life.roles import Roles
 from mindstream.life.schedule import DueOrder, Rhythm
 from mindstream.life.state import LifeBudget, LifeState, read_state
-from mindstream.life.steps import BilledModel, Halted, Steps
+from mindstream.life.steps import BilledModel, Halted, Inbox, SimulatedUser, Steps, newest_from_outside
 from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool, sleep_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import LedgerTools, LifeTool, ask_tool
@@ -40,6 +39,8 @@ from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords
+from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
+from mindstream.text.words import count_of
 from mindstream.tools.approval import Approve
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex
@@ -379,3 +380,73 @@ async def _set_retention(memory: Memory, retention: Retention) -> None:
     if recorded != "keep":
         await adopt_policy(memory.store, memory.key, memory.clock.now(), {} if recorded else retention)
         memory.follow(replace(memory.strength, keeps_all=False))
+
+
+POLL_S = 5.0
+"""Poll interval for answers and news from other processes, in seconds."""
+
+
+@dataclass
+class LifeReasoner:
+    """Pursue a goal in the background of a mind: `Mind.open(…, reasoners=[LifeReasoner(models, goal="…")])`.
+
+    Like any life, it commits each step; only one of all processes and sessions of the mind runs it at a time.
+
+    Attributes:
+        turns: maximum number of turns in one run, after which other reasoners get their turn.
+    """
+
+    models: Models
+    goal: str = ""
+    orders: Sequence[str] = ()
+    tools: Sequence[Tool] = ()
+    config: LifeConfig = field(default_factory=lambda: LifeConfig(hears=False))
+    exemplars: Exemplars | None = None
+    turns: int = 20
+    slot: str = "living"
+    timeout_s: float = 3_600.0
+    _next: Moment = 0.0
+    _wakes: Moment | None = 0.0
+    _seen: int = 0
+
+    @property
+    def trigger(self) -> Trigger:
+        """Wake when the next check is due, and at every utterance if the life hears them (`LifeConfig.hears`)."""
+        return Trigger(every=1 if self.config.hears else 0, at=self._next, each=True)
+
+    async def think(self, context: RunContext) -> RunResult:
+        """Run the life while there is something to do, at most `turns` turns.
+
+        Raises:
+            InputError: see `Life.open`.
+        """
+        stream = context.memory
+        now = stream.clock.now()
+        self._next = now + POLL_S
+        is_due = self._wakes is not None and self._wakes <= now
+        if not is_due and await newest_from_outside(stream) <= self._seen:
+            return RunResult("", "")
+        tools = [*self.tools, *(tool for tool in context.tools if tool not in self.tools)]
+        opened = Life.open(
+            stream,
+            self.models,
+            goal=self.goal,
+            orders=self.orders,
+            tools=tools,
+            config=self.config,
+            exemplars=self.exemplars,
+        )
+        try:
+            async with opened as life:
+                before, self._seen = (
+                    life.state.turn,
+                    await newest_from_outside(stream),
+                )  # all of these rows will be read
+                await life.run(self.turns, wait=False)
+                now, lived = stream.clock.now(), life.state.turn - before
+                self._wakes = self.config.rhythm.next_wake(life.state, now)
+                self._next = min(now + POLL_S, self._wakes or now + POLL_S)
+        except HeldElsewhere:
+            return RunResult("", "")
+        self.goal = ""  # the log has the goal from now on
+        return RunResult(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2").name)

@@ -15,7 +15,7 @@ from mindstream.models.rules import Rules
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced
 from mindstream.service.calling import LocalCaller, calling
 from mindstream.settings import Settings
-from mindstream.sharing import capacity as capacity_policy
+from mindstream.sharing import growth
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, Form
 from mindstream.sharing.exemplar import Exemplar, render_shot
@@ -153,9 +153,7 @@ async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
     """
     if capacity != "best" and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 10):
         raise InputError(f"--capacity must be a number of exemplars or `best`, not {capacity!r}")
-    return await capacity_policy.trim(
-        pool, (await size_curve(pool, by)).best if capacity == "best" else int(capacity), by
-    )
+    return await growth.trim(pool, (await size_curve(pool, by)).best if capacity == "best" else int(capacity), by)
 
 
 @contextlib.asynccontextmanager

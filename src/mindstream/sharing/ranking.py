@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +12,13 @@ from mindstream.arrays import Mask
 from mindstream.memory.recall.ranking import Candidates, Cosine, Policy, Ranking, best
 from mindstream.memory.store.columns import Columns
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.sharing.feedback import AGAIN, WEIGHT, Helped, values
-from mindstream.sharing.state import PoolState
+
+if TYPE_CHECKING:
+    from mindstream.sharing.state import PoolState
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+from mindstream.arrays import Doubles
 
 
 class Retriever:
@@ -79,3 +85,52 @@ class Served:
 def mask_of(columns: Columns, served: Set[str]) -> Mask:
     """Return a mask of the rows that may be served."""
     return columns.ids.among(list(served))
+
+
+Key = TypeVar("Key", bound=Hashable)
+WEIGHT = 0.1
+"""Cosine bonus for a value of 1; it decides between candidates of similar cosine. A higher weight would rank exemplars
+of hard queries too low, because answers to hard queries are worse with any exemplar."""
+AGAIN = 1.0
+"""Cosine bonus for a value of 1 if the same question was asked before. The question is then equal, so only the
+exemplar explains the difference."""
+
+MIN_ERRORS = 3.0
+"""Minimum variance between exemplars, in standard errors of its estimate; below it, all values are zero."""
+
+
+@dataclass
+class Helped:
+    """Feedback on the answers that had a given exemplar in their prompts: count, sum and sum of squares."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Add the quality of an answer, from 0 to 1."""
+        self.count, self.total, self.squares = self.count + 1, self.total + value, self.squares + value * value
+
+
+def values(helped: Mapping[Key, Helped], ids: Sequence[Key]) -> Doubles:
+    """Return how much better than average the answers with each exemplar were, reduced by the part due to chance."""
+    known = [each for each in helped.values() if each.count]
+    count = sum(each.count for each in known)
+    if len(known) < 2 or count <= len(known):
+        return np.zeros(len(ids))
+    mean = sum(each.total for each in known) / count
+    within = sum(each.squares - each.total**2 / each.count for each in known) / (count - len(known))
+    spread = sum(each.count * (each.total / each.count - mean) ** 2 for each in known)
+    size = count - sum(each.count**2 for each in known) / count
+    between = (spread - (len(known) - 1) * within) / size  # variance between exemplars beyond chance (one-way ANOVA)
+    error = within * np.sqrt(2 * (len(known) - 1)) / size
+    if between <= MIN_ERRORS * error:
+        return np.zeros(len(ids))
+    return np.array([_shrunk(helped.get(id_), mean, between, within) for id_ in ids])
+
+
+def _shrunk(held: Helped | None, mean: float, between: float, within: float) -> float:
+    if held is None or not held.count:
+        return 0.0
+    share = held.count * between / (held.count * between + within) if within else 1.0
+    return share * (held.total / held.count - mean)

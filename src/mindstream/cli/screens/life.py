@@ -6,8 +6,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from mindstream.cli.screens.events import describe_arguments
-from mindstream.cli.screens.life_lines import describe_life
+from mindstream.cli.screens.events import describe_arguments, describe_life
 from mindstream.cli.screens.talk import JsonScreen
 from mindstream.cli.shell.output import clean, short
 from mindstream.clock import Moment, format_spoken

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from mindstream.minds.chat_bot import ChatResponder
-from mindstream.server.chat.completions import add_completions
-from mindstream.server.chat.listing import add_models
+from mindstream.server.chat.completions import add_completions, add_models
 from mindstream.server.chat.responses import add_responses
 from mindstream.server.chat.turns import COMPANION
 from mindstream.service.operations.runtime import Runtime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -14,11 +14,14 @@ from starlette.responses import Response
 from mindstream.chance import token
 from mindstream.errors import InputError
 from mindstream.json_values import JsonObject
+from mindstream.life.state import read_state
 from mindstream.models.model import Sampling
 from mindstream.server.chat.answers import PageAnswer, Spent, begin
-from mindstream.server.chat.turns import ChatMessage, ChatRequest, read_turn
+from mindstream.server.chat.turns import LIFE, ChatMessage, ChatRequest, read_turn, user_of
 from mindstream.server.problems import OPENAI_RESPONSES, openai_stream_error
+from mindstream.server.rest import principal_of
 from mindstream.server.streams import PING, PING_S, EventStream
+from mindstream.service.operations.principal import NotFound
 from mindstream.service.operations.runtime import Runtime
 
 DONE = b"data: [DONE]\n\n"
@@ -163,3 +166,45 @@ async def _chunks(
 def encode(value: object) -> bytes:
     """Return a value as a server-sent event."""
     return b"data: " + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+
+
+CREATED = 1_767_225_600
+"""The creation time that is given for all models, because OpenAI's API requires one: the beginning of 2026."""
+
+
+class Model(BaseModel):
+    """A model that answers chat messages; `id`: its name."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int = CREATED
+    owned_by: str = "mindstream"
+
+
+class ModelList(BaseModel):
+    """The models that answer chat messages."""
+
+    object: Literal["list"] = "list"
+    data: list[Model]
+
+
+def add_models(api: FastAPI, runtime: Runtime) -> None:
+    """Add the routes below /v1/models."""
+
+    async def names_for(request: Request) -> list[str]:
+        principal = principal_of(request.scope)
+        principal.require("minds", "read")
+        state = await read_state(await runtime.memory(user_of(runtime, principal, request)))
+        return [*runtime.listed_names(), *([LIFE] if state.goal else [])]
+
+    @api.get("/v1/models", tags=["chat"], operation_id="chat.models", responses=OPENAI_RESPONSES)
+    async def models(request: Request) -> ModelList:
+        """List the models: packs, bots, the companion, and `life` if the user's life has a goal."""
+        return ModelList(data=[Model(id=name) for name in await names_for(request)])
+
+    @api.get("/v1/models/{model:path}", tags=["chat"], operation_id="chat.model", responses=OPENAI_RESPONSES)
+    async def model(request: Request, model: str) -> Model:
+        """Return one of the models."""
+        if model not in await names_for(request):
+            raise NotFound(f"there is no model {model[:100]!r}; GET /v1/models lists the models")
+        return Model(id=model)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mindstream.errors import InputError, SettingsError, StorageError
-from mindstream.service.traces.talks import Span
+from mindstream.service.traces.replay import Span
 from mindstream.tracing import genai
 
 if TYPE_CHECKING:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
-from dataclasses import replace
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TypeAlias
 
-from mindstream.life.events import SLOT
+from mindstream.clock import Moment
+from mindstream.life.events import SLOT, Asked, Replied, TurnBegan, TurnEnded
 from mindstream.log.events import (
     BeliefChanged,
     Corrected,
+    FollowUp,
+    Heard,
     Logged,
     ModelCalled,
     Observed,
     RecallMade,
     Remembered,
+    Said,
+    SetAside,
+    Thought,
     ToolCalled,
 )
 from mindstream.log.names import StreamKey, shown_name
-from mindstream.service.traces.lives import Lives
-from mindstream.service.traces.runs import Runs
-from mindstream.service.traces.talks import Span, Talks, call_span, trace_of
+from mindstream.planning.journal import RunPlanned, Solved, Solving, StepBegan, StepFound
+from mindstream.planning.run import PLANNER
 from mindstream.tracing import genai
 
 
@@ -95,3 +103,384 @@ class _Mind:
         if isinstance(row.event, BeliefChanged):
             attributes["mindstream.slot"] = row.event.slot
         return Span(operation, trace_of(row), "row", None, row.at, row.at, "", attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A span.
+
+    Attributes:
+        trace: identifies its trace (see `trace_of`).
+        key: identifies the span within its trace.
+        parent: the key of its parent; None for the root.
+        subject: the model, tool or agent that the span is about.
+        error: the type of the error that ended it; "": it did not fail.
+    """
+
+    operation: str
+    trace: tuple[str, ...]
+    key: str
+    parent: str | None
+    start: Moment
+    end: Moment
+    subject: str = ""
+    attributes: Mapping[str, genai.Value] = field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def name(self) -> str:
+        return genai.span_name(self.operation, self.subject)
+
+    @property
+    def trace_id(self) -> int:
+        return _number(16, *self.trace)
+
+    @property
+    def span_id(self) -> int:
+        return _number(8, *self.trace, self.key)
+
+    @property
+    def parent_id(self) -> int | None:
+        return None if self.parent is None else _number(8, *self.trace, self.parent)
+
+
+def trace_of(row: Logged) -> tuple[str, ...]:
+    """Return the identity of the trace that begins at a row; the time makes it unique among several logs."""
+    return row.mind, str(row.seq), repr(row.at)
+
+
+def _number(size: int, *parts: str) -> int:
+    """Return a number of `size` bytes that is computed from these parts; never 0, which is not a valid id."""
+    return int.from_bytes(sha256("\0".join(parts).encode()).digest()[:size]) or 1
+
+
+def failure(text: str) -> str:
+    """Return the type in an error text of the form `Type: message`; "_OTHER" for another form, "" for no text."""
+    kind = text.partition(":")[0].strip()
+    return kind if kind.isidentifier() else "_OTHER" if text else ""
+
+
+Known: TypeAlias = Mapping[str, genai.Value | None]
+"""Attributes of a span; those that are None are left out."""
+
+
+def call_span(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: str | None) -> Span:
+    """Return the span of a model call, whose row was written when the call ended."""
+    start, error = row.at - event.seconds, failure(event.error)
+    known: Known = {
+        genai.PROMPT: event.prompt,
+        "mindstream.role": event.role,
+        "mindstream.seq": row.seq,
+        genai.INPUT_TOKENS: event.input_tokens,
+        genai.OUTPUT_TOKENS: event.output_tokens,
+        genai.CACHED_TOKENS: event.cached_tokens or None,
+        genai.FIRST_PART_S: event.first_part_s,
+        "mindstream.cost_usd": event.cost_usd,
+        genai.ASKED: genai.write_messages(event.messages()) if event.asked else None,
+        genai.ANSWERED: genai.write_answer(event.answered) if event.answered else None,
+    }
+    return chat_span(trace, f"chat {row.seq}", parent, start, row.at, event.model, known, error)
+
+
+def chat_span(
+    trace: tuple[str, ...],
+    key: str,
+    parent: str | None,
+    start: Moment,
+    end: Moment,
+    model: str,
+    known: Known,
+    error: str,
+) -> Span:
+    """Return the span of a request to a model."""
+    named = genai.model_attributes(model)
+    return Span(genai.CHAT, trace, key, parent, start, end, str(named[genai.MODEL]), {**named, **_given(known)}, error)
+
+
+def tool_span(
+    trace: tuple[str, ...],
+    key: str,
+    parent: str | None,
+    start: Moment,
+    row: Logged,
+    found: Observed | StepFound,
+    arguments: str,
+    seq: int,
+) -> Span:
+    """Return the span of a tool call, which ended with the row of its result; `seq`: the row that it is shown at."""
+    known: Known = {
+        genai.TOOL: found.tool,
+        genai.ARGUMENTS: arguments,
+        genai.CALL_ID: (found.step if isinstance(found, StepFound) else found.id) or None,
+        genai.RESULT: found.text,
+        "mindstream.seq": seq,
+    }
+    error = "ToolError" if found.failed else ""
+    return Span(genai.EXECUTE_TOOL, trace, key, parent, start, row.at, found.tool, _given(known), error)
+
+
+def agent_span(
+    trace: tuple[str, ...],
+    key: str,
+    parent: str | None,
+    start: Moment,
+    end: Moment,
+    agent: str,
+    seq: int,
+    asked: str | None,
+    answered: str | None,
+    known: Known,
+    error: str = "",
+) -> Span:
+    """Return the span of an agent's work on a message, a task or a thought."""
+    attributes: Known = {
+        genai.AGENT: agent,
+        "mindstream.seq": seq,
+        genai.ASKED: None if asked is None else genai.write_messages([("user", asked)]),
+        genai.ANSWERED: None if answered is None else genai.write_answer(answered),
+    }
+    return Span(genai.INVOKE_AGENT, trace, key, parent, start, end, agent, _given({**attributes, **known}), error)
+
+
+def _given(known: Known) -> dict[str, genai.Value]:
+    return {name: value for name, value in known.items() if value is not None}
+
+
+TURN, TALKER, REASONER = "turn", "talker", "reasoner"
+MAX_OPEN = 20
+"""Maximum number of answered turns that stay open, because further rows may belong to them."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A message of a user, whose turn is still open."""
+
+    trace: tuple[str, ...]
+    heard: Logged
+    session: str
+    end: Moment
+    text: str
+    answers: list[str] = field(default_factory=list)
+    calls: list[tuple[Logged, ModelCalled]] = field(default_factory=list)
+
+
+class Talks:
+    """Builds the spans of one mind's conversations from rows in the order of the log."""
+
+    def __init__(self) -> None:
+        self._turns: dict[int, _Turn] = {}
+        self._heard: dict[int, tuple[tuple[str, ...], str]] = {}
+        self._begun: dict[tuple[str, str, str], tuple[Logged, ToolCalled]] = {}
+        self._tools: dict[str, list[tuple[Logged, ToolCalled, Logged, Observed]]] = {}
+
+    def take(self, row: Logged) -> Iterator[Span]:
+        """Yield the spans that end with this row."""
+        match row.event:
+            case Heard(session=session, text=text):
+                yield from self._over()
+                self._heard[row.seq] = trace_of(row), session
+                self._turns[row.seq] = _Turn(trace_of(row), row, session, row.at, text)
+            case Said(answers=seq, text=text) | FollowUp(answers=seq, text=text) if seq in self._turns:
+                turn = self._turns[seq]
+                turn.end = row.at
+                turn.answers.append(text)
+            case ModelCalled(about=about) as call:
+                yield from self._call(row, call, next((seq for seq in about if seq in self._heard), None))
+            case ToolCalled() as call:
+                self._begun[call.slot, call.tool, call.id] = row, call
+            case Observed() as found if begun := self._begun.pop((found.slot, found.tool, found.id), None):
+                self._tools.setdefault(found.slot, []).append((*begun, row, found))
+            case Thought(slot=slot, about=about) | SetAside(slot=slot, about=about):
+                yield from self._thought(row, slot, about)
+
+    def close(self) -> Iterator[Span]:
+        """Yield the spans that are open at the end of the log."""
+        for turn in self._turns.values():
+            yield self._root(turn)
+            for row, call in turn.calls:
+                yield call_span(row, call, turn.trace, TURN)
+        self._turns.clear()
+
+    def _over(self) -> Iterator[Span]:
+        """Close answered turns without pending calls, except the MAX_OPEN newest."""
+        for seq in [seq for seq, turn in self._turns.items() if turn.answers and not turn.calls][:-MAX_OPEN]:
+            yield self._root(self._turns.pop(seq))
+
+    def _root(self, turn: _Turn) -> Span:
+        known: Known = {genai.CONVERSATION: turn.session or None}
+        answers, start = "\n".join(turn.answers), turn.heard.at
+        return agent_span(turn.trace, TURN, None, start, turn.end, TALKER, turn.heard.seq, turn.text, answers, known)
+
+    def _call(self, row: Logged, call: ModelCalled, seq: int | None) -> Iterator[Span]:
+        if seq is None:
+            yield call_span(row, call, trace_of(row), None)
+        elif call.role == TALKER or seq not in self._turns:
+            yield call_span(row, call, self._heard[seq][0], TURN)
+        else:
+            self._turns[seq].calls.append((row, call))
+
+    def _thought(self, row: Logged, slot: str, about: tuple[int, ...]) -> Iterator[Span]:
+        seq = next((seq for seq in about if seq in self._heard), None)
+        turn = None if seq is None else self._turns.get(seq)
+        trace, session = (trace_of(row), "") if seq is None else self._heard[seq]
+        key = f"{slot} {row.seq}"
+        made = [each for each in turn.calls if each[1].role in (slot, REASONER)] if turn else []
+        if turn:
+            turn.calls = [each for each in turn.calls if each not in made]
+        inside = [call_span(at, call, trace, key) for at, call in made]
+        inside += [
+            tool_span(trace, f"tool {begun.seq}", key, begun.at, ended, found, call.arguments, begun.seq)
+            for begun, call, ended, found in self._tools.pop(slot, [])
+        ]
+        start = min((each.start for each in inside), default=row.at)
+        parent = None if seq is None else TURN
+        text = row.event.text if isinstance(row.event, Thought) else None
+        error = "SetAside" if isinstance(row.event, SetAside) else ""
+        known: Known = {genai.CONVERSATION: session or None}
+        yield agent_span(trace, key, parent, start, row.at, slot, row.seq, None, text, known, error)
+        yield from inside
+
+
+ROOT = "run"
+
+
+@dataclass(slots=True)
+class _Run:
+    trace: tuple[str, ...]
+    began: Logged
+    solving: Solving
+    since: Moment
+    """The start of the current phase; the planning of new steps starts when the previous phase ends."""
+
+
+class Runs:
+    """Builds the spans of one mind's runs from rows in the order of the log."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Run] = {}
+        self._by_seq: dict[int, str] = {}
+        self._steps: dict[tuple[str, str], tuple[Logged, StepBegan]] = {}
+
+    def take(self, row: Logged) -> Iterator[Span]:
+        """Yield the spans that end with this row."""
+        match row.event:
+            case Solving(run=name) as solving:
+                self._by_seq[row.seq] = name
+                if name not in self._runs:  # a known run is resumed
+                    self._runs[name] = _Run(trace_of(row), row, solving, row.at)
+            case ModelCalled(about=about) as call:
+                if run := self._runs.get(self.run_of(about) or ""):
+                    yield call_span(row, call, run.trace, ROOT)
+            case RunPlanned(run=name) as planned if name in self._runs:
+                yield self._planned(row, planned, self._runs[name])
+            case StepBegan(run=name, step=step) as began:
+                self._steps[name, step] = row, began
+            case StepFound(run=name) as found if name in self._runs:
+                yield self._found(row, found, self._runs[name])
+            case Solved(run=name, answer=answer, stopped=stopped) if name in self._runs:
+                yield _root(self._runs.pop(name), row.at, answer, stopped)
+
+    def run_of(self, about: tuple[int, ...]) -> str | None:
+        """Return the name of the run that a model call was made for; None if it was made for no run."""
+        return next((self._by_seq[seq] for seq in reversed(about) if seq in self._by_seq), None)
+
+    def close(self) -> Iterator[Span]:
+        """Yield the root spans of the runs that have not ended."""
+        for run in self._runs.values():
+            yield _root(run, run.since, "", "unfinished")
+
+    def _planned(self, row: Logged, planned: RunPlanned, run: _Run) -> Span:
+        since, run.since = run.since, row.at
+        attributes: dict[str, genai.Value] = {
+            genai.AGENT: PLANNER,
+            "mindstream.seq": row.seq,
+            genai.ANSWERED: genai.write_answer(json.dumps(planned.plan, ensure_ascii=False)),
+        }
+        return Span(genai.PLAN, run.trace, f"plan {row.seq}", ROOT, since, row.at, PLANNER, attributes)
+
+    def _found(self, row: Logged, found: StepFound, run: _Run) -> Span:
+        began, step = self._steps.pop((found.run, found.step), (None, None))
+        run.since = row.at
+        if step and not found.tool:
+            found = found.model_copy(update={"tool": step.tool})
+        arguments = step.arguments if step else json.dumps(found.arguments, ensure_ascii=False)
+        start = began.at if began else row.at - found.seconds
+        return tool_span(run.trace, f"step {row.seq}", ROOT, start, row, found, arguments, row.seq)
+
+
+def _root(run: _Run, end: Moment, answer: str, stopped: str) -> Span:
+    known: Known = {"mindstream.run": run.solving.run, "mindstream.way": run.solving.how}
+    task, error = run.solving.task, "Stopped" if stopped else ""
+    return agent_span(run.trace, ROOT, None, run.began.at, end, PLANNER, run.began.seq, task, answer, known, error)
+
+
+class Lives:
+    """Builds the spans of one mind's life from rows in the order of the log."""
+
+    def __init__(self) -> None:
+        self._traces: dict[str, tuple[str, ...]] = {}
+        self._turn: tuple[Logged, TurnBegan] | None = None
+        self._asked: dict[str, Logged] = {}
+        self._called: dict[str, tuple[Logged, ToolCalled]] = {}
+        self.seqs: set[int] = set()
+        """Numbers of the rows with requests to models. A model call for one of them gets no span of its own, since the
+        reply to the request becomes the span."""
+        self._latest = 0.0
+
+    def take(self, row: Logged) -> Iterator[Span]:
+        """Yield the spans that end with this row."""
+        self._latest = row.at
+        match row.event:
+            case TurnBegan() as began:
+                yield from self.close()
+                self._turn, self._traces[str(began.turn)] = (row, began), trace_of(row)
+            case Asked(id=id_):
+                self._asked[id_] = row
+                self.seqs.add(row.seq)
+            case Replied() as replied:
+                yield self._replied(row, replied)
+            case ToolCalled(slot=slot, id=id_) as call if slot == SLOT:
+                self._called[id_] = row, call
+            case Observed(slot=slot, id=id_) as found if slot == SLOT and id_ in self._called:
+                yield self._observed(row, found)
+            case TurnEnded(words=words, error=error) if self._turn:
+                yield self._ended(*self._turn, row.at, words, error)
+
+    def close(self) -> Iterator[Span]:
+        """Yield the span of the turn that has not ended, if any."""
+        if self._turn:
+            yield self._ended(*self._turn, self._latest, "", "unfinished")
+
+    def _place(self, id_: str, row: Logged) -> tuple[tuple[str, ...], str | None]:
+        """Return the trace of a step or call, and the key of its parent span: the enclosing call, else the turn."""
+        turn, *inside = id_.split(".")
+        if turn not in self._traces:
+            return trace_of(row), None  # it belongs to no turn
+        above = inside[: (len(inside) - 1) // 2 * 2]
+        return self._traces[turn], ".".join(["call " + turn, *above]) if above else "turn"
+
+    def _replied(self, row: Logged, replied: Replied) -> Span:
+        asked = self._asked.pop(replied.id, row)
+        trace, parent = self._place(replied.id, asked)
+        wished = "".join(f"{call.tool}({call.arguments})\n" for call in replied.calls)
+        known: Known = {
+            "mindstream.role": replied.role,
+            "mindstream.tokens": replied.tokens,
+            "mindstream.seq": row.seq,
+            "mindstream.cost_usd": replied.cost_usd,
+            genai.ANSWERED: genai.write_answer(f"{wished}{replied.text}"),
+        }
+        key, error = f"chat {replied.id}", failure(replied.error)
+        return chat_span(trace, key, parent, asked.at, row.at, replied.model, known, error)
+
+    def _observed(self, row: Logged, found: Observed) -> Span:
+        began, call = self._called.pop(found.id)
+        trace, parent = self._place(found.id, began)
+        return tool_span(trace, f"call {found.id}", parent, began.at, row, found, call.arguments, began.seq)
+
+    def _ended(self, row: Logged, began: TurnBegan, end: float, words: str, error: str) -> Span:
+        self._turn = None
+        known: Known = {"mindstream.turn": began.turn, "mindstream.because": began.because}
+        return agent_span(
+            trace_of(row), "turn", None, row.at, end, SLOT, row.seq, began.words, words, known, failure(error)
+        )

@@ -31,7 +31,7 @@ from mindstream.clock import STARTED
 from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.planning.journal import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.plan import Evidence, Plan, PlannedStep
-from mindstream.service.local_model import Found, find_models
+from mindstream.service.probe import Found, find_models
 from mindstream.settings import Settings
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, PoolCreated, RubricFrozen
 from mindstream_studio.demos import Demo, load_demo
