@@ -18,7 +18,7 @@ from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store import index_cache
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
-from mindstream.memory.store.kept_columns import ROOM
+from mindstream.memory.store.kept_columns import PAGE, ROOM, summed
 from mindstream.service.privacy.erase import erase_person
 from mindstream.text.lexical import GrowingArray
 
@@ -167,6 +167,25 @@ async def test_a_damaged_columns_file_is_rebuilt(filled: SqliteStore, folder: Pa
     assert len(columns) == MANY
     await shelf.settled()
     assert (await IndexCache(filled, "words", 96).columns(ANN)).kept == MANY
+
+
+def test_the_checksum_differs_after_any_change_of_a_byte_and_for_moved_pages() -> None:
+    content = np.random.default_rng(5).integers(0, 256, 4 * PAGE + 100, np.uint8)
+
+    def sum_of(some: np.ndarray) -> int:
+        return summed(memoryview(some.tobytes()), PAGE, len(content) - PAGE)
+
+    moved = np.concatenate(
+        (content[:PAGE], content[2 * PAGE : 3 * PAGE], content[PAGE : 2 * PAGE], content[3 * PAGE :])
+    )
+    assert sum_of(moved) != sum_of(content)
+    blank = content.copy()
+    blank[2 * PAGE : 3 * PAGE] = 0
+    assert sum_of(blank) != sum_of(content)
+    for place in range(PAGE, len(content), 37):
+        changed = content.copy()
+        changed[place] ^= 1 << place % 8
+        assert sum_of(changed) != sum_of(content)
 
 
 async def test_damage_in_a_columns_file_is_detected_in_the_background(filled: SqliteStore, folder: Path) -> None:

@@ -220,12 +220,16 @@ class Filters:
 ALL = Filters()
 
 
-def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
+def allowed_mask(
+    columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]], held: Mask | None = None
+) -> Mask:
     """Mark the records that pass; `alike`: for each field of `where` with a large value, the rows that match it
-    (`compare_large`)."""
+    (`compare_large`); `held`: the valid records at the moment of the filters, if they are known (`Columns.held_at`)."""
     at = now if filters.as_of is None else filters.as_of
     # With `over`, all records pass except erased ones, which have -infinity in this column.
-    mask: Mask = columns.forgotten.values > -np.inf if filters.over else columns.held_at(at)
+    mask: Mask = (
+        columns.forgotten.values > -np.inf if filters.over else columns.held_at(at) if held is None else held.copy()
+    )
     if filters.as_of is not None:
         mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:

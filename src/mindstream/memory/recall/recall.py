@@ -224,10 +224,10 @@ class Recaller:
         embedded = await self.embedding.soon(question.wordings)
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
         alike = await compare_large(self.store, columns, filters)
-        passing = allowed_mask(columns, filters, now, alike)
-        written_down = filters.asked_in in columns.position
         held = columns.held_at(now if filters.as_of is None else filters.as_of)
-        size = len(columns.lexical) - int(np.count_nonzero(~held))
+        passing = allowed_mask(columns, filters, now, alike, held)
+        written_down = filters.asked_in in columns.position
+        size = len(columns.lexical) - len(held) + int(np.count_nonzero(held))
         valid = None
         selects = getattr(policy, "by_relevance", False) and not isinstance(columns, Part)
         if selects and len(columns) > self.scanned and k <= SELECTS_UP_TO:

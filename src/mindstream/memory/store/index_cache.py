@@ -217,6 +217,7 @@ class IndexCache:
     async def _check(self, file: ArrayFile, stream: StreamKey) -> None:
         """Verify the part of a file that was not verified when it was opened; damaged columns are dropped and
         rebuilt."""
+        await self._rest()
         try:
             await asyncio.to_thread(verify, file)
         except DamagedFileError:

@@ -24,7 +24,7 @@ BYTE_OF_WORDS = 4
 """Maximum number of 64-bit words per vector for which the count of differing signs fits into a byte."""
 SAMPLE = 1 << 16
 """Number of records above which the distance limit is computed from a sample; it has at least half this number."""
-BLOCK = 16_384
+BLOCK = 65_536
 """Number of records whose bits are compared at once, so that the data stays in the processor's cache."""
 PORTION = 4_096
 """Number of vectors whose lengths and signs are computed in one step."""
