@@ -34,7 +34,7 @@ from mindstream_town.setting import Setting
 from mindstream_town.town import Town
 from town_copies import copied_in_one
 
-from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.embedders.wordllama import table
 
 PRICED = ("openai:gpt-5-nano", "openai:gpt-5-mini", "google:gemini-2.5-flash-lite")
 
@@ -51,7 +51,7 @@ def size_of(folder: Path) -> int:
 
 async def live(settings: Sequence[Setting], folder: Path) -> dict[str, Any]:
     """Run one day of these towns concurrently; return the measurements."""
-    await shared_embedder().embed(["its table is read once"])
+    table()  # read once
     before, towns, steps = rss_mb(), [], settings[0].profile.a_day
     residents = sum(len(setting.people) for setting in settings)
     async with contextlib.AsyncExitStack() as stack:

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, RateLimited, SettingsError
+from mindstream.models.embedders import wordllama
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.embedders.endpoint import Endpoint
-from mindstream.models.embedders.wordllama import _cut, table, token_ids, vectors
+from mindstream.models.embedders.wordllama import _cut, _loaded, table, token_ids, vectors
 from mindstream.models.providers.address import address
 
 TEXTS = ["The cat sat on the mat.", "A kitten lay on the rug.", "Interest rates rose again.", "", "你好世界", "🙂"]
@@ -44,6 +45,17 @@ def test_vectors_equal_those_of_the_wordllama_package() -> None:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     spoken = [text for text in TEXTS if text]
     assert np.allclose(WordLlamaInference(table(), tokenizer).embed(spoken, norm=True), vectors(spoken), atol=1e-6)
+
+
+def test_the_first_vectors_of_a_process_are_read_from_the_file_and_equal_those_of_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wordllama, "_FROM_FILE", iter(range(len(TEXTS) - 1)))
+    _loaded.cache_clear()
+    from_file = [vectors([text])[0] for text in TEXTS]  # no token of the empty text is read
+    assert not _loaded.cache_info().currsize
+    assert np.array_equal(vectors(TEXTS), from_file)
+    assert _loaded.cache_info().currsize
 
 
 @given(st.lists(st.text(max_size=30), max_size=8))
