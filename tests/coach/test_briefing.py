@@ -183,6 +183,20 @@ async def test_the_last_utterance_of_a_conversation_is_processed_in_the_next_one
     assert newest_in(reasoner)[1:] == ["user: It is the neighbour's dog.\ncoach: Right."]
 
 
+async def test_what_a_conversation_has_left_is_read_in_order_with_the_next_one(folder: Path) -> None:
+    clock = ManualClock()
+    named, _, reasoner = models(["Mm.", "Right.", "Fine.", "Hello."], *[{}] * 2)
+    async with Mind.open(folder, user="ann", session="1", model=named, clock=clock, responder=Coach.using()) as mind:
+        for text in ("There is a noise.", "It is the neighbour's dog.", "It barks at six."):
+            await said(mind, text)
+    clock.advance(86_400)
+    async with Mind.open(folder, user="ann", session="2", model=named, clock=clock, responder=Coach.using()) as mind:
+        await said(mind, "I talked to him.")
+    left = ["a day ago user: It is the neighbour's dog.", "a day ago coach: Right.", "a day ago user: It barks at six."]
+    today = ["a day ago coach: Fine.", "user: (the next day) I talked to him.", "coach: Hello."]
+    assert newest_in(reasoner)[1:] == ["\n".join([*left, *today])]
+
+
 async def test_an_utterance_during_a_run_reaches_that_run(folder: Path) -> None:
     named, _, reasoner = models(["Mm.", "Right."], {}, {})
     going, newer = asyncio.Event(), asyncio.Event()

@@ -34,7 +34,7 @@ from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.delimiters import cut
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import EVERY_TURN, Briefing, RunContext, RunResult, Trigger, Writing
+from mindstream.reasoners.reasoner import EVERY_TURN, REMEMBERED, Briefing, RunContext, RunResult, Trigger, Writing
 from mindstream.text.context import Part, fit
 from mindstream.text.words import language_of, sentences
 from mindstream.tools.loop import run_tool_loop
@@ -125,7 +125,7 @@ class BeliefReasoner:
             asked=(*_shown(briefing.asked), *_asked_by_coach(context, before[-SHOWN:])),
             recalled=await _recalled(context, talk),
             conversation=lines_of_talks(before, context.session, stream.clock.now()),
-            newest=_newest(context),
+            newest=await _newest(context),
             utterances=utterances,
             reply=context.reply,
             waits=context.waits,
@@ -213,13 +213,19 @@ async def _talk(context: RunContext) -> list[Record]:
     return list(fit([Part("talk", lines(talk), "last")], TALK_TOKENS).kept("talk", talk))
 
 
-def _newest(context: RunContext) -> tuple[Line, ...]:
-    """Return all lines from the first of the utterances on, in order, with the answers between and after them."""
-    first = min((utterance.seq for utterance in context.utterances), default=0)
-    said = [(record.seq, line) for record, line in zip(context.conversation, lines(context.conversation), strict=True)]
-    said += [(utterance.seq, Line(by_user=True, text=utterance.text)) for utterance in context.utterances]
-    newest = [line for seq, line in sorted(said, key=lambda each: each[0]) if seq >= first]
-    return (*newest, *([Line(by_user=False, text=context.reply, by="coach")] if context.reply else []))
+async def _newest(context: RunContext) -> tuple[Line, ...]:
+    """Return all lines from the first of the utterances on, in order, with the answers between and after them.
+
+    Utterances that an earlier conversation has left are among them.
+    """
+    if not context.utterances:
+        return ()
+    first, last = context.utterances[0].seq, context.utterances[-1].seq
+    talks = {utterance.session for utterance in context.utterances}
+    found = await context.memory.latest("chat", REMEMBERED)
+    newest = [each for each in found if each.seq >= first and each.episode in talks]
+    said = [each for each in newest if each.seq <= last or not each.data.get("by_user")]
+    return lines_of_talks(said, context.session, context.memory.clock.now())
 
 
 def _asked_by_coach(context: RunContext, shown: Sequence[Record]) -> list[str]:
