@@ -158,6 +158,14 @@ def test_without_a_model_documents_are_quoted_and_a_model_can_resume(
     assert "towns.txt, line 1" in str(door.chats[0])
 
 
+def test_without_a_model_every_search_tool_is_asked(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "towns.txt").write_text("The mayor of Tornby is Erik Moe.")
+    where = ("--docs", tmp_path, "--tools", "recall,calculator", "--data", folder, "--json")
+    (told,) = run("solve", "Who is the mayor of Tornby?", *where).rows
+    assert [each["tool"] for each in told["evidence"]] == ["recall", "search_documents"]
+    assert told["missing"] == ["E1"] and told["answer"].endswith("The mayor of Tornby is Erik Moe.")
+
+
 def test_without_anything_to_quote_the_error_names_the_missing_flags(folder: Path, tmp_path: Path) -> None:
     done = run("solve", "Who is the mayor of Tornby?", "--data", folder)
     assert (done.code, done.out) == (1, "") and "nothing is remembered" in done.err

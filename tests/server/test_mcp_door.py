@@ -33,6 +33,22 @@ async def test_memories_are_kept_over_stdio(folder: Path, era: str) -> None:
         assert "has no memory" in await refused(client, "get_memory", memory_id=made["id"])
 
 
+def test_every_request_before_the_end_of_input_is_answered(folder: Path) -> None:
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    kept = [{"name": "retain", "arguments": {"content": f"Key {number} is in drawer {number}."}} for number in range(5)]
+    lines: list[dict[str, object]] = [
+        {"id": 0, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        *({"id": number, "method": "tools/call", "params": each} for number, each in enumerate(kept, 1)),
+    ]
+    words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder)]
+    given = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in lines)
+    done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=60, check=True)
+    answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
+    assert sorted(answers) == [0, 1, 2, 3, 4, 5]
+    assert not any(answers[number].get("isError") for number in range(1, 6))
+
+
 @pytest.mark.parametrize("era", ERAS)
 async def test_memories_are_kept_over_http(served: Served, era: str) -> None:
     async with over_http(f"{served.url}/mcp/ann", mode=era) as client:

@@ -123,9 +123,42 @@ knows = ["Oak Cafe:cafe:counter"]
 '''
 
 
+ROADS = """
+[[roads]]
+from = "Mill House:room"
+to = "Oak Cafe:cafe"
+steps = 11
+[[roads]]
+from = "Elm House:room"
+to = "Oak Cafe:cafe"
+steps = 9
+[[places]]
+address = "Mill House:room"
+objects = ["bed", "shower"]
+[[places]]
+address = "Elm House:room"
+objects = ["bed", "stove", "desk"]
+[[places]]
+address = "Oak Cafe:cafe"
+objects = ["counter", "piano"]
+purpose = ["eat"]
+"""
+ON_ROADS = re.sub(
+    r"^\[map\].*(?=^\[conditions\])|^\[\[places\]\]\naddress = \"Oak Cafe:cafe\"\n.*?\n\n",
+    lambda found: ROADS if found[0].startswith("[map]") else "",
+    HAMLET,
+    flags=re.DOTALL | re.MULTILINE,
+)
+"""The same town, with roads instead of a map."""
+
 KEYS = r"^\[conditions\].*?(?=^\[\[residents)|^(?:day|seeds) = \[\n.*?^\]\n|^bed = .*?\n"
 PROSE = re.sub(KEYS, "", HAMLET, flags=re.DOTALL | re.MULTILINE)
 """The same without the keys that a town without a model needs."""
+
+
+def on_roads(**profile: object) -> Setting:
+    """Return the hamlet with roads instead of a map, ready to begin."""
+    return setting_of(parse_town(ON_ROADS, Path()), seed=1, profile=Profile.model_validate(profile))
 
 
 def hamlet(seed: int = 1, **profile: object) -> Setting:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hamlet import hamlet
+from hamlet import hamlet, on_roads
 from mindstream_town import clockwork
 from mindstream_town.events import TownReached
 from mindstream_town.forking import fork
@@ -19,7 +19,9 @@ from mindstream_town.journal import read_town, rows_after
 from mindstream_town.packs import open_setting
 from mindstream_town.residents.plan import ASIDE
 from mindstream_town.scheduler import RANK, Slots
+from mindstream_town.setting import Setting
 from mindstream_town.town import Order, Town
+from mindstream_town.world.graph import PlaceWorld
 from mindstream_town.world.reach import reach_of
 from town_order import Replay, true_path
 
@@ -52,9 +54,12 @@ async def lines(folder: Path, upto: int) -> list[list[object]]:
         return [row for row in [json.loads(line)[:-1] async for line in town.journal()] if row[0] <= upto]
 
 
+@pytest.mark.parametrize("town_of", [hamlet, on_roads])
 @pytest.mark.parametrize("lives", ["rules", "scenes", "paper"])
-async def test_out_of_order_the_journal_is_the_same(lives: str, tmp_path: Path) -> None:
-    setting = hamlet() if lives == "rules" else hamlet(lives=lives)
+async def test_out_of_order_the_journal_is_the_same(
+    lives: str, town_of: Callable[..., Setting], tmp_path: Path
+) -> None:
+    setting = town_of() if lives == "rules" else town_of(lives=lives)
     digests, orders = list[str](), tuple[Order, ...](("lockstep", "free"))
     for order in orders:
         models = "rules" if lives == "rules" else Models(Slow())
@@ -155,3 +160,14 @@ async def test_the_call_on_which_most_wait_gets_the_next_slot() -> None:
         for name, waiting in (("first", 0), ("one waits", 1), ("nine wait", 9), ("two wait", 2)):
             group.create_task(call(name, waiting))
     assert done == ["first", "nine wait", "two wait", "one waits"]
+
+
+def test_on_roads_who_runs_together_is_the_same_from_both_sides() -> None:
+    world = on_roads().world
+    assert isinstance(world, PlaceWorld)
+    reach, spots = reach_of(world, 8, ASIDE), sorted(world.neighbours)
+    across, down = np.array(spots).T
+    apart = np.array([reach(spot, across, down) for spot in spots])
+    assert ((apart == 0) == (apart == 0).T).all() and (apart == 0).sum() > len(spots)
+    walks = [[world.routes.distance(other, spot) for other in spots] for spot in spots]
+    assert (apart <= np.array(walks)).all()

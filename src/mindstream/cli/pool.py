@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from mindstream.cli.shell import files, output
-from mindstream.cli.shell.flags import AsJson, Source, Target, Yes, command, flag, group, switch, word
+from mindstream.cli.shell.flags import AsJson, Source, Target, Yes, command, flag, group, next_command, switch, word
 from mindstream.cli.shell.output import complain, print_json, say, short, tell
 from mindstream.errors import InputError
 from mindstream.service import pools
@@ -74,7 +74,7 @@ async def create(
     others = (
         "it is open to every user" if is_open else f"members: {', '.join(dict.fromkeys([settings.user, *members]))}"
     )
-    next_ = f"mindstream pool rubric {name} --draft rubric.toml"
+    next_ = next_command(settings, f"mindstream pool rubric {name} --draft rubric.toml")
     tell(json, row, f"created the pool {name!r}, owned by {settings.user!r}; {others}; next: {next_}")
 
 
@@ -109,11 +109,13 @@ async def rubric(
                 drafted = await pools.draft_rubric(pool, models.of("scorer"), settings.user)
             files.write_text(draft, drafted.text())
             if files.real_file(draft):
-                say(f"review and edit {draft}, then: mindstream pool rubric {name} --freeze {draft}")
+                freezing = next_command(settings, f"mindstream pool rubric {name} --freeze {draft}")
+                say(f"review and edit {draft}, then: {freezing}")
         else:
             rubrics = (await pool.state()).rubrics
             if not rubrics:
-                raise InputError(f"no rubric is frozen: mindstream pool rubric {name} --draft rubric.toml")
+                drafting = next_command(settings, f"mindstream pool rubric {name} --draft rubric.toml")
+                raise InputError(f"no rubric is frozen: {drafting}")
             head = {"version": len(rubrics), "digest": rubrics[-1].digest}
             tell(json, {**head, **rubrics[-1].model_dump(mode="json")}, rubrics[-1].text())
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from mindstream.cli.pool import ME, Name
-from mindstream.cli.shell.flags import AsJson, command, flag, group, switch, word
+from mindstream.cli.shell.flags import AsJson, command, flag, group, next_command, switch, word
 from mindstream.cli.shell.output import complain, say, tell
 from mindstream.errors import InputError
 from mindstream.service.calling import calling
@@ -50,7 +50,8 @@ async def lessons(
     for each in found:
         tell(json, each.model_dump(mode="json"), *_lines(each))
     if not found and not json:
-        say(f"no lessons yet: `mindstream pool verdict {name} --wrong WORDS` after a run teaches the first")
+        teaching = next_command(settings, f"mindstream pool verdict {name} --wrong WORDS")
+        say(f"no lessons yet: `{teaching}` after a run teaches the first")
 
 
 @command(app, "data user", "mindstream pool lesson shop 'Amounts are in cents.' --when 'money is asked for'", user=ME)
@@ -106,13 +107,14 @@ async def verdict(
     if wrong and not (json or found.written or found.confirmed or found.contradicted):
         complain(
             "no lesson was written: a model makes lessons of corrections (see --model), or write one yourself:"
-            f" mindstream pool lesson {name} WORDS"
+            f" {next_command(settings, f'mindstream pool lesson {name} WORDS')}"
         )
     for id_ in () if json else found.written:
         if id_ in shown:
             say("\n".join(_lines(shown[id_])))
     for id_ in [] if json else [id_ for id_ in found.written if id_ in shown and shown[id_].private]:
-        say(f"private until a named member shares it: mindstream pool lessons {name} --share {id_}")
+        sharing = next_command(settings, f"mindstream pool lessons {name} --share {id_}")
+        say(f"private until a named member shares it: {sharing}")
 
 
 def _full(id_: str, known: Sequence[LessonShape], *, hidden: bool = False) -> str:

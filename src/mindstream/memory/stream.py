@@ -67,7 +67,6 @@ from mindstream.memory.store.validation import (
     checked_text,
     fitted_text,
     legible_record,
-    session_names,
 )
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tracing import genai, tell_found, tell_written, traced
@@ -431,7 +430,7 @@ class Stream:
             text=text,
             kind=kind,
             by=by,
-            episode=session_names(episode)[0],
+            episode=episode,
             importance=importance,
             about=about,
             keywords=tuple(keywords),

@@ -366,6 +366,9 @@ class Evidence:
     seconds: float = 0.0
     own: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.step} {self.tool}{' failed' * self.failed}: {self.text}"
+
 
 def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
     """Return the evidence that stays valid when a plan changes.

@@ -320,19 +320,19 @@ def _bounds(schema: object) -> str:
 
 @rule(MakePlan)
 def calculate_or_look_up(ask: MakePlan) -> str:
-    """Plan without a model: calculate a formula; look up any other task with the first tool that takes a `query`."""
+    """Plan without a model: calculate a formula; look up any other task with each tool that takes a `query`."""
     takes = dict(line.split("[", 1) for line in ask.tools if "[" in line)
     if _is_formula(ask.task):
         lacks = "" if "calculator" in takes else "The task is a formula, but the tool `calculator` is not available."
         return lacks or f"#E1 = calculator[{'; '.join(ask.task.splitlines())}]"
-    search = next((name for name, arguments in takes.items() if arguments.startswith("query")), "")
-    if not search:
+    searches = [name for name, arguments in takes.items() if arguments.startswith("query")]
+    if not searches:
         return (
             "No model is configured. Without one, only formulas such as 17.5% of 2480 + 12 can be calculated, and"
             " passages can be quoted if there is a search tool (documents:DIR, recall, wikipedia or web)."
         )
     query = json.dumps({"query": " ".join(ask.task.translate(SIGNS).split())}, ensure_ascii=False)
-    return f"Plan: Look it up.\n#E1 = {search}[{query}]"
+    return "\n".join(f"Plan: Look it up.\n#E{n} = {search}[{query}]" for n, search in enumerate(searches, 1))
 
 
 def _is_formula(task: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from inspect import Parameter, Signature
@@ -15,7 +16,7 @@ from typer.core import TyperGroup
 from mindstream import redaction
 
 if TYPE_CHECKING:
-    from mindstream.settings import Chosen
+    from mindstream.settings import Chosen, Settings
 
 MAX_ROWS = 1_000_000
 """Maximum number of rows or records of a request."""
@@ -238,6 +239,14 @@ def flags_again(chosen: Chosen) -> list[str]:
         for value in values:
             words += [flag_name(field), str(value)]
     return words
+
+
+def next_command(settings: Settings, words: str) -> str:
+    """Return a command for the user's next step, with --data and --user where they are not the defaults."""
+    usual = choose({}).settings
+    differing = {name: getattr(settings, name) for name in ("data", "user")}
+    again = write_flags({name: value for name, value in differing.items() if value != getattr(usual, name)})
+    return " ".join((words, *map(shlex.quote, again)))
 
 
 def write_flags(values: Mapping[str, object]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mindstream.arrays import Ints
 from mindstream_town.scheduler import Apart
-from mindstream_town.world.graph import PlaceWorld
+from mindstream_town.world.graph import PlaceWorld, spread
 from mindstream_town.world.tiles import TileWorld
 from mindstream_town.world.tree import OBJECT, Spot
 from mindstream_town.world.world import World
@@ -79,6 +79,7 @@ class RoadReach:
 
     def __init__(self, world: PlaceWorld, vision: int, radii: Mapping[int, int]) -> None:
         self._world, self._vision, self._radii = world, vision, radii
+        self._walks: dict[int, dict[Spot, int]] = {}
         self._known: dict[tuple[Spot, Spot], int] = {}
 
     def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
@@ -88,8 +89,10 @@ class RoadReach:
     def _apart(self, spot: Spot, other: Spot) -> int:
         known = self._known.get((spot, other))
         if known is None:
-            radius = self._radii.get(self._world.arena_of(spot), self._vision)
-            is_connected = self._world.routes.is_reachable(other, spot)
-            known = max(0, self._world.distance(other, spot) - radius) if is_connected else NEVER
-            self._known[spot, other] = known
+            world, arena = self._world, self._world.arena_of(spot)
+            if (walks := self._walks.get(arena)) is None:
+                inside = [each for each in world.neighbours if world.arena_of(each) == arena]
+                walks = self._walks[arena] = spread(world.neighbours, inside)
+            straight = world.distance(other, spot) - self._radii.get(arena, self._vision) if other in walks else NEVER
+            known = self._known[spot, other] = max(walks.get(other, NEVER), straight)
         return known
