@@ -123,9 +123,9 @@ def _used(call: ModelCalled) -> bool:
     return call.error in ("", BROKEN_OFF) or bool(call.input_tokens or call.output_tokens)
 
 
-TURN = {"talker": (1_400, 120), "reasoner": (1_000, 175), "safety": (300, 5)}
-"""Input and output tokens per turn of the coach, by role, without hidden reasoning. Their sum (3,000) is the mean of
-four English conversations, measured on 24 November 2026 (docs/talker-reasoner.md); the roles' shares are estimates.
+TURN = {"talker": (1_530, 80), "reasoner": (490, 60), "safety": (235, 5)}
+"""Input and output tokens per turn of the coach, by role, without hidden reasoning: `benchmarks/coach_tokens.py`,
+29 November 2026, rounded to a sum of 2,400.
 """
 
 

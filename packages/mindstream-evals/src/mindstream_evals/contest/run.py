@@ -86,8 +86,9 @@ def _cost(turns: Sequence[Turn]) -> dict[str, float]:
     }
 
 
-COACH_TURN, PLAIN_TURN = 2_600, 500
-"""Tokens of the prompt of one turn in addition to the conversation, for the cost estimate."""
+COACH_TURN, PLAIN_TURN, COACH_TALK = 1_700, 700, 1.1
+"""Tokens of one turn in addition to the conversation, for the cost estimate; number of times that the coach reads the
+conversation (`benchmarks/coach_tokens.py`)."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def estimate(scripts: Sequence[Script]) -> dict[str, int]:
     lengths = [(len(each.lines), sum(estimate_tokens(line.text) + 90 for line in each.lines)) for each in scripts]
     talk = sum(length * turns // 2 for turns, length in lengths)
     turns = sum(turns for turns, _ in lengths)
-    return {"turns": turns, COACH: turns * COACH_TURN + 2 * talk, PLAIN: turns * PLAIN_TURN + talk}
+    return {"turns": turns, COACH: turns * COACH_TURN + round(COACH_TALK * talk), PLAIN: turns * PLAIN_TURN + talk}
 
 
 async def run_contest(
