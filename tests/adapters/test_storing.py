@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mindstream import Memory
-from mindstream.adapters.storing import fit_text, split_text, storable
+from mindstream.adapters.storing import fit_text, memory_name, session_name, split_text, storable
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.validation import MAX_TEXT
 
@@ -104,3 +104,42 @@ def test_any_value_is_made_storable() -> None:
     kept = storable(form)
     assert (kept["1"], kept["nan"], kept["half"], kept["list"]) == ("{2}", "nan", "?", [None, True, 2.5])
     assert "end" in str(kept["deep"])
+
+
+@pytest.mark.parametrize("id_", ["chat/7", "a@b.c", "O’Neill", " ann ", "id:x"])
+def test_an_id_that_is_a_valid_name_names_the_memory(id_: str) -> None:
+    assert memory_name(id_) == id_.strip().replace("’", "'")
+
+
+def test_ids_that_are_no_valid_names_get_memories_of_their_own() -> None:
+    ids = [
+        "50%",
+        "#1",
+        "+49 170",
+        "😀",
+        "",
+        "x=1;y=2",
+        "a\nb",
+        "ab",
+        "\u202eann",
+        "\ud83d",
+        "y" * 999,
+        f"id:{'0' * 32}",
+    ]
+    names = [memory_name(each) for each in ids]
+    assert len({*names}) == len(ids) and memory_name(names[0]) not in names
+    assert len({session_name(each) for each in ("y" * 999, "y" * 998)}) == 2
+
+
+@pytest.mark.parametrize("id_", ["user#1", "+49 170", "50%", "emoji 😀", "two\nlines", "half \ud83d", "y" * 999, ""])
+async def test_a_conversation_with_any_id_is_kept(id_: str, tmp_path: Path) -> None:
+    pytest.importorskip("agents", reason="openai-agents is not installed: `make adapters` has it")
+    from mindstream.adapters.openai_agents import MindstreamSession
+
+    for user in (None, "ann"):
+        for _ in range(2):
+            await MindstreamSession(id_, data=tmp_path, user=user).add_items([{"role": "user", "content": "Hello."}])
+        session = MindstreamSession(id_, data=tmp_path, user=user)
+        assert len(await session.get_items()) == 2
+        await session.clear_session()
+        assert await session.get_items() == []

@@ -31,7 +31,7 @@ from mindstream.log.names import (
     tenant_of,
 )
 from mindstream.memory.opening import open_store
-from mindstream.memory.store.record import Kind, Record, new_id
+from mindstream.memory.store.record import Kind, Record, RecordDraft, new_id
 from mindstream.memory.store.rows import INSERT, insertion, sum_of_event
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.tables import MIGRATIONS
@@ -360,3 +360,37 @@ def test_shell_history_of_an_earlier_version_is_found(tmp_path: Path) -> None:
     assert history(tmp_path, StreamName("user", "ann").key).exists() is False
     assert history(tmp_path, StreamName("user", "Ann").key).read_text() == "+hello\n"
     assert not old.exists()
+
+
+SESSIONS = [
+    "a/b",
+    " mon ",
+    "e\u0301t\u00e9",
+    "ｆull",
+    "ﬁn",
+    "O’Neill",
+    "a\u200db",
+    "😀",
+    "two\nlines",
+    "half \ud83d",
+    "50%",
+]
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+async def test_a_session_has_one_name_for_writing_listing_and_forgetting(session: str, tmp_path: Path) -> None:
+    async with Memory.open(tmp_path, "ann", embed=Words()) as memory:
+        await memory.retain("The ferry leaves at nine.", episode=session)
+        await memory.retain_messages([{"role": "user", "content": "When does it leave?"}], session=session)
+        assert len(await memory.list(session=session)) == 2
+        await memory.forget(session=session)
+        assert await memory.list() == []
+
+
+async def test_records_of_a_session_under_an_older_form_of_its_name_are_found(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path, "ann", embed=Words()) as memory:
+        await memory.retain_all([RecordDraft(text="The ferry leaves at nine.", episode=" e\u0301 ")])
+        await memory.retain("It is late.", episode=" e\u0301 ")
+        assert [each.text for each in await memory.list(1, session=" e\u0301 ")] == ["It is late."]
+        await memory.forget(session=" e\u0301 ")
+        assert await memory.list() == []

@@ -18,7 +18,7 @@ from mindstream.models.rules import FakeModel
 from mindstream.planning.check import check
 from mindstream.planning.estimate import estimate
 from mindstream.planning.exemplars import choose_exemplars, read_exemplars, shipped_exemplars, to_example
-from mindstream.planning.formats.read import read, read_any, read_json_plan
+from mindstream.planning.formats.read import read, read_any, read_json_plan, read_other
 from mindstream.planning.journal import read_run, read_runs
 from mindstream.planning.planner import Planner, planner_tool
 from mindstream.planning.run import plan_task
@@ -164,6 +164,37 @@ ADD_AND_TRIPLE = [
     "#E1 = Tool: calculator, Input: 2+2\n#E2 = Tool: calculator; Tool Input: #E1 * 3",
     '#E1 = calculator[["2+2"]]\n#E2 = calculator[["#E1 * 3"]]',
     "Step 1 - calculator[2+2]\nStep 2 – calculator[#E1 * 3]",
+    '{"steps": [{"id": 1, "tool": "calculator", "input": "2+2"}, {"id": 2, "tool": "calculator", "input": "$1 * 3"}]}',
+    '[{"tool": "calculator", "args": ["2+2"]}, {"tool": "calculator", "args": ["${1} * 3"]}]',
+    '{"steps": [{"id": "1", "tool": "calculator", "input": "2+2"},'
+    ' {"id": "2", "tool": "calculator", "input": "{{steps.1.output}} * 3", "depends_on": "1"}]}',
+    '{"steps": [{"tool": "calculator", "input": "2+2", "output_variable": "sum"},'
+    ' {"tool": "calculator", "input": "{sum} * 3"}]}',
+    '{"steps": [{"id": 1, "tool": "calculator", "input": "2+2"},'
+    ' {"id": 2, "tool": "calculator", "input": "<result of step 1> * 3"}]}',
+    '{"tasks": [{"task_id": "a", "tool": "calculator", "args": {"expression": "2+2"}},'
+    ' {"task_id": "b", "tool": "calculator", "args": {"expression": "{a} * 3"}}]}',
+    '{"properties": {"steps": {"type": "array", "items": [{"tool": "calculator", "input": "2+2"},'
+    ' {"tool": "calculator", "input": "#E1 * 3"}]}}}',
+    json.dumps(
+        json.dumps({"result": {"plan": [{"tool": "calculator", "input": each} for each in ("2+2", "#E1 * 3")]}})
+    ),
+    '{"steps": [{"title": "A", "steps": [{"tool": "calculator", "input": "2+2"}]},'
+    ' {"title": "B", "steps": [{"tool": "calculator", "input": "#E1 * 3"}]}]}',
+    '{"#E1": "calculator[2+2]", "#E2": "calculator[#E1 * 3]"}',
+    '{"步骤": [{"工具": "calculator", "输入": "2+2"}, {"工具": "calculator", "输入": "#E1 * 3"}]}',
+    '[[steps]]\ntool = "calculator"\ninput = "2+2"\n[[steps]]\ntool = "calculator"\ninput = "#E1 * 3"',
+    '1. calculator(expression="2+2")\n2. calculator(expression="$1 * 3")\n3. finish()',
+    "Step 1: Add\nTool: calculator\nInput: 2+2\nStep 2: Triple\nTool: calculator\nInput: #E1 * 3",
+    "Thought: a\nAction: calculator\nAction Input: 2+2\nThought: b\nAction: calculator\nAction Input: #E1 * 3",
+    "1. calculator: 2+2\n2. calculator: #E1 * 3",
+    "① calculator[2+2]\n② calculator[#E1 * 3]",
+    "a) calculator[2+2]\nb) calculator[#E1 * 3]",
+    'total = calculator("2+2")\nresult = calculator(f"{total} * 3")',
+    "| # | Plan | Tool | Input |\n|---|---|---|---|\n| 1 | Add | calculator | 2+2 |\n| 2 | So | calculator | #E1 * 3 |",
+    "| Step | Tool | Input | Why |\n|--|--|--|--|\n| 1 | calculator | `2+2` | a |\n| 2 | calculator | `#E1 * 3` | b |",
+    '<plan><step id="1"><tool>calculator</tool><input>2+2</input></step>'
+    '<step id="2"><tool>calculator</tool>\n<input>#E1 * 3</input></step></plan>',
 ]
 
 
@@ -187,6 +218,37 @@ async def test_plans_in_the_forms_of_many_planners_are_run(text: str) -> None:
 def test_words_that_only_look_like_references_are_kept(line: str, query: object) -> None:
     (step,) = read(line, [search.spec]).plan.steps
     assert step.arguments == {"query": query}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"input": "a #E9", "id": 1}, "costs $1"),
+        ({"input": "a"}, "costs $1,000 or $1.50 or $2"),
+        ({"input": "a", "result": "The number"}, "{x} and {{y}}"),
+        ({"input": "a", "output": "x"}, "x and xylophone"),
+        ({"input": "a", "id": 1}, "#1 song"),
+    ],
+)
+def test_other_words_in_json_plans_are_no_references(first: dict[str, object], second: str) -> None:
+    steps = [{"tool": "search", **first}, {"tool": "search", **first, "input": second, "id": 2, "output": "z"}]
+    plan = read_json_plan(json.dumps(steps), [search.spec])
+    assert plan.steps[1].arguments == {"query": second}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Note: this\n1. Remember(me)\n2. search(it)",
+        "1. sing[a]\n2. search[b]",
+        "Tool: none\nInput: x",
+        '{"name": "Bob", "age": 3}',
+        '{"properties": {"query": {"type": "string"}}}',
+        "x = sing(a)",
+    ],
+)
+def test_a_plan_with_unknown_tools_is_not_read_in_part(text: str) -> None:
+    assert read_other(text, [search.spec]) is None
 
 
 def test_yaml_with_aliases_is_not_read() -> None:

@@ -15,7 +15,7 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from mindstream.adapters.loop import Handle
-from mindstream.adapters.storing import ALL, failures_logged, fit_text, retain_each, storable
+from mindstream.adapters.storing import ALL, failures_logged, fit_text, memory_name, retain_each, session_name, storable
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
@@ -60,7 +60,7 @@ class MindstreamMemoryService(BaseMemoryService):
         """
         if "|" in app_name:
             raise InputError(f"an app's name must not contain |, found {app_name!r}")
-        return Handle(self.data, f"{app_name}|{user_id}", self.embed)
+        return Handle(self.data, memory_name(f"{app_name}|{user_id}"), self.embed)
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Store the events of a session that are not stored yet."""
@@ -123,7 +123,9 @@ class MindstreamMemoryService(BaseMemoryService):
         if memory_id:
             await self.handle(app_name, user_id).do(delete)
 
-    async def _add(self, app: str, user: str, session: str, events: Sequence[Event]) -> None:
+    async def _add(self, app: str, user: str, session_id: str, events: Sequence[Event]) -> None:
+        session = session_name(session_id)
+
         async def add(memory: Memory) -> None:
             async with self._alone:
                 there = await memory.latest("chat", ALL, episode=session)

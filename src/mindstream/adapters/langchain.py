@@ -17,7 +17,7 @@ from pydantic import PrivateAttr
 
 from mindstream.adapters.embeddings import as_embedder
 from mindstream.adapters.loop import Handle, wait
-from mindstream.adapters.storing import Conversation, Message, metadata_of, retain_documents
+from mindstream.adapters.storing import Conversation, Message, memory_name, metadata_of, retain_documents, session_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled
 from mindstream.memory.store.store import Store
@@ -40,8 +40,8 @@ class MindstreamChatMessageHistory(BaseChatMessageHistory):
         self, session_id: str, data: str | Path | Store, user: str = "", *, embed: Embedder | Any = None
     ) -> None:
         super().__init__()
-        self.handle = Handle(data, user or session_id, as_embedder(embed))
-        self._conversation = Conversation(self.handle, BY, session_id)
+        self.handle = Handle(data, user or memory_name(session_id), as_embedder(embed))
+        self._conversation = Conversation(self.handle, BY, session_name(session_id))
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]

@@ -16,7 +16,7 @@ from llama_index.core.utils import get_tokenizer
 
 from mindstream.adapters.embeddings import as_embedder
 from mindstream.adapters.loop import Handle
-from mindstream.adapters.storing import Conversation, Message, metadata_of, retain_documents
+from mindstream.adapters.storing import Conversation, Message, memory_name, metadata_of, retain_documents, session_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled
 from mindstream.memory.store.store import Store
@@ -63,8 +63,8 @@ class MindstreamMemory(BaseMemory):
             user: the owner of the memory; "": the session has a memory of its own.
         """
         memory = cls(session_id=session_id, **settings)
-        handle = Handle(data, user or session_id, as_embedder(embed))
-        memory._conversation = Conversation(handle, BY, session_id)
+        handle = Handle(data, user or memory_name(session_id), as_embedder(embed))
+        memory._conversation = Conversation(handle, BY, session_name(session_id))
         return memory
 
     @property

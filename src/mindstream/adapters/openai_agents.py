@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mindstream.adapters.loop import Handle
-from mindstream.adapters.storing import ALL, failures_logged, fit_text, retain_each, storable
+from mindstream.adapters.storing import ALL, failures_logged, fit_text, memory_name, retain_each, session_name, storable
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
@@ -45,8 +45,8 @@ class MindstreamSession:
         embed: Embedder | str | None = None,
     ) -> None:
         self.session_id, self.session_settings = session_id, session_settings
-        self.handle = Handle(data, session_id if user is None else user, embed)
-        self._popping = asyncio.Lock()
+        self.handle = Handle(data, memory_name(session_id) if user is None else user, embed)
+        self._episode, self._popping = session_name(session_id), asyncio.Lock()
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the newest items, oldest first; all if neither `limit` nor the settings give a number."""
@@ -80,12 +80,12 @@ class MindstreamSession:
 
         async def clear(memory: Memory) -> None:
             if await self._latest(memory, 1):
-                await memory.forget(session=self.session_id)
+                await memory.forget(session=self._episode)
 
         await self.handle.do(clear)
 
     async def _latest(self, memory: Memory, n: int) -> list[Record]:
-        return [each for each in await memory.latest("chat", n, episode=self.session_id) if "item" in each.data]
+        return [each for each in await memory.latest("chat", n, episode=self._episode) if "item" in each.data]
 
     def _draft(self, item: Any) -> RecordDraft:
         plain = storable(item)  # a JSON copy that the caller cannot change
@@ -96,7 +96,7 @@ class MindstreamSession:
             text=_words(plain),
             kind="chat",
             by=by,
-            episode=self.session_id,
+            episode=self._episode,
             data={"by_user": role == "user", "item": plain},
         )
 

@@ -6,8 +6,10 @@ too long, a type is unknown, or the database is unavailable.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +18,12 @@ from typing import Any
 from mindstream.adapters.loop import Handle, both
 from mindstream.errors import InputError
 from mindstream.foreign_code import describe
+from mindstream.identifiers import is_name, normal_name
 from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.memory.store.validation import MAX_TEXT, fitted_text
+from mindstream.memory.store.validation import MAX_NAME, MAX_TEXT, fitted_text, session_names
 
 LOG = logging.getLogger("mindstream.adapters")
 ALL = 2**31
@@ -29,7 +32,22 @@ MAX_DEPTH = 30
 """Maximum nesting of a framework's own form of a message; deeper values are stored as text."""
 PART = MAX_TEXT // 4
 """Maximum characters of a part: far below the limit of a record, because recall finds shorter parts better."""
+DIGEST = re.compile(r"id:[0-9a-f]{32}")
+"""A name that `memory_name` makes; an id of this form gets a digest, too, so that it cannot mean another's memory."""
 BREAKS = ("\n\n", "\n", " ")
+
+
+def memory_name(id_: str) -> str:
+    """Return the name of the memory of a framework's session or user: its id, or a digest if that is no valid name."""
+    normal = normal_name(id_)
+    if is_name(normal) and not DIGEST.fullmatch(normal):
+        return normal
+    return f"id:{hashlib.blake2b(id_.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}"
+
+
+def session_name(id_: str) -> str:
+    """Return the name under which a framework's session is stored and found."""
+    return session_names(id_)[-1] if len(id_) <= MAX_NAME else memory_name(id_)
 
 
 @contextmanager

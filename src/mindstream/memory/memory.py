@@ -12,7 +12,6 @@ from pydantic import JsonValue
 from mindstream.clock import Clock, Time, moment_or_none
 from mindstream.errors import InputError, SettingsError
 from mindstream.guidance import SYNC, awaited, checked_id, explain_attribute, explained, opens
-from mindstream.identifiers import normal_name
 from mindstream.location import AnyData
 from mindstream.memory.curation import audit as auditing
 from mindstream.memory.curation import curation, forgetting
@@ -24,6 +23,7 @@ from mindstream.memory.lifecycle import sleep as sleeping
 from mindstream.memory.lifecycle import undo_sleep as undoing
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Fence
+from mindstream.memory.store.validation import session_names
 from mindstream.memory.stream import Stream
 from mindstream.models.roles import AnyModels, Models, open_models
 
@@ -185,7 +185,7 @@ class Memory(Stream):
                 )
         if extract and self.models is None:
             raise SettingsError('extract=True needs a model: open the memory with model="openai:gpt-5-mini" or another')
-        session = normal_name(session)
+        session = session_names(session)[0]
         records = await self.retain_all(
             [
                 RecordDraft(
@@ -236,8 +236,10 @@ class Memory(Stream):
             session: only records of this session.
             since, until, where: as in `recall`.
         """
-        chosen = dict(where or {}) | ({} if session is None else {"episode": normal_name(session)})
-        return await self.find(limit, kinds=kinds, since=since, until=until, where=chosen)
+        found = list[Record]()
+        for chosen in ({},) if session is None else ({"episode": name} for name in session_names(session)):
+            found += await self.find(limit, kinds=kinds, since=since, until=until, where={**(where or {}), **chosen})
+        return sorted(found, key=lambda record: -record.created)[:limit]
 
     @awaited
     async def forget(

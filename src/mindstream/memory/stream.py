@@ -67,6 +67,7 @@ from mindstream.memory.store.validation import (
     checked_text,
     fitted_text,
     legible_record,
+    session_names,
 )
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tracing import genai, tell_found, tell_written, traced
@@ -430,7 +431,7 @@ class Stream:
             text=text,
             kind=kind,
             by=by,
-            episode=episode,
+            episode=session_names(episode)[0],
             importance=importance,
             about=about,
             keywords=tuple(keywords),

@@ -18,7 +18,6 @@ import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
-from mindstream.identifiers import normal_name
 from mindstream.log.audit import Deed
 from mindstream.log.events import BeliefChanged, Event, Remembered
 from mindstream.memory.curation.curation import finish_erasure
@@ -28,7 +27,7 @@ from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
-from mindstream.memory.store.validation import checked_moment
+from mindstream.memory.store.validation import checked_moment, session_names
 from mindstream.tracing import genai, tell_removed, traced
 
 if TYPE_CHECKING:
@@ -199,10 +198,8 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
                 " to forget by subject, use --about (in Python: about=)"
             )
     if request.session:
-        sessions = (await stream.columns()).episodes
-        if request.session not in sessions:
-            request = replace(request, session=normal_name(request.session))
-        if request.session not in sessions:
+        there = (await stream.columns()).episodes
+        if not any(name in there for name in session_names(request.session)):
             raise InputError(f"there is no session {request.session!r} in the stream {stream.name!r}")
     asked, similar = await _about(stream, request) if request.about.strip() else (await _within(stream, request), [])
     asked = list(dict.fromkeys((*request.ids, *asked)))
@@ -215,11 +212,12 @@ async def _within(
     """Return the ids of the records that meet the criteria of a request, except the subject, and also `is_meant`."""
     if not (request.narrows or request.about.strip()):
         return []
+    sessions = session_names(request.session)
     return [
         record.id
         async for records in _candidates(stream, request)
         for record in records
-        if (not request.session or record.episode == request.session)
+        if (not request.session or record.episode in sessions)
         and (request.since is None or record.created >= request.since)
         and (request.until is None or record.created <= request.until)
         and (not request.kinds or record.kind in request.kinds)
@@ -239,7 +237,8 @@ async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[l
             yield records
         return
     if request.session:
-        rows = rows[columns.episode.values[rows] == columns.episodes.get(request.session, -1)]
+        sessions = [columns.episodes.get(name, -1) for name in session_names(request.session)]
+        rows = rows[np.isin(columns.episode.values[rows], sessions)]
     if request.since is not None:
         rows = rows[columns.created.values[rows] >= request.since]
     if request.until is not None:
@@ -262,7 +261,7 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
             touch=False,
             rerank=False,
             kinds=request.kinds or None,
-            where={"episode": request.session} if request.session else None,
+            where={"episode": session_names(request.session)[0]} if request.session else None,
         )
     except (InputError, ModelError):  # without an embedder only mentions are found
         return found, []

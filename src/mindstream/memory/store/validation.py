@@ -13,6 +13,7 @@ import numpy as np
 
 from mindstream.clock import EARLIEST, LATEST, Moment, format_iso, out_of_range
 from mindstream.errors import InputError
+from mindstream.identifiers import normal_name
 from mindstream.memory.store.record import KINDS, SLOTTED, Record, Triple, Vector, nfc
 
 if TYPE_CHECKING:
@@ -215,6 +216,16 @@ def _name(name: str, what: str) -> str:
     if len(name) > MAX_NAME:
         raise InputError(f"{what}: expected at most {MAX_NAME} characters, not {len(name):,}")
     return name if name.isprintable() else " ".join(CONTROL.sub("", name).split())
+
+
+def session_names(session: str) -> tuple[str, ...]:
+    """Return the name under which a session is stored, and the other form that records of earlier versions may have.
+
+    Raises:
+        InputError: the name is no text, or too long.
+    """
+    plain = _name(session, "session")
+    return tuple(dict.fromkeys((normal_name(plain), plain)))
 
 
 def _require(is_valid: object, what: str, expected: str, found: object) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ REFERENCE = re.compile(
 )
 THOUGHT = re.compile(r"[\s*]*+Thought[*]*+\s*+:[*]*+")
 END = "<END_OF_PLAN>"
+JOINS = ("join", "joinner", "join_finish", "join_replan", "finish")
+"""Names of the call that ends a plan."""
 
 
 class Compiler:
@@ -113,7 +116,7 @@ class Compiler:
             self._read_words(line[at : head.start()])
             parts, end = split_arguments(line, head.end(), HEAD)
             at = end + (line[end : end + 1] == ")")  # the published examples omit it
-            if head[2] == "join":
+            if head[2] in JOINS and not find_spec(head[2], self._tools):
                 self._is_over = True
             else:
                 steps += self._read_step(head, parts)
@@ -132,7 +135,7 @@ class Compiler:
 
     def _read_arguments(self, parts: Sequence[str], spec: ToolSpec | None, number: int) -> JsonObject:
         def scan(text: str) -> JsonValue:
-            return self._scan(text, number)
+            return self.scan(text, number)
 
         known = spec.arguments if spec else {}
         if len(parts) == 1 and parts[0].strip()[:1] == "{":
@@ -152,7 +155,7 @@ class Compiler:
                 found[name] = read_literal(part, scan)
         return found
 
-    def _scan(self, text: str, number: int) -> JsonValue:
+    def scan(self, text: str, number: int) -> JsonValue:
         """Return a text with references to earlier steps; a text that is only a reference becomes that reference."""
         if alone := ALONE.fullmatch(text):
             step = f"E{alone[1] or alone[2]}"
@@ -172,12 +175,27 @@ class Compiler:
             self.found.note("this is not a step", words.strip(" \t*`)].,;-#"))
 
 
-STEPS = ("steps", "plan", "tasks", "actions", "calls", "tool_calls")
-ID = ("id", "step", "step_id", "number", "index", "variable")
-TOOL = ("tool", "tool_name", "action", "function", "name")
-ARGUMENTS = ("arguments", "args", "input", "tool_input", "action_input", "parameters", "params")
+STEPS = ("steps", "plan", "tasks", "actions", "calls", "tool_calls", "步骤", "计划")
+WRAPPERS = ("properties", "items", "result", "response", "answer", "output")
+"""Keys of objects around a plan: those of a JSON Schema that a model copies, and of an outer reply."""
+ID = ("id", "step", "step_id", "task_id", "number", "index", "variable", "编号", "序号")
+TOOL = ("tool", "tool_name", "action", "function", "name", "工具")
+ARGUMENTS = (
+    "arguments",
+    "args",
+    "input",
+    "tool_input",
+    "action_input",
+    "parameters",
+    "params",
+    "query",
+    "输入",
+    "参数",
+)
 WHY = ("why", "reason", "thought", "description", "rationale", "plan")
-AFTER = ("after", "depends_on", "dependencies", "deps", "requires")
+AFTER = ("after", "depends_on", "dependencies", "deps", "requires", "依赖")
+OUTPUT = ("output", "output_variable", "output_key", "save_as", "store_as", "assign_to", "result")
+"""Keys of another name of a step's result."""
 BLOCK = re.compile(r"```\w*[ \t]*\n(.*?)```", re.DOTALL)
 YAML_STEP = re.compile(r"^[ ]*+(?:-[ ]*+)?(?:tool|action|function|name)[ ]*+:", re.MULTILINE)
 YAML_REFERENCE = re.compile(r"(:[ ]+)(#[^\n\"']*)$", re.MULTILINE)
@@ -188,8 +206,21 @@ MAX_YAML = 20_000
 TABLE_ROW = re.compile(
     r"\s*\|\s*[*`#]{0,3}(?:E|Step )?(\d{1,4})[*`]{0,2}\s*\|\s*[*`]{0,2}([\w. -]+?)[*`]{0,2}\s*\|(.*?)\|[^|]*"
 )
-ACTION = re.compile(r"[\s*]*Action(?: \d+)?[*]*\s*:\s*(.+)")
+ACTION = re.compile(r"[\s*]*(?:Action|Tool)(?: \d+)?[*]*\s*[:：]\s*(.+)")
+MARKED = re.compile(
+    r"\s*+(?:\d{1,3}[.)]|\w[.)]|[①-⑳]|\d\ufe0f?\u20e3)\s*+[*`]{0,2}(\w[\w-]*+)[*`]{0,2}\s*+(?:[:：]\s*+(.+)|[\[(](.*)[\])]\s*+)"
+)
+"""`1. tool: input`, `a) tool[input]`, `① tool[input]`."""
+GIVEN = re.compile(
+    r"[\s*]*(?:(?:Action|Tool) )?(?:Input|Arguments|Args|Query)(?: \d+)?[*]*\s*[:：]\s*(.+)", re.IGNORECASE
+)
+ASSIGNED = re.compile(r"\s*+([A-Za-z_]\w*+)\s*+=\s*+(\w++)\((.*)\)\s*+")
+"""`name = tool(input)` in Python."""
+TAGGED = re.compile(r"<(?:tool|action|name)>([^<]+)</\w+>\s*<(?:input|arguments|args|query)>(.*?)</\w+>", re.DOTALL)
+MAX_NESTING = 4
+"""Maximum number of objects and JSON texts around a plan."""
 USUAL_ID = re.compile(r"#?[Ee]?[0-9]{1,4}|None")
+NAME = re.compile(r"[A-Za-z_]\w{0,59}")
 STEP_NUMBER = re.compile(r"[#$]?\s?(?:[Ee]|step[ _-]?)?([1-9][0-9]{0,3})", re.IGNORECASE)
 
 
@@ -203,7 +234,12 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
     if not steps:
         raise InputError(f"expected JSON with a list of steps under one of {', '.join(STEPS[:3])}, found none")
     steps = _with_usual_ids(steps)
-    found = tuple(_read_step(each, number, tools) for number, each in enumerate(steps, 1))
+    written = json.dumps(steps, ensure_ascii=False, default=str)
+    earlier = Compiler(tools)  # reads references such as `$1`, unless the plan has others, and no amounts of money
+    found: tuple[PlannedStep, ...] = ()
+    for number, each in enumerate(steps, 1):
+        found += ((step := _read_step(each, number, tools, earlier)),)
+        earlier.found.steps |= {step.id: step} if scan_text(written) == written else {}
     task = value.get("task") if isinstance(value, Mapping) else ""
     return Plan(task=task if isinstance(task, str) else "", steps=found)
 
@@ -215,6 +251,9 @@ def _values(text: str) -> Iterator[Any]:
         with suppress(ReplyInvalid):
             values = whole_json(text, kind)
             yield values if kind is dict and len(values) > 1 else values[0]
+    if "[[" in text and len(text) <= MAX_YAML:
+        with suppress(ValueError, RecursionError):
+            yield tomllib.loads(text)
     blocks = [each[1] for each in BLOCK.finditer(text)]
     yield from map(read_json, blocks)
     for each in (text, *blocks):
@@ -224,19 +263,33 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _with_usual_ids(steps: list[Any]) -> list[Any]:
-    """Return steps with usual ids and references, if their ids are other names, such as `sum` and `{{sum.output}}`."""
+    """Return steps with usual ids and references, if their ids or results have other names: `{{sum.output}}`."""
     given = [str(_first(each, ID)).strip() for each in steps if isinstance(each, Mapping)]
-    if len({*given}) != len(steps) or all(USUAL_ID.fullmatch(name) for name in given):
+    if len(given) != len(steps) or (len({*given}) != len(steps) and {*given} != {"None"}):
         return steps
     numbers = [STEP_NUMBER.fullmatch(name) for name in given]
+    ids = [f"E{int(found[1]) if found and all(numbers) else n}" for n, found in enumerate(numbers, 1)]
+    outputs = [_first(each, OUTPUT) for each in steps]
     names = {
-        name: f"E{int(found[1]) if found and all(numbers) else n}"
-        for n, (name, found) in enumerate(zip(given, numbers, strict=True), 1)
+        name: id_
+        for name, id_ in zip(outputs, ids, strict=True)
+        if isinstance(name, str) and NAME.fullmatch(name) and outputs.count(name) == 1
     }
-    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    usual = all(USUAL_ID.fullmatch(name) for name in given)
+    own = {} if {*given} == {"None"} else dict(zip(given, ids, strict=True))
+    names |= {} if usual else own
+    places = names | own
+    if not places:
+        return steps
+    either, place = (
+        "|".join(map(re.escape, sorted(all_, key=len, reverse=True))) or "(?!)" for all_ in (names, places)
+    )
     field = r"(?:\.\w+|\[[\"']\w+[\"']\])?"
+    of = r"(?:steps?|tasks?|outputs?|results?)(?:[._ ]|\[[\"']?)"
     used = re.compile(
         rf"\{{{{1,2}}\s?\$?({either}){field}\s?\}}{{1,2}}|<({either})>|[#$]\{{?({either}){field}\}}?(?!\w)"
+        rf"|\{{{{1,2}}\s?\$?{of}({place})(?:[\"']?\])?{field}\s?\}}{{1,2}}"
+        rf"|<(?:(?:result|output) (?:of|from) )?(?:step |task )?#?({place})>"
     )
 
     def renamed(value: Any) -> Any:
@@ -246,11 +299,11 @@ def _with_usual_ids(steps: list[Any]) -> list[Any]:
             return {key: renamed(each) for key, each in value.items()}
         if not isinstance(value, str):
             return value
-        return used.sub(lambda found: f"#{names[next(filter(None, found.groups()))]}", value)
+        return used.sub(lambda found: f"#{places[next(filter(None, found.groups()))]}", value)
 
-    ids = {bare_name(name) for name in (*ID, *AFTER)}
+    fixed = {bare_name(name) for name in (*ID, *AFTER)}
     return [
-        {key: _usual(each, names) if bare_name(key) in ids else renamed(each) for key, each in step.items()}
+        {key: _usual(each, names) if bare_name(key) in fixed else renamed(each) for key, each in step.items()}
         for step in steps
     ]
 
@@ -259,22 +312,33 @@ def _usual(given: Any, names: Mapping[str, str]) -> Any:
     return [_usual(each, names) for each in given] if isinstance(given, list) else names.get(str(given), given)
 
 
-def _steps(value: Any) -> list[Any]:
-    """Return the steps: a list, a list under one of the known keys, objects by id, or a single step."""
+def _steps(value: Any, depth: int = 0) -> list[Any]:
+    """Return the steps: a list, a list under one of the known keys, objects by id, or a single step.
+
+    A text that is JSON is read; so is a plan within objects with one of WRAPPERS.
+    """
+    if depth > MAX_NESTING:
+        return []
+    if isinstance(value, str):
+        return _steps(read_json(value), depth + 1) if value.lstrip()[:1] in ("{", "[") else []
     if isinstance(value, list):
-        return value
+        groups = [
+            _steps(each, depth + 1) if _first(each, TOOL) is None else [] for each in value if isinstance(each, Mapping)
+        ]
+        return [step for group in groups for step in group] if groups and all(groups) else value
     if not isinstance(value, Mapping):
         return []
     if _first(value, TOOL) is not None:
         return [value]
-    if (inner := _first(value, STEPS)) is not None:
-        return _steps(inner)
+    for key in (*STEPS, *WRAPPERS):
+        if (inner := _first(value, (key,))) is not None and (steps := _steps(inner, depth + 1)):
+            return steps
     if value and all(STEP_NUMBER.fullmatch(key.strip()) and isinstance(each, Mapping) for key, each in value.items()):
         return [{"id": key, **each} for key, each in value.items()]
     return []
 
 
-def _read_step(given: Any, number: int, tools: Sequence[ToolSpec]) -> PlannedStep:
+def _read_step(given: Any, number: int, tools: Sequence[ToolSpec], earlier: Compiler) -> PlannedStep:
     if not isinstance(given, Mapping):
         raise InputError(f"step {number}: expected an object, found {str(given)[:40]!r}")
     called = _first(given, TOOL)
@@ -283,16 +347,23 @@ def _read_step(given: Any, number: int, tools: Sequence[ToolSpec]) -> PlannedSte
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"step {number}: expected the name of a tool under one of {', '.join(TOOL)}, found none")
     spec, input_ = find_spec(name, tools), _first(call, ARGUMENTS)
-    arguments = read_input(input_, spec, scan_text) if isinstance(input_, str) else scan_json(input_ or {}, scan_text)
+    if isinstance(input_, list):  # values in order
+        input_ = dict(zip([*(spec.arguments if spec else ()), INPUT], input_, strict=False))
+
+    def scan(text: str) -> JsonValue:
+        return scanned if (scanned := scan_text(text)) != text else earlier.scan(text, number)
+
+    arguments = read_input(input_, spec, scan) if isinstance(input_, str) else scan_json(input_ or {}, scan)
     if not isinstance(arguments, dict):
         raise InputError(f"step {number}: expected the arguments of {name} as an object or a text")
     after, why = _first(given, AFTER), _first(given, WHY)
+    after = after if isinstance(after, list) else [] if after is None else str(after).replace(",", " ").split()
     return PlannedStep(
         id=_id(_first(given, ID), number),
         tool=spec.name if spec else name.strip().replace(" ", "_"),
         arguments=arguments,
         why=why if isinstance(why, str) else "",
-        after=tuple(_id(each, number) for each in (after if isinstance(after, list) else [])),
+        after=tuple(_id(each, number) for each in after),
     )
 
 
@@ -340,7 +411,7 @@ def read(text: str, tools: Sequence[ToolSpec] = (), format: FormatName = "rewoo"
 
 
 def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
-    """Read a planner's text that has no ReWOO step: JSON, LLMCompiler's calls, a table of steps, or a ReAct trace.
+    """Read a planner's text that has no ReWOO step: JSON, LLMCompiler's calls, or one of the forms of `_as_rewoo`.
 
     Return None if it has no steps in these formats, or if a step names an unknown tool.
     """
@@ -349,19 +420,81 @@ def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
     except (InputError, ValidationError):
         plan = read(text, tools, "compiler").plan
     if not plan.steps:
-        plan = read(_as_rewoo(text), tools).plan
+        plan = read(_as_rewoo(text, tools), tools).plan
+    if not plan.steps and (inner := _inner_text(text)) and inner != text:
+        return read(inner, tools).plan if read(inner, tools).plan.steps else read_other(inner, tools)
     return plan if plan.steps and all(find_spec(step.tool, tools) for step in plan.steps) else None
 
 
-def _as_rewoo(text: str) -> str:
-    """Return the rows of a table, and the actions of a ReAct trace, as steps in ReWOO's format."""
-    lines: list[str] = []
+def _as_rewoo(text: str, tools: Sequence[ToolSpec]) -> str:
+    """Return steps in ReWOO's format for a table, a ReAct trace, lists of calls, calls in Python, or XML."""
+    lines, names, columns, tool = list[str](), dict[str, int](), (-1, -1), ""
+
+    def add(name: str, given: str, number: int = 0) -> None:
+        lines.append(f"#E{number or len(lines) + 1} = {name.strip()}[{given.strip()}]")
+
     for line in text.splitlines():
-        if row := TABLE_ROW.fullmatch(line):
-            lines.append(f"#E{int(row[1])} = {row[2].strip()}[{row[3].strip()}]")
+        cells = [each.strip(" \t*`") for each in line.strip().strip("|").split("|")]
+        if (
+            line.strip().startswith("|")
+            and columns != (-1, -1)
+            and len(cells) > max(columns)
+            and any(map(str.strip, cells))
+        ):
+            found = STEP_NUMBER.fullmatch(cells[0])
+            if not set(line) <= set("|-: \t"):
+                add(cells[columns[0]], cells[columns[1]], int(found[1]) if found else 0)
+        elif line.strip().startswith("|") and columns == (-1, -1) and (heads := _columns(cells)):
+            columns = heads
+        elif row := TABLE_ROW.fullmatch(line):
+            add(row[2], row[3], int(row[1]))
+        elif (marked := MARKED.fullmatch(line)) and (marked[3] or find_spec(marked[1], tools)):
+            add(marked[1], marked[2] or marked[3] or "")
+        elif (assigned := ASSIGNED.fullmatch(line)) and find_spec(assigned[2], tools):
+            either = "|".join(names)
+            given = (
+                re.sub(rf"\{{({either})\}}", lambda found: f"#E{names[found[1]]}", assigned[3])
+                if names
+                else assigned[3]
+            )
+            add(assigned[2], given)
+            names[assigned[1]] = len(lines)
+        elif (given_line := GIVEN.fullmatch(line)) and tool:
+            add(tool, given_line[1])
+            tool = ""
         elif action := ACTION.fullmatch(line):
-            lines.append(f"#E{len(lines) + 1} = {action[1].strip()}")
-    return "\n".join(lines)
+            tool = action[1].strip(" *`")
+            if not find_spec(tool, tools):
+                lines.append(f"#E{len(lines) + 1} = {tool}")
+                tool = ""
+    return "\n".join(
+        lines or (f"#E{n} = {each[1].strip()}[{each[2].strip()}]" for n, each in enumerate(TAGGED.finditer(text), 1))
+    )
+
+
+def _columns(cells: Sequence[str]) -> tuple[int, int] | None:
+    """Return the columns of the tool and of its input, by the heads of a table; None if they are not given."""
+    heads = [bare_name(each) for each in cells]
+    found = [
+        next((heads.index(bare_name(name)) for name in names if bare_name(name) in heads), -1)
+        for names in (TOOL, ARGUMENTS)
+    ]
+    return (found[0], found[1]) if min(found) >= 0 else None
+
+
+def _inner_text(text: str) -> str:
+    """Return the lines of a plan that a model wrote into JSON: as one text, as a list, or by the steps' names."""
+    value: Any = next((each for each in _values(text) if each is not None), None)
+    for _ in range(MAX_NESTING):
+        if isinstance(value, Mapping):
+            if value and all(
+                STEP_NUMBER.fullmatch(key.strip()) and isinstance(each, str) for key, each in value.items()
+            ):
+                return "\n".join(f"#E{n} = {each}" for n, each in enumerate(value.values(), 1))
+            value = _first(value, (*STEPS, *WRAPPERS))
+    if isinstance(value, list):
+        value = "\n".join(each for each in value if isinstance(each, str))
+    return value if isinstance(value, str) else ""
 
 
 def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
