@@ -264,6 +264,13 @@ async def test_invalid_tools_and_a_repeating_list_leave_other_tools_usable(pins:
         assert "describes 'string'" in found.refused["raw/text"]
 
 
+@pytest.mark.parametrize("how", ["the same cursor", "two cursors", "ever new cursors", "an empty cursor"])
+async def test_a_list_of_tools_that_does_not_end_keeps_its_tools(how: str, pins: Pins) -> None:
+    async with opened(raw(how), pins=pins) as tools:
+        assert len(tools) == 1 and "hi" in (await call_tool(called(tools, text="hi"), tools)).text
+        assert bool(tools.refused) == (how == "ever new cursors"), "too many pages are told"
+
+
 UNION: dict[str, Any] = {
     "$defs": {"by_id": {"properties": {"id": {"type": "integer"}}, "required": ["id"]}},
     "oneOf": [{"properties": {"place": {"type": "string"}}, "required": ["place"]}, {"$ref": "#/$defs/by_id"}],

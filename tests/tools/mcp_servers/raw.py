@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -61,11 +62,22 @@ def text(words: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": words}], **more}
 
 
+CURSORS = {
+    "the same cursor": itertools.repeat("1"),
+    "two cursors": itertools.cycle(["1", "2"]),
+    "ever new cursors": map(str, itertools.count()),
+    "an empty cursor": itertools.repeat(""),
+}
+"""Cursors of lists that never end."""
+
+
 def tools(params: dict[str, Any]) -> dict[str, Any]:
     if HOW == "definition":  # a file that tests can change between starts
         return {"tools": json.loads(Path(MORE).read_text("utf-8"))}
     if HOW == "repeated page":  # an empty cursor is a valid cursor
         return {"tools": json.loads(Path(MORE).read_text("utf-8")), "nextCursor": ""}
+    if HOW in CURSORS:
+        return {"tools": [TOOL], "nextCursor": next(CURSORS[HOW])}
     if HOW == "many patterns":
         return {"tools": [TOOL, *({"name": f"p{n}", "inputSchema": patterns(n)} for n in range(20))]}
     if HOW == "too long a list":
