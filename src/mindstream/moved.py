@@ -7,7 +7,7 @@ import importlib
 import importlib.machinery
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from operator import attrgetter
 from types import ModuleType
@@ -155,6 +155,13 @@ def renamed(module: str, **names: str) -> Callable[[str], Any]:
     return get
 
 
+def _rename(called: str, names: Mapping[str, str], given: dict[str, Any]) -> None:
+    """Give arguments under earlier names their new names, with a warning to the caller of `called`."""
+    for old in names.keys() & given.keys():
+        warnings.warn(f"{called}({old}=) is called {names[old]}= now", DeprecationWarning, stacklevel=3)
+        given[names[old]] = given.pop(old)
+
+
 def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
     """Return a class decorator that accepts earlier names (old=new) of arguments and attributes, with a warning."""
 
@@ -163,9 +170,7 @@ def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
 
         @wraps(made)
         def init(self: T, *values: Any, **given: Any) -> None:
-            for old in names.keys() & given.keys():
-                warnings.warn(f"{cls.__name__}({old}=) is called {names[old]}= now", DeprecationWarning, stacklevel=2)
-                given[names[old]] = given.pop(old)
+            _rename(cls.__name__, names, given)
             try:
                 made(self, *values, **given)
             except TypeError as error:
@@ -187,10 +192,7 @@ def renamed_keywords(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
         def calling(*args: P.args, **given: P.kwargs) -> T:
-            for old in names.keys() & given.keys():
-                text = f"{function.__qualname__}({old}=) is called {names[old]}= now"
-                warnings.warn(text, DeprecationWarning, stacklevel=2)
-                given[names[old]] = given.pop(old)
+            _rename(function.__qualname__, names, given)
             return function(*args, **given)
 
         return calling

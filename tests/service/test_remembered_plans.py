@@ -10,7 +10,9 @@ import pytest
 
 from mindstream.errors import ModelError
 from mindstream.planning.exemplars import solved_plans, to_example
-from mindstream.service.solving import SolveSettings, find_runs, open_solver
+from mindstream.planning.journal import read_runs
+from mindstream.service.calling import open_user_memory
+from mindstream.service.solving import SolveSettings, open_solver
 from mindstream.settings import Settings
 
 PLANNED = ("make_plan", "#E1 = search_documents[Elbe length]")
@@ -57,7 +59,8 @@ async def test_plans_of_solved_runs_are_exported_in_prompt_format(tmp_path: Path
     async with open_solver(settings, replace(task, text="How deep is it?", run="second")) as solver:
         assert (await solver.solve()).unanswered
 
-    plans = solved_plans((await find_runs(settings)).values())
+    async with open_user_memory(settings) as memory:
+        plans = solved_plans((await read_runs(memory)).values())
     assert [plan.task for plan in plans] == ["How long is the Elbe?"]
     told, asked, written = to_example(plans[0], specs)["messages"]
     assert told["role"] == "system" and "search_documents[" in told["content"] and "rivers.md" in told["content"]

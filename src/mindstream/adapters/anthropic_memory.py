@@ -8,16 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
-from mindstream.adapters.loop import Handle, both
+from mindstream.adapters.loop import Data, Handle, both
 from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.store import Store
 from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
@@ -133,7 +131,7 @@ class _OnFiles:
     """
 
     def __init__(
-        self, data: str | Path | Store = "data", user: str = "you", *, embed: Embedder | str | None = None, **sdk: Any
+        self, data: Data = "data", user: str = "you", *, embed: Embedder | str | None = None, **sdk: Any
     ) -> None:
         super().__init__(**sdk)
         self.handle, self.alone = Handle(data, user, embed), asyncio.Lock()

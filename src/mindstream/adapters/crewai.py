@@ -7,7 +7,6 @@ from asyncio import Lock
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +15,11 @@ from crewai.memory.types import MemoryRecord, ScopeInfo
 from numpy.typing import NDArray
 
 from mindstream import caches
-from mindstream.adapters.loop import Handle, both
+from mindstream.adapters.loop import Data, Handle, both
 from mindstream.adapters.storing import fit_text
 from mindstream.arrays import Floats
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
 EPISODE, PORTION = "crewai", 1_000
@@ -44,9 +42,7 @@ class MindstreamStorage:
         embed: the embedder of mindstream's own recall of these records.
     """
 
-    def __init__(
-        self, data: str | Path | Store = "data", user: str = "crew", *, embed: Embedder | str | None = None
-    ) -> None:
+    def __init__(self, data: Data = "data", user: str = "crew", *, embed: Embedder | str | None = None) -> None:
         self.handle, self._alone, self._reading, self._stream = Handle(data, user, embed), Lock(), Lock(), ""
         self.forget("")
         caches.watch(self)

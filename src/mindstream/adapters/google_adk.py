@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
-from mindstream.adapters.loop import Handle
+from mindstream.adapters.loop import Data, Handle
 from mindstream.adapters.storing import ALL, failures_logged, fit_text, memory_name, retain_each, session_name, storable
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ class MindstreamMemoryService(BaseMemoryService):
 
     def __init__(
         self,
-        data: str | Path | Store = "data",
+        data: Data = "data",
         *,
         k: int = 10,
         floor: float = 0.0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -16,11 +15,10 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
 
 from mindstream.adapters.embeddings import as_embedder
-from mindstream.adapters.loop import Handle, wait
+from mindstream.adapters.loop import Data, Handle, wait
 from mindstream.adapters.storing import Conversation, Message, memory_name, metadata_of, retain_documents, session_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled
-from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder, embedder
 
 BY = "langchain"
@@ -36,9 +34,7 @@ class MindstreamChatMessageHistory(BaseChatMessageHistory):
         embed: an embedder of mindstream, its name, or a LangChain `Embeddings`.
     """
 
-    def __init__(
-        self, session_id: str, data: str | Path | Store, user: str = "", *, embed: Embedder | Any = None
-    ) -> None:
+    def __init__(self, session_id: str, data: Data, user: str = "", *, embed: Embedder | Any = None) -> None:
         super().__init__()
         self.handle = Handle(data, user or memory_name(session_id), as_embedder(embed))
         self._conversation = Conversation(self.handle, BY, session_name(session_id))

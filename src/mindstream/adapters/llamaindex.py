@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -15,11 +14,10 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, Query
 from llama_index.core.utils import get_tokenizer
 
 from mindstream.adapters.embeddings import as_embedder
-from mindstream.adapters.loop import Handle
+from mindstream.adapters.loop import Data, Handle
 from mindstream.adapters.storing import Conversation, Message, memory_name, metadata_of, retain_documents, session_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled
-from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
 BY = "llamaindex"
@@ -48,7 +46,7 @@ class MindstreamMemory(BaseMemory):
     @classmethod
     def from_defaults(  # type: ignore[override]
         cls,
-        data: str | Path | Store = "data",
+        data: Data = "data",
         session_id: str = "chat",
         user: str = "",
         *,
@@ -132,7 +130,7 @@ class MindstreamRetriever(BaseRetriever):
 
     def __init__(
         self,
-        data: str | Path | Store,
+        data: Data,
         user: str,
         *,
         similarity_top_k: int = 4,

@@ -26,6 +26,8 @@ from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
 T = TypeVar("T")
+Data: TypeAlias = str | Path | Store
+"""A data folder, the URL of a database, or an open store."""
 Work: TypeAlias = Coroutine[Any, Any, T]
 MAX_OPEN = 64
 """Maximum number of open memories; if there are more, the least recently used idle ones are closed."""
@@ -75,7 +77,7 @@ class Handle:
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 
-    def __init__(self, data: str | Path | Store, user: str, embed: Embedder | str | None = None) -> None:
+    def __init__(self, data: Data, user: str, embed: Embedder | str | None = None) -> None:
         self.data = str(data) if isinstance(data, str | Path) else data
         self.user, self.embed = user, embed
         folder = os.path.realpath(data) if isinstance(data, str | Path) and "://" not in str(data) else self.data

@@ -8,14 +8,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mindstream.adapters.loop import Handle
+from mindstream.adapters.loop import Data, Handle
 from mindstream.adapters.storing import ALL, failures_logged, fit_text, memory_name, retain_each, session_name, storable
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ class MindstreamSession:
         self,
         session_id: str,
         *,
-        data: str | Path | Store = "data",
+        data: Data = "data",
         user: str | None = None,
         session_settings: SessionSettings | None = None,
         embed: Embedder | str | None = None,

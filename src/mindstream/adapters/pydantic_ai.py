@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic_ai import FunctionToolset, RunContext
@@ -18,14 +17,13 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_core import to_json
 
-from mindstream.adapters.loop import Handle
+from mindstream.adapters.loop import Data, Handle
 from mindstream.adapters.storing import failures_logged, split_text
 from mindstream.clock import format_iso
 from mindstream.errors import MindstreamError
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record
-from mindstream.memory.store.store import Store
 from mindstream.models.delimiters import delimited, listed
 from mindstream.models.embedders.embedder import Embedder
 
@@ -54,7 +52,7 @@ class MemoryCapability(AbstractCapability[Any]):
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 
-    data: str | Path | Store
+    data: Data
     user: str | Callable[[RunContext[Any]], str] = "you"
     recalled: int = 8
     shown: Literal["message", "instructions"] = "message"

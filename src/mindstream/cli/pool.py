@@ -334,12 +334,11 @@ async def members(
         if add or remove:
             await pool.change_members(add or (), remove or (), by=settings.user)
         state = await pool.member_state(settings.user)
-    owner = state.created.owner if state.created else ""
-    others = [each for each in state.members if each not in (owner, EVERYONE)]
+    others = [each for each in state.members if each not in (state.owner, EVERYONE)]
     is_open = EVERYONE in state.members
     others += [f"every user: this pool is open; `--remove '{EVERYONE}'` closes it"] * is_open
-    row = {"pool": name, "owner": owner, "members": list(state.members), "open": is_open}
-    tell(json, row, f"{owner} (owner)" + "".join(f"\n{each}" for each in others))
+    row = {"pool": name, "owner": state.owner, "members": list(state.members), "open": is_open}
+    tell(json, row, f"{state.owner} (owner)" + "".join(f"\n{each}" for each in others))
 
 
 @command(

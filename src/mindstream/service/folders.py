@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from mindstream import file_locks
 from mindstream.errors import HeldElsewhere, InputError
@@ -41,12 +42,19 @@ async def refuse_town_in(data: Location) -> None:
             await refuse_town(store, data)
 
 
+async def _find_content(data: Location) -> Literal["town", "memory", ""]:
+    """Return what data contain; "" if they contain nothing. A town whose creation was interrupted does not count."""
+    if not is_begun(data):
+        return ""
+    async with open_store(data) as store:
+        if await _holds_town(store):
+            return "town"
+        return "memory" if await store.events(None, limit=1) else ""
+
+
 async def holds_town(data: Location) -> bool:
     """Return whether the data contain a town; a town whose creation was interrupted does not count."""
-    if not is_begun(data):
-        return False
-    async with open_store(data) as store:
-        return await _holds_town(store)
+    return await _find_content(data) == "town"
 
 
 async def require_town(data: Location) -> None:
@@ -55,27 +63,21 @@ async def require_town(data: Location) -> None:
     Raises:
         InputError: the data contain no town; the message says how to create one.
     """
-    new = shlex.join(["mindstream", "town", "new", "--data", str(data)])
-    if is_begun(data):
-        async with open_store(data) as store:
-            if await _holds_town(store):
-                return
-            if await store.events(None, limit=1):
-                raise InputError(
-                    f"{data} contains a user's memory, not a town: choose the folder of a town with --data, or create a"
-                    " town in another folder with `mindstream town new`"
-                )
-    raise InputError(f"{data} contains no town: create one with `{new}`, or choose another folder with --data")
+    match await _find_content(data):
+        case "memory":
+            raise InputError(
+                f"{data} contains a user's memory, not a town: choose the folder of a town with --data, or create a"
+                " town in another folder with `mindstream town new`"
+            )
+        case "":
+            new = shlex.join(["mindstream", "town", "new", "--data", str(data)])
+            raise InputError(f"{data} contains no town: create one with `{new}`, or choose another folder with --data")
 
 
 async def find_town(data: Location) -> Location:
     """Return the location of the town in data: the usual one, or the other one if a copy of data put the town there."""
     usual, other = data.rooms("town")
-    for each in (usual, other) if is_begun(data) else ():
-        async with open_store(each) as store:
-            if await _holds_town(store):
-                return each
-    return usual
+    return other if not await holds_town(usual) and await holds_town(other) else usual
 
 
 async def require_room_for_town(data: Location) -> None:
@@ -84,13 +86,11 @@ async def require_room_for_town(data: Location) -> None:
     Raises:
         InputError: the data contain a town or a user's memory.
     """
-    if not is_begun(data):
-        return
-    async with open_store(data) as store:
-        if await _holds_town(store):
+    match await _find_content(data):
+        case "town":
             run = shlex.join(["mindstream", "town", "run", "--data", str(data)])
             raise InputError(f"{data} already contains a town: continue it with `{run}`, or choose another --data")
-        if await store.events(None, limit=1):
+        case "memory":
             raise InputError(
                 f"{data} contains a user's memory, but a town needs a folder of its own: name one by --data"
             )

@@ -123,7 +123,7 @@ async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str,
 
 async def _domain_and_samples(pool: Pool, reader: str) -> tuple[str, tuple[str, ...]]:
     state = await pool.member_state(reader)
-    domain = state.created.domain if state.created else pool.name
+    domain = state.domain
     served = [id_ for id_ in state.standings if id_ in pool.served(state, reader)]
     step = max(1, len(served) // SAMPLES)
     return domain, tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])

@@ -22,7 +22,6 @@ from mindstream.planning.executor import RunWatcher
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars, find_exemplars
 from mindstream.planning.formats.read import read_plan
 from mindstream.planning.formats.rewoo import write_plan
-from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.planner import UNPLANNED, Planner, Strategy, planner_tool
 from mindstream.planning.run import Solution
@@ -314,12 +313,6 @@ async def open_tools(
     servers = mcp_tools(*mcp, pins=Pins(settings.data.beside / PINS), allow=hosts, approve=approve, taken=taken)
     more = await opened.enter_async_context(servers)
     return (*found, *more), more.refused
-
-
-async def find_runs(settings: Settings) -> dict[str, RunCheckpoint]:
-    """Return the runs in a user's log, by name. Raises the same errors as `open_user_memory`."""
-    async with open_user_memory(settings) as opened:
-        return await read_runs(opened)
 
 
 def flags_for(tools: Iterable[str]) -> str:

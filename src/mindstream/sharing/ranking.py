@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from mindstream.arrays import Mask
+from mindstream.arrays import Doubles, Mask
 from mindstream.memory.recall.ranking import Candidates, Cosine, Policy, Ranking, best
 from mindstream.memory.store.columns import Columns
 from mindstream.sharing.exemplar import Exemplar
 
 if TYPE_CHECKING:
     from mindstream.sharing.state import PoolState
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TypeVar
-
-from mindstream.arrays import Doubles
 
 
 class Retriever:

@@ -164,6 +164,11 @@ class PoolState:
     # Derived from the log.
 
     @property
+    def domain(self) -> str:
+        """The topic of the pool; "" if the pool was not created."""
+        return self.created.domain if self.created else ""
+
+    @property
     def owner(self) -> str:
         """The agent that owns the pool; "" if the pool was not created."""
         return self.created.owner if self.created else ""

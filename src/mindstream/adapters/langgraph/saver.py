@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import ormsgpack
@@ -21,13 +20,13 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from mindstream.adapters.loop import Handle, both
+from mindstream.adapters.loop import Data, Handle, both
 from mindstream.adapters.storing import ALL
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record
-from mindstream.memory.store.store import Entry, Store
+from mindstream.memory.store.store import Entry
 
 Place: TypeAlias = tuple[Any, ...]
 CHECKPOINT: Kind = "document"
@@ -51,9 +50,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         serde: see LangGraph's other savers.
     """
 
-    def __init__(
-        self, data: str | Path | Store, user: str = "langgraph threads", *, serde: SerializerProtocol | None = None
-    ) -> None:
+    def __init__(self, data: Data, user: str = "langgraph threads", *, serde: SerializerProtocol | None = None) -> None:
         super().__init__(serde=serde)
         self.handle = Handle(data, user)
 

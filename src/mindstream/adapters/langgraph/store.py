@@ -8,20 +8,19 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from operator import eq, ge, gt, le, lt, ne
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from langgraph.store import base
 from langgraph.store.memory import InMemoryStore
 
 from mindstream.adapters.embeddings import as_embedder
-from mindstream.adapters.loop import Handle, both
+from mindstream.adapters.loop import Data, Handle, both
 from mindstream.adapters.storing import fit_text
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.store import Entry, Revision, Store
+from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.clean_text import SURROGATE
 from mindstream.models.embedders.embedder import Embedder
 
@@ -46,7 +45,7 @@ class MindstreamStore(base.BaseStore):
 
     def __init__(
         self,
-        data: str | Path | Store,
+        data: Data,
         user: str = BY,
         *,
         embed: Embedder | Any = None,

@@ -21,6 +21,7 @@ from mindstream.cli.shell.output import (
     confirm,
     confirm_name,
     is_answerable,
+    list_some,
     print_json,
     progress,
     say,
@@ -378,9 +379,7 @@ def _records(title: str, records: Sequence[Record]) -> list[str]:
 
 
 def _listed(title: str, lines: Sequence[str], most: int) -> list[str]:
-    """Return a title with a count and the first lines below it; nothing if there are none."""
-    more = [f"  … and {len(lines) - most} more; --json has them all"] if len(lines) > most else []
-    return [f"{title}: {len(lines)}", *(f"  {line}" for line in lines[:most]), *more] if lines else []
+    return list_some(f"{title}: {len(lines)}", lines, most)
 
 
 @command(app, "data user", 'mindstream memory correct 1jatk3k2m0x7c5v9qz "Goes to bed at ten"')

@@ -20,6 +20,7 @@ from mindstream.cli.shell.output import (
     ask,
     clean,
     is_answerable,
+    list_some,
     picture,
     plot,
     print_json,
@@ -209,9 +210,7 @@ def describe(proposal: Proposal, texts: dict[str, str]) -> list[str]:
     """Return lines that describe the changes that a sleep proposes."""
 
     def named(title: str, ids: Sequence[str]) -> list[str]:
-        lines = [title, *(f"  {id_} {short(texts.get(id_, ''), 120)}" for id_ in ids[:SHOWN])]
-        more = [f"  … and {len(ids) - SHOWN} more; --json has them all"] if len(ids) > SHOWN else []
-        return [*lines, *more] if ids else []
+        return list_some(title, [f"{id_} {short(texts.get(id_, ''), 120)}" for id_ in ids], SHOWN)
 
     weaker = [each.id for each in proposal.weakened if each.level > 0]
     return [

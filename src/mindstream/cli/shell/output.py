@@ -119,6 +119,12 @@ def say_lines(lines: Iterable[str]) -> None:
         say(line)
 
 
+def list_some(title: str, lines: Sequence[str], most: int) -> list[str]:
+    """Return a title and the first lines below it; [] if there are no lines."""
+    more = [f"  … and {len(lines) - most} more; --json has them all"] if len(lines) > most else []
+    return [title, *(f"  {line}" for line in lines[:most]), *more] if lines else []
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> None:
     """Print a table as wide as needed; the first `words` columns are left-aligned, the others right-aligned.
 

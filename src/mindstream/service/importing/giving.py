@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from mindstream.clock import Moment, format_iso
@@ -23,29 +24,10 @@ class Given:
     left_out: int = 0
 
 
-async def to_mem0(opened: Memory, given: Given) -> AsyncIterator[str]:
-    """Yield the lines of a JSON object in the format that mem0's `get_all` returns."""
-    async for line in _listed("results", opened, given, _mem0):
-        yield line
-
-
-async def to_langmem(opened: Memory, given: Given) -> AsyncIterator[str]:
-    """Yield the lines of a JSON object with items of a LangGraph store, in the format that LangMem writes."""
-    async for line in _listed("items", opened, given, _langmem):
-        yield line
-
-
 async def to_json_lines(opened: Memory, given: Given) -> AsyncIterator[str]:
     """Yield a JSON line for each record."""
     async for record in _held(opened, given):
         yield json.dumps(_line(record, opened.name), ensure_ascii=False)
-
-
-WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[Memory, Given], AsyncIterator[str]]] = {
-    "mem0": to_mem0,
-    "langmem": to_langmem,
-    "jsonl": to_json_lines,
-}
 
 
 async def _held(opened: Memory, given: Given) -> AsyncIterator[Record]:
@@ -63,7 +45,7 @@ async def _held(opened: Memory, given: Given) -> AsyncIterator[Record]:
 
 
 async def _listed(
-    name: str, opened: Memory, given: Given, shape: Callable[[Record, str], dict[str, Any]]
+    name: str, shape: Callable[[Record, str], dict[str, Any]], opened: Memory, given: Given
 ) -> AsyncIterator[str]:
     before = f'{{"{name}": ['
     async for record in _held(opened, given):
@@ -137,3 +119,12 @@ def _iso(at: Moment) -> str:
     """Return a time as ISO 8601 with microseconds, because an import computes ids from it."""
     whole, rest = divmod(round(at * 1_000_000), 1_000_000)
     return f"{format_iso(whole)[:-1]}.{rest:06}Z" if rest else format_iso(whole)
+
+
+WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[Memory, Given], AsyncIterator[str]]] = {
+    "mem0": partial(_listed, "results", _mem0),
+    "langmem": partial(_listed, "items", _langmem),
+    "jsonl": to_json_lines,
+}
+"""Writers of JSON: an object as mem0's `get_all` returns it; an object with items of a LangGraph store, as LangMem
+writes it; a line for each record."""

@@ -154,7 +154,7 @@ async def solve(runtime: Runtime, principal: Principal, request: SolveRequest, o
                 raise Conflict("the plan was refused; none of its steps was run")
             if decision.instead is not None:
                 plan = decision.instead.model_copy(update={"task": request.task})
-        return show_solution(await planner.solve(request.task, plan, run=one.run), runtime.clock.now())
+        return show_run(await planner.solve(request.task, plan, run=one.run), runtime.clock.now())
 
 
 @operation("plans.run", "write", "POST /users/{user}/plans/run", long=True, cli="plan run")
@@ -167,7 +167,7 @@ async def run(runtime: Runtime, principal: Principal, request: RunRequest, one: 
     async with open_planner(runtime, principal, wanted, one) as planner:
         plan = request.plan.model_copy(update={"task": task})
         _require_sound(plan, planner)
-        return show_solution(await planner.solve(task, plan, run=one.run), runtime.clock.now())
+        return show_run(await planner.solve(task, plan, run=one.run), runtime.clock.now())
 
 
 @operation(
@@ -180,7 +180,7 @@ async def resume(runtime: Runtime, principal: Principal, request: RunName, one: 
     one.name_run(found.run)
     wanted = SolveRequest(task=found.task, how=how)
     async with open_planner(runtime, principal, wanted, one) as planner:
-        return show_solution(await planner.solve(found.task, run=found.run), runtime.clock.now())
+        return show_run(await planner.solve(found.task, run=found.run), runtime.clock.now())
 
 
 @operation("plans.list", "read", "GET /users/{user}/plans", mcp="list_plans", cli="solve --list")
@@ -308,28 +308,25 @@ def _asking(one: RunningOperation) -> Approver:
     return approve
 
 
-def show_solution(solution: Solution, now: Moment) -> RunShape:
-    """Return the result of a run as a reply."""
-    state = "stopped" if solution.stopped or not solution.answer else "answered"
-    plan = solution.plan.model_dump(mode="json")
-    evidence = [EvidenceShape.from_object(each) for each in solution.evidence.values()]
-    spent = RunSpent.from_object(solution.spent)
-    return RunShape.from_object(solution, state=state, plan=plan, evidence=evidence, at=now, spent=spent)
-
-
-def _show(runtime: Runtime, principal: Principal, found: RunCheckpoint) -> RunShape:
-    running = runtime.running.of_run(principal, found.run)
+def show_run(found: Solution | RunCheckpoint, at: Moment, running: RunningOperation | None = None) -> RunShape:
+    """Return a run as a reply; `running`: the operation that runs it, None if it has ended."""
     ended = "answered" if found.answer and not found.stopped else "stopped"
+    evidence = found.evidence.values()
     return RunShape.from_object(
         found,
         state=running.state if running else ended,
         answer=found.answer or "",
-        foreign=any(each.foreign for each in found.evidence.values()),
+        foreign=any(each.foreign for each in evidence),
         plan=found.plan.model_dump(mode="json") if found.plan else None,
-        evidence=[EvidenceShape.from_object(each) for each in found.evidence.values()],
+        evidence=[EvidenceShape.from_object(each) for each in evidence],
+        at=at,
         operation=running.id if running else "",
         spent=RunSpent.from_object(found.spent),
     )
+
+
+def _show(runtime: Runtime, principal: Principal, found: RunCheckpoint) -> RunShape:
+    return show_run(found, found.at, runtime.running.of_run(principal, found.run))
 
 
 class RunRows(Reply):

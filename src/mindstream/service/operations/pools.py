@@ -375,11 +375,10 @@ async def helped(runtime: Runtime, principal: Principal, request: HelpedRequest)
 
 async def _shape(pool: Pool) -> PoolShape:
     state = await pool.state()
-    created = state.created
     return PoolShape(
         pool=pool.name,
-        domain=created.domain if created else "",
-        owner=created.owner if created else "",
+        domain=state.domain,
+        owner=state.owner,
         members=sorted(state.members),
         exemplars=len(state.standings),
         rubrics=len(state.rubrics),
@@ -395,11 +394,10 @@ async def details(runtime: Runtime, principal: Principal, request: PoolName) -> 
         SourceShape.from_object(each, source=name, trusted=each.by_person, foreign=each.foreign_share)
         for name, each in sorted(state.sources.items())
     ]
-    created = state.created
     return PoolDetails(
         pool=request.pool,
-        domain=created.domain if created else "",
-        owner=created.owner if created else "",
+        domain=state.domain,
+        owner=state.owner,
         rubrics=_rubrics(state),
         sources=sources,
         versions=[VersionShape.from_object(each, helps=each.held_out) for each in state.versions],

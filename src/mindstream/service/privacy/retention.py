@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -62,7 +62,7 @@ class Expired:
 
     def counts(self) -> dict[str, int]:
         """Return the numbers by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
