@@ -29,7 +29,7 @@ from mindstream.models.model import Part, Piece, Request, Usage
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.planner import Planner
-from mindstream.planning.strategies.remembered import RememberedPlans
+from mindstream.planning.remembered import RememberedPlans
 from mindstream.tools.tool import FunctionTool, tool
 
 GROUPS = [line.split(", ") for line in """

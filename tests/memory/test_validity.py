@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from mindstream import ManualClock, Memory, RecordDraft
 from mindstream.clock import DAY_S, SystemClock, Time, moment
 from mindstream.errors import InputError
-from mindstream.service.operations.memories.memory import RecallRequest, RetainRequest
+from mindstream.service.operations.memory import RecallRequest, RetainRequest
 
 NOW = moment("2026-03-01")
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -26,8 +26,8 @@ from mindstream.planning.executor import Executor, Limits, allow
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.plan import Evidence, Plan
 from mindstream.planning.planner import Planner
+from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.run import plan_task
-from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.approval import ToolRequest
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, tool
 

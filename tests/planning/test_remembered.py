@@ -12,8 +12,8 @@ from planned import RecordingWatcher
 from mindstream.memory.memory import Memory
 from mindstream.models.rules import FakeModel
 from mindstream.planning.planner import Planner, Strategy
+from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.run import Solution
-from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import tool
 
 TASK = "Which is taller, Mount Everest or K2, after 20% of its height is taken from K2?"

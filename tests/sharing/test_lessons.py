@@ -17,7 +17,7 @@ from mindstream.memory.store.store import Erasure
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Part, Request
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.strategies.remembered import RememberedPlans
+from mindstream.planning.remembered import RememberedPlans
 from mindstream.service.lessons import judge_run
 from mindstream.sharing.admission import Pair, admit_work
 from mindstream.sharing.events import LessonWritten

@@ -42,7 +42,7 @@ COMMANDS = {
     "model": ("List the forms of model names, and whether `local` is installed.", "model"),
     "prompts": ("List the prompt templates, shipped and your own.", "prompts"),
     "pack": ("Create and check a pack: a coaching domain of your own.", "pack"),
-    "plan": ("Check, draw, edit and run plans in files; compare strategies.", "plan.files"),
+    "plan": ("Check, draw, edit and run plans in files; compare strategies.", "plan"),
     "pool": (
         "Share exemplars and lessons among agents: pools, their rubrics, members, verdicts.",
         "pool",

@@ -27,6 +27,8 @@ from mindstream.planning.exemplars import LessonText, find_exemplars
 from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.prompts import QUOTED
+from mindstream.planning.react import react
+from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.run import (
     PLANNER,
     Allowance,
@@ -37,8 +39,6 @@ from mindstream.planning.run import (
     plan_task,
     rewoo,
 )
-from mindstream.planning.strategies.react import react
-from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.approval import Approve, approver
 from mindstream.tools.tool import FunctionTool, Tool, Traits, checked_tools, tool, traits_of
 from mindstream.tracing import genai, span

@@ -1,6 +1,6 @@
 """The common parts of all strategies: writing and revising the plan, running its steps, answering, counting costs.
 
-`PlanningRun` is one task that is being solved. The strategies at the end of this module, and those in `strategies/`,
+`PlanningRun` is one task that is being solved. The strategies at the end of this module, and those in `react`,
 call it.
 """
 

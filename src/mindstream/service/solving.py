@@ -24,8 +24,8 @@ from mindstream.planning.formats.read import read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.planner import UNPLANNED, Planner, Strategy, planner_tool
+from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.run import Solution
-from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.service.calling import open_user_memory
 from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member

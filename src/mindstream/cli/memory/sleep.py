@@ -40,7 +40,7 @@ from mindstream.minds.calls import CallLog
 from mindstream.paths import read_text
 from mindstream.service.calling import LocalCaller, calling, open_user_memory
 from mindstream.service.memory import Habit, predict_forgetting
-from mindstream.service.operations.memories.care import Slept
+from mindstream.service.operations.care import Slept
 from mindstream.settings import Settings
 from mindstream.text.words import count_of, sentences
 

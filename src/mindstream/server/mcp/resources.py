@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from mindstream.clock import format_iso
-from mindstream.service.operations.memories.memory import ListRequest, MemoryId
+from mindstream.service.operations.memory import ListRequest, MemoryId
 from mindstream.service.operations.plans import RunName
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime

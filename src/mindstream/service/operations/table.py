@@ -34,8 +34,8 @@ MODULES = tuple(
     f"mindstream.service.operations.{name}"
     for name in (
         "minds",
-        "memories.memory",
-        "memories.care",
+        "memory",
+        "care",
         "plans",
         "life",
         "pools",

@@ -17,7 +17,7 @@ from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
 from mindstream.service.operations.long_running import RunningOperation
-from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, MemoryShape, find, remove, show_memory
+from mindstream.service.operations.memory import ForgetResult, MemoryId, MemoryShape, find, remove, show_memory
 from mindstream.service.operations.principal import NotOffered, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, EmptyRequest, Page, Reply, Seq, Short, Until

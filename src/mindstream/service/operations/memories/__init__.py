@@ -1,1 +1,0 @@
-"""Operations on a user's memories: recall with receipts (why each was found), maintenance, forgetting."""
