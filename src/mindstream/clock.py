@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+import unicodedata
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -231,6 +232,8 @@ def format_iso(at: Moment) -> str:
 _ZONE_NAME = re.compile(r"(?<!\s)\s*+(?:\[(?P<zone>[\w/+-]++)\]|(?:UTC|GMT|z))$")
 """A zone by its name, behind the offset or in its place (RFC 9557: `2026-11-20T21:30+01:00[Europe/Berlin]`)."""
 _SLASHES = re.compile(r"(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})(?=$|[ T])")
+_TYPED = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | dict.fromkeys("\ufeff\u200b\u200e\u200f"))
+"""Hyphens, dashes and minus signs that models and word processors write, and invisible marks."""
 _OVER = re.compile(r"(?<=[T ])(?:24:00(?::00(?:\.0+)?)?(?=$|[Z+-])|(\d\d:\d\d):60)")
 """Midnight as the end of a day, or a leap second, which Python does not read."""
 
@@ -247,7 +250,8 @@ def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
     Raises:
         ValueError: the text is neither a date nor a time.
     """
-    text = _SLASHES.sub(lambda found: f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}", text.strip())
+    text = (text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_TYPED))).strip()
+    text = _SLASHES.sub(lambda found: f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}", text)
     only_date, added = len(text) <= len("2026-11-20"), 0.0
     zone: tzinfo = UTC
     if named := _ZONE_NAME.search(text):

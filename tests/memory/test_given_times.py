@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ SAME: list[Time] = [
     NOON.timestamp(), int(NOON.timestamp()), NOON, NOON.replace(tzinfo=None),
     NOON.astimezone(timezone(timedelta(hours=5))),
     "2025-03-02T12:00", "2025-03-02 12:00:00Z", "2025-03-02T14:00:00+02:00", " 20250302T120000 ",
+    "2025\u201103\u201102 12:00", "2025\u201303\u201302T10:00\u221202:00", "\ufeff２０２５-3-2 12:00", "2025.3.2 12:00",
     "2025-03-02T12:00:00z", "2025-03-02 12:00 UTC", "2025/3/2 12:00", "2025-03-02T13:00[Europe/Berlin]",
 ]  # fmt: skip
 
@@ -65,3 +67,14 @@ async def test_the_first_and_the_last_year_mean_always_and_never(folder: Path, n
     async with Memory.open(folder, "ann", clock=ManualClock(NOON.timestamp())) as memory:
         await memory.retain("Ann sowed beans.", "note", valid_from=always, valid_until=never)
         assert [each.record.text for each in await memory.recall("beans", as_of="2300-01-01")] == ["Ann sowed beans."]
+
+
+@pytest.mark.parametrize("n", [-1, 1.5, "5", True])
+async def test_an_invalid_number_of_records_is_refused(n: Any, folder: Path) -> None:
+    """A negative number counted from the end: all records but the oldest."""
+    async with Memory.open(folder, "ann") as memory:
+        await memory.retain("Ann sowed beans.")
+        for read in (memory.list, memory.find):
+            with pytest.raises(InputError, match="the number of records: expected a whole number"):
+                await read(n)
+        assert await memory.list(0) == [] and len(await memory.list(5)) == 1

@@ -48,6 +48,7 @@ from mindstream.models.ask import ask, speak
 from mindstream.models.model import Call, Message, Piece, Usage
 from mindstream.models.providers.address import address
 from mindstream.models.providers.provider import Provider, provider
+from mindstream.models.providers.wire import environment_proxy
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +93,57 @@ async def test_text_before_a_broken_connection_is_delivered(door: FakeEndpoint, 
         async for part in model.reply(talk()):
             said += part.text if isinstance(part, Piece) else ""
     assert said == "".join(SAID)
+
+
+@pytest.mark.parametrize("form", ["{host}", '"http://{host}"', "http://{host}/\n", " http://{host}"])
+async def test_a_proxy_is_used_without_its_scheme_or_in_quotation_marks(
+    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setenv("http_proxy", form.format(host=door.url.removeprefix("http://").removesuffix("/v1")))
+    model = provider("http://quiet.invalid/v1#any")
+    assert text_of(await parts_of(model)) == "ok"
+    assert door.asked[-1].path == "http://quiet.invalid/v1/chat/completions"
+    await model.aclose()
+
+
+@pytest.mark.parametrize("given", ["socks5://127.0.0.1:1", "none", "http://127.0.0.1:abc", "http://"])
+async def test_what_is_no_proxy_is_named(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("http_proxy", given)
+    model = provider("http://quiet.invalid/v1#any")
+    with pytest.raises(SettingsError, match=r"http_proxy is not the address of a proxy.*SOCKS"):
+        await parts_of(model)
+    await model.aclose()
+
+
+@pytest.mark.parametrize("direct", ["", "127.0.0.0/8, 10.0.0.0/8", "127.0.0.1:{port}"])
+async def test_this_machine_and_listed_networks_are_reached_without_the_proxy(
+    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, direct: str
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", direct.format(port=door.url.rpartition(":")[2].removesuffix("/v1")))
+    for url in (door.url, door.url.replace("127.0.0.1", "localhost")):
+        model = provider(f"{url}#any")
+        assert text_of(await parts_of(model)) == "ok"
+        await model.aclose()
+
+
+@pytest.mark.parametrize(
+    ("url", "listed", "is_direct"),
+    [
+        ("http://10.1.2.3/v1", "10.0.0.0/8", True),
+        ("http://10.1.2.3:8000/v1", "10.1.2.3:8000", True),
+        ("http://[fd00::1]/v1", "fd00::/8", True),
+        ("http://11.1.2.3/v1", "10.0.0.0/8, x/y", False),
+        ("http://10.1.2.3:8000/v1", "10.1.2.3:9000", False),
+        ("http://models.invalid/v1", "10.0.0.0/8", False),
+    ],
+)
+def test_networks_and_ports_in_no_proxy(
+    monkeypatch: pytest.MonkeyPatch, url: str, listed: str, is_direct: bool
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.invalid:3128")
+    monkeypatch.setenv("no_proxy", listed)
+    assert environment_proxy(url) == (None if is_direct else "http://proxy.invalid:3128")
 
 
 async def test_a_proxy_from_the_environment_is_used(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:

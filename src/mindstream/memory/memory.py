@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
@@ -236,10 +237,10 @@ class Memory(Stream):
             session: only records of this session.
             since, until, where: as in `recall`.
         """
-        found = list[Record]()
-        for chosen in ({},) if session is None else ({"episode": name} for name in session_names(session)):
-            found += await self.find(limit, kinds=kinds, since=since, until=until, where={**(where or {}), **chosen})
-        return sorted(found, key=lambda record: -record.created)[:limit]
+        names = () if session is None else session_names(session)
+        chosen = [{**(where or {}), "episode": name} for name in names] or [dict(where or {})]
+        found = [await self.find(limit, kinds=kinds, since=since, until=until, where=each) for each in chosen]
+        return found[0] if len(found) == 1 else sorted(chain(*found), key=lambda each: -each.created)[:limit]
 
     @awaited
     async def forget(

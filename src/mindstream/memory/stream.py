@@ -61,8 +61,10 @@ from mindstream.memory.store.store import (
     read_log,
 )
 from mindstream.memory.store.validation import (
+    MAX_COUNT,
     MAX_DEPTH,
     check_interval,
+    check_whole,
     checked_moment,
     checked_text,
     fitted_text,
@@ -615,7 +617,12 @@ class Stream:
         Args:
             since, until, where: as in `recall`.
             over: include superseded, expired and archived records.
+
+        Raises:
+            InputError: n is negative or no whole number, or a filter is invalid.
         """
+        if n is not None:
+            check_whole(n, "the number of records", 0, MAX_COUNT)
         filters = Filters(
             kinds=kinds,
             since=moment_or_none(since, "since"),

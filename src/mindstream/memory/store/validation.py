@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
 """Maximum length of a record's text, and of one message to a mind, a life or a town, in characters (Unicode code
 points, like in Python and JSON Schema). The REST and MCP schemas use these values as `maxLength`."""
+MAX_COUNT = 2**63 - 1
+"""Maximum number of records that can be asked for."""
 MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
 """Maximum length of a name, a keyword or a part of a triple; maximum number of keywords, and of ids of evidence."""
 MAX_VALUES, MAX_NESTING = 20_000, 40

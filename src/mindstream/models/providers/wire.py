@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
+from ipaddress import ip_address, ip_network
 from ssl import SSLContext
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -28,6 +29,7 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError, PayloadEncodingError
 from yarl import URL
 
+from mindstream.errors import SettingsError
 from mindstream.models.providers.address import OPENAI_HOME, Address
 from mindstream.models.providers.failures import Fault, Kind, causes, error_fault, words_of
 from mindstream.paths import variable
@@ -45,6 +47,8 @@ MAX_UNPACKED = 1 << 20
 DRAIN_S = 0.2
 """Timeout in seconds for reading bytes after the end of a stream, so that the connection can be used again."""
 BODY_ERRORS = (aiohttp.ClientError, HttpProcessingError)
+BLANK = " \t\r\n\"'"
+"""Characters around an environment variable that are ignored."""
 ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
@@ -82,7 +86,8 @@ def kind_of(error: BaseException) -> Kind:
 
 def _connection_fault(error: Exception) -> Fault:
     *_, cause = causes(error)
-    return Fault(f"{type(cause).__name__}: {cause}", kind_of(error))
+    through = "through the proxy of the environment: " * isinstance(error, aiohttp.ClientProxyConnectionError)
+    return Fault(f"{through}{type(cause).__name__}: {cause}", kind_of(error))
 
 
 def _reported_fault(error: Any) -> Fault:
@@ -110,7 +115,7 @@ class Client:
         self._whole_bytes = whole_bytes
         here = at.vendor == "gguf"  # a server in this process: it closes each connection, and no proxy is used
         self._headers = _headers(at) | ({"Connection": "close"} if here else {})
-        self._proxy = None if here else _proxy(parts.scheme, parts.hostname or "")
+        self._proxy = None if here else environment_proxy(at.url or OPENAI_HOME)
         self._secure = certificates() if parts.scheme == "https" else False
         self._session: aiohttp.ClientSession | None = None
 
@@ -200,11 +205,44 @@ def _headers(at: Address) -> dict[str, str]:
     return found
 
 
-def _proxy(scheme: str, host: str) -> str | None:
-    """Return the environment's proxy for a host."""
-    proxies = getproxies()
-    found = proxies.get(scheme) or proxies.get("all")
-    return found if found and not proxy_bypass(host) else None
+def environment_proxy(url: str) -> str | None:
+    """Return the environment's proxy for a URL; None for this machine, and for hosts and networks in `no_proxy`.
+
+    Raises:
+        SettingsError: the proxy is of a kind that is not supported, or its address is invalid.
+    """
+    parts, proxies = urlsplit(url), getproxies()
+    host = parts.hostname or ""
+    source = next((name for name in (parts.scheme, "all") if proxies.get(name, "").strip(BLANK)), "")
+    if not source or proxy_bypass(host) or _is_direct(host, parts.port, proxies.get("no", "")):
+        return None
+    given = proxies[source].strip(BLANK)
+    found = given if "://" in given else f"http://{given}"
+    with suppress(ValueError):
+        proxy = urlsplit(found)
+        if proxy.scheme in ("http", "https") and proxy.hostname and (proxy.port or found is given or "." in found):
+            return found
+    raise SettingsError(
+        f"the environment variable {source}_proxy is not the address of a proxy: write one such as http://host:3128"
+        " (SOCKS is not supported), or add the model's host to no_proxy"
+    )
+
+
+def _is_direct(host: str, port: int | None, listed: str) -> bool:
+    """Return whether a host is this machine, or is in the list `no_proxy` with its port or in a network: 10.0.0.0/8."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    if f"{host}:{port}" in (each.strip(BLANK) for each in listed.split(",")):
+        return True
+    with suppress(ValueError):
+        address = ip_address(host)
+        if address.is_loopback:
+            return True
+        for each in listed.split(","):
+            with suppress(ValueError):
+                if address in ip_network(each.strip(BLANK), strict=False):
+                    return True
+    return False
 
 
 @cache
