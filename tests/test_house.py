@@ -158,6 +158,7 @@ FORMS = {
         "models/providers/failures.py",
         "models/clean_text.py",
         "models/delimiters.py",
+        "models/fitting.py",
         "models/providers/openai_chat.py",
         "models/providers/thoughts.py",
         "models/reply.py",

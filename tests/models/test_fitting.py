@@ -89,6 +89,12 @@ def test_python_literals_and_raw_line_breaks_are_read() -> None:
         ({"arguments": {"place": "Bar"}}, {"place": "Bar"}),
         ({"parameters": '{"place": "Bar"}'}, {"place": "Bar"}),
         ([{"place": "Bar"}], {"place": "Bar"}),
+        ({"name": "book", "arguments": {"place": "Bar"}}, {"place": "Bar"}),
+        ({"type": "function", "name": "book", "parameters": '{"place": "Bar"}'}, {"place": "Bar"}),
+        ({"$schema": "x", "type": "object", "properties": {"place": "Bar"}}, {"place": "Bar"}),
+        ({"place": "Bar", "meal": '"dinner"'}, {"place": "Bar", "meal": "dinner"}),
+        ({"place": "Bar", "meal": " Dinner. "}, {"place": "Bar", "meal": "dinner"}),
+        ({"place": "Bar", "meal": "Meal.DINNER"}, {"place": "Bar", "meal": "dinner"}),
     ],
 )
 def test_a_value_is_converted_to_its_schema(given: Any, fitted: Any) -> None:
@@ -96,7 +102,17 @@ def test_a_value_is_converted_to_its_schema(given: Any, fitted: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"seats": 4}, {"place": "Bar", "seats": "four"}, {"place": None}, [{"place": 1}, {}]]
+    "given",
+    [
+        {"seats": 4},
+        {"place": "Bar", "seats": "four"},
+        {"place": None},
+        [{"place": 1}, {}],
+        {"place": "Bar", "meal": "no dinner"},
+        {"name": "book", "arguments": {"seats": 4}},
+        {"title": "x", "properties": {"place": {"type": "string"}}},
+        {"name": "Bar", "colour": "red", "arguments": {"place": "Bar"}},
+    ],
 )
 def test_no_value_is_invented_to_fit_a_schema(given: Any) -> None:
     assert fit(given, BOOK.parameters) == given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -100,3 +101,19 @@ def test_mending_is_fast_and_safe_for_any_text(name: str) -> None:
 def test_mended_text_is_valid_json(text: str) -> None:
     found = mend_json(text)
     assert found is None or mend_json(found) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r'{"path": "C:\Users\ann"}', {"path": r"C:\Users\ann"}),
+        (r'{"formula": "\alpha + \\beta", "pattern": "\d+"}', {"formula": r"\alpha + \beta", "pattern": r"\d+"}),
+        ("{'done': True, 'why': None, 'says': 'None: True'}", {"done": True, "why": None, "says": "None: True"}),
+        ("{“name”: “Ann, Otto”，“at”：9}", {"name": "Ann, Otto", "at": 9}),
+        ('{"says": "a：b，c “so” True",}', {"says": "a：b，c “so” True"}),
+        ("{'it': 'is Ann\\'s'}", {"it": "is Ann's"}),
+    ],
+)
+def test_backslashes_python_and_typographic_punctuation_are_read(written: str, read: object) -> None:
+    mended = mend_json(written)
+    assert mended is not None and json.loads(mended) == read

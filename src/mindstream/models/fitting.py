@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -23,6 +24,9 @@ NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
 """Texts that mean "no arguments", in lower case."""
 MAX_NESTING = 4
 """Maximum number of JSON strings around an object, and of levels that are fitted."""
+GIVEN = ("arguments", "parameters", "args", "input", "properties")
+"""Keys with the answer, in a call or in a copy of its schema, which also have the other keys of WRAPPERS."""
+WRAPPERS = frozenset((*GIVEN, "name", "type", "id", "title", "description", "$schema", "required", "function", "tool"))
 NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
 """Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
 UNREADABLE = (ValueError, RecursionError)
@@ -95,9 +99,12 @@ def _inner(value: Any, schema: JsonSchema) -> list[Any]:
     """Return the candidates inside an outer key or list that the schema does not know."""
     if isinstance(value, list):
         return value if len(value) == 1 else []
-    if not isinstance(value, dict) or len(value) != 1 or value.keys() & schema.get("properties", {}).keys():
+    if not isinstance(value, dict) or value.keys() & schema.get("properties", {}).keys():
         return []
-    inner = next(iter(value.values()))
+    if len(value) > 1 and not value.keys() <= WRAPPERS:  # more than the keys of a call or of a copied schema
+        return []
+    key = next((key for key in GIVEN if key in value), "") if len(value) > 1 else next(iter(value), "")
+    inner = value.get(key)
     if isinstance(inner, str):
         inner = _parsed(inner)
     return [inner, *(inner if isinstance(inner, list) and len(inner) == 1 else [])]
@@ -111,12 +118,15 @@ def _fit(value: Any, schema: Any, root: JsonSchema, depth: int = 0) -> Any:
     if isinstance(value, str):
         options = schema.get("enum")
         if isinstance(options, list) and value not in options:
-            alike = [each for each in options if isinstance(each, str) and each.casefold() == value.strip().casefold()]
+            texts = [each for each in options if isinstance(each, str)]
+            alike = [each for each in texts if each.casefold() == value.strip().casefold()]
+            for said in (value, value.rpartition(".")[2]):  # `"Good"`, `Good.`, `Mood.GOOD`
+                alike = alike or [each for each in texts if bare_name(each) == bare_name(said) != ""]
             value = alike[0] if len(alike) == 1 else value
         if types and "string" not in types:
             parsed = _parsed(value)
             value = value if parsed is None or isinstance(parsed, str) else parsed
-    elif types == {"string"} and type(value) in (int, float):
+    elif types - {"null"} == {"string"} and type(value) in (int, float):
         value = json.dumps(value)
     if isinstance(value, list):
         return [_fit(each, schema.get("items"), root, depth + 1) for each in value]
@@ -196,8 +206,10 @@ def match_name(name: str, names: Sequence[str]) -> str | None:
 def mend_json(text: str) -> str | None:
     """Return a text in which JSON5 objects and lists are replaced by JSON; None if that is not possible.
 
-    JSON5 has comments, trailing commas, single quotes, and names without quotes. Other errors, such as a missing value,
-    a quote within a text, or a missing end, are not corrected, because a correction would be a guess.
+    JSON5 has comments, trailing commas, single quotes, and names without quotes. Python's literals, typographic
+    quotation marks and full-width punctuation are read, too. A backslash that escapes nothing stays, as in a path.
+    Other errors, such as a missing value, a quote within a text, or a missing end, are not corrected, because a
+    correction would be a guess.
     """
     if len(text) > MAX_MENDED:
         return None
@@ -212,6 +224,12 @@ def mend_json(text: str) -> str | None:
     return "".join([*parts, text[at:]]) if parts else None
 
 
+_ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt'\n]|u[0-9a-fA-F]{4})|\\")
+_OUTSIDE = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|“[^”\"]*+”|[：，]|[A-Za-z]++", re.DOTALL)
+"""Texts in quotation marks, and what is read in another way outside of them."""
+_PLAIN = {"：": ":", "，": ",", "True": "true", "False": "false", "None": "null"}
+
+
 def _read_json5(text: str) -> str:
     """Return JSON for JSON5.
 
@@ -220,8 +238,15 @@ def _read_json5(text: str) -> str:
     """
     import pyjson5  # imported late: needed only for text that is not valid JSON
 
-    try:
-        value = pyjson5.decode(text, maxdepth=MAX_DEPTH)
-    except pyjson5.Json5Exception as error:
-        raise ValueError(str(error)[:200]) from None
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    def plain(found: re.Match[str]) -> str:
+        return f'"{found[0][1:-1]}"' if found[0][0] == "“" else _PLAIN.get(found[0], found[0])
+
+    text = _ESCAPE.sub(lambda found: found[0] if len(found[0]) > 1 else "\\\\", text)
+    for attempt in (text, _OUTSIDE.sub(plain, text)):
+        try:
+            value = pyjson5.decode(attempt, maxdepth=MAX_DEPTH)
+        except pyjson5.Json5Exception as error:
+            fault = str(error)[:200]
+        else:
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    raise ValueError(fault)
