@@ -360,8 +360,8 @@ MIN_REST = 20
 def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
     """Return the blocks of an appointment: it takes over what it would leave of the plan if that is too short.
 
-    A rest of the act that it interrupts is replaced by time at home if the rest is shorter than MIN_REST, or if nothing
-    was left of the act before the appointment, in the same house, and the appointment is longer than the rest.
+    It is extended by a rest of the interrupted act that is shorter than MIN_REST. A longer rest is replaced by time at
+    home if nothing was left of the act before the appointment, in the same house, and the appointment is longer.
     """
     minute = turn.minute
     before, after = turn.state.block_at(block.start), turn.state.block_at(block.end)
@@ -370,12 +370,12 @@ def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
     if before and is_late and start - before.start < SHORT_GAP:
         start = before.start
     rest = after.end - end if after and after.why == "plan" and not after.asleep and after.start < end else 0
-    if 0 < rest < SHORT_GAP:
+    if 0 < rest < MIN_REST:
         end, rest = end + rest, 0
     kept = [block.model_copy(update={"start": start, "minutes": end - start})]
     if rest and after and after == before:
         is_done = start == before.start and sector_of(after.place) == sector_of(block.place) and rest < block.minutes
-        if is_done or rest < MIN_REST:
+        if is_done:
             kept.append(Block(start=end, minutes=rest, what=AT_HOME, place=turn.person.home, fine=True))
     return kept
 

@@ -121,7 +121,9 @@ def relation_to(turn: ResidentTurn, other: str) -> str:
         return relation
     if other in housemates(turn.setting, turn.person):
         return "lives in the same home"
-    return "met since" if other in turn.state.scenes else "they have not spoken so far"
+    if other in turn.state.scenes or any(each.name == turn.name for each in turn.setting.people[other].relations):
+        return "an acquaintance"
+    return "they have not spoken so far"
 
 
 def knows_of(turn: ResidentTurn, other: str) -> bool:
@@ -131,8 +133,8 @@ def knows_of(turn: ResidentTurn, other: str) -> bool:
 
 
 def last_met(turn: ResidentTurn, other: str) -> str:
-    """Return when two residents last met in a scene, in words; "": never."""
-    last = turn.state.scenes.get(other)
+    """Return when two residents of different homes last met in a scene, in words; "": never, or they live together."""
+    last = None if other in housemates(turn.setting, turn.person) else turn.state.scenes.get(other)
     return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
 
 
