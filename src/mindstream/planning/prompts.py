@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, JsonValue
@@ -128,8 +127,7 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
     }
     reasons = Counter(step.why for step in plan.steps)
     clear = {step.id for step in plan.steps if step.why and reasons[step.why] == 1 and not step.references}
-    for step in map(partial(_show_step, evidence=evidence), plan.steps):
-        step = step.model_copy(update={"shows_call": step.id not in clear})
+    for step in (_show_step(each, evidence, shows_call=each.id not in clear) for each in plan.steps):
         if step.id in drawn and not step.failed and len(step.text) > MAX_SOURCE:
             step = step.model_copy(update={"text": f"(read for {drawn[step.id]})"})
         elif not step.failed and ("\n" in step.text or len(step.text) > MAX_INLINE_LINE):
@@ -163,7 +161,7 @@ def _new_lines(id: str, text: str, holders: dict[str, str]) -> str:
     return "\n\n".join(parts)
 
 
-def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
+def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence], *, shows_call: bool) -> Shown:
     came = evidence.get(step.id) or Evidence(step.id, "", failed=True)
 
     def brief(part: Reference | Text) -> JsonValue:
@@ -179,6 +177,7 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
         call=f"{step.tool}[{_clip(called)}]",
         text=failure if came.failed else OWN * came.own + came.text,
         failed=came.failed,
+        shows_call=shows_call,
     )
 
 

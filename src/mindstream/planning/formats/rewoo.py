@@ -106,8 +106,8 @@ def main_argument(spec: ToolSpec | None) -> str:
 
     That is the only required argument of type string, otherwise the first argument.
     """
-    if spec is None:
-        return INPUT
+    if spec is None or len(spec.arguments) < 2:
+        return next(iter(spec.arguments), INPUT) if spec else INPUT
     required = spec.parameters.get("required")
     needed = [name for name in spec.arguments if name in required] if isinstance(required, list) else []
     texts = [name for name in needed if "string" in _types(spec.arguments[name])]
