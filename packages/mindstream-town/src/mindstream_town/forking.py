@@ -55,41 +55,30 @@ async def fork(
         StorageError: source or target cannot be used.
     """
     place = Location.of(source)
-    if place.folder is not None:
-        return await _fork(place.folder, place.tenant, target, step, lost, seed, withheld)
-    from mindstream.memory.store.postgres.copying import copy_part
-
+    tenant, folder = place.tenant, place.folder
     with tempfile.TemporaryDirectory() as beside:
-        await asyncio.to_thread(copy_part, place, folder := Path(beside) / "town")
-        return await _fork(folder, place.tenant, target, step, lost, seed, withheld)
+        if folder is None:
+            from mindstream.memory.store.postgres.copying import copy_part
 
-
-async def _fork(
-    folder: Path,
-    tenant: str,
-    target: Path,
-    step: int,
-    lost: Sequence[str],
-    seed: int | None,
-    withheld: Mapping[str, tuple[str, ...]],
-) -> Setting:
-    async with open_store(Location(folder, tenant=tenant)) as store:
-        setting = await read_setting(store)
-        now = (await read_town(store, setting.profile)).step
-        if not 0 <= step <= now:
-            raise InputError(
-                f"{setting.name} has run up to {format_time(setting, now)}: choose a step from 0 to {now} for the fork"
-            )
-        gone, rated = await _later(store, setting, step)
-    at = setting.moment(step)
-    await asyncio.to_thread(copy_without, folder, target, gone, at, rated, lost)
-    async with open_store(Location(target, tenant=tenant)) as store:
-        entries = [Entry(TownRested(step=step), TOWN)]
-        if lost or seed is not None:
-            seed = setting.seed if seed is None else seed
-            entries.append(Entry(TownForked(step=step, seed=seed, lost=tuple(lost), withheld=dict(withheld)), TOWN))
-        await store.commit(Commit(mind=store.key(JOURNAL), at=at, entries=tuple(entries)))
-        return await read_setting(store)
+            await asyncio.to_thread(copy_part, place, folder := Path(beside) / "town")
+        async with open_store(Location(folder, tenant=tenant)) as store:
+            setting = await read_setting(store)
+            now = (await read_town(store, setting.profile)).step
+            if not 0 <= step <= now:
+                raise InputError(
+                    f"{setting.name} has run up to {format_time(setting, now)}: choose a step from 0 to {now} for the"
+                    " fork"
+                )
+            gone, rated = await _later(store, setting, step)
+        at = setting.moment(step)
+        await asyncio.to_thread(copy_without, folder, target, gone, at, rated, lost)
+        async with open_store(Location(target, tenant=tenant)) as store:
+            entries = [Entry(TownRested(step=step), TOWN)]
+            if lost or seed is not None:
+                seed = setting.seed if seed is None else seed
+                entries.append(Entry(TownForked(step=step, seed=seed, lost=tuple(lost), withheld=dict(withheld)), TOWN))
+            await store.commit(Commit(mind=store.key(JOURNAL), at=at, entries=tuple(entries)))
+            return await read_setting(store)
 
 
 async def _later(store: Store, setting: Setting, step: int) -> tuple[list[int], list[str]]:

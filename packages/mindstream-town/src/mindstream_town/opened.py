@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from mindstream.clock import ManualClock, SystemClock
-from mindstream.engines.engine import Engine, open_engine
+from mindstream.engines.engine import open_engine
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import KINDS, Record
-from mindstream.memory.store.store import Commit, Store
+from mindstream.memory.store.store import Store
 from mindstream.minds.calls import CallLog
 from mindstream.models.embedders.embedder import Embedder, embedder
 from mindstream.models.providers.provider import EngineModel
@@ -173,30 +173,32 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
 @contextlib.asynccontextmanager
 async def open_town(
     settings: Settings,
-    engine: Engine | None = None,
     models: Models | None = None,
     order: Order | None = None,
     slots: int = SLOTS,
+    ray: bool = False,
 ) -> AsyncIterator[Town]:
     """Open the town of the data folder with the models of the settings; each call is logged there.
 
     Args:
-        engine: workers that run the residents' turns, also those answered by rules.
         models: models that the caller has opened; None: those of the settings.
         order, slots: see `Town.open`.
+        ray: residents' turns run as Ray tasks, also those answered by rules.
 
     Raises:
         InputError: there is no town.
         SettingsError: a model cannot be used.
     """
     await require_town(settings.data)
-    if models is None and is_free(settings):
-        rules: AnyModels = Models(EngineModel(Rules.name, engine)) if engine else Rules.name
-        async with Town.open(settings.data, model=rules, embed=settings.embedder, order=order) as town:
-            yield town
-        return
     calls = CallLog(SystemClock())
     async with contextlib.AsyncExitStack() as opened:
+        engine = await opened.enter_async_context(open_engine(True, WAITING, 1 / WAITING)) if ray else None
+        if models is None and is_free(settings):
+            rules: AnyModels = Models(EngineModel(Rules.name, engine)) if engine else Rules.name
+            yield await opened.enter_async_context(
+                Town.open(settings.data, model=rules, embed=settings.embedder, order=order)
+            )
+            return
         if models is None:
             named = await opened.enter_async_context(
                 answering(settings, on_call=calls.take, engine=engine, at_once=slots)
@@ -223,55 +225,18 @@ def bill_of(store: Store, setting: Setting, embed: Embedder) -> Memory:
     return Memory(store, JOURNAL, embed, ManualClock(setting.start))
 
 
-async def live(
-    settings: Settings,
-    last: int,
-    on_step: Callable[[int], None],
-    on_commits: Callable[[Sequence[Commit]], None],
-    ray: bool = False,
-    order: Order | None = None,
-    slots: int = SLOTS,
-) -> int:
-    """Run the town up to a step and return the last finished step.
-
-    Args:
-        ray: residents' turns run as Ray tasks.
-        order, slots: see `Town.open`.
-
-    Raises:
-        ModelError: a model is not available, or the budget is spent; finished steps are stored.
-    """
-    async with contextlib.AsyncExitStack() as opened:
-        engine = await opened.enter_async_context(open_engine(True, WAITING, 1 / WAITING)) if ray else None
-        town = await opened.enter_async_context(open_town(settings, engine, order=order, slots=slots))
-        await town.run(max(town.step, last), on_step, on_commits)
-        return town.step
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The estimated use of models for a number of steps.
-
-    Attributes:
-        counted: model calls of all steps, derived from those of the first `sample` steps, which rules answered.
-        usd: cost of all steps; None if a price is not known.
-    """
-
-    counted: Counting
-    steps: int
-    sample: int
-    usd: float | None
-
-
 async def estimate(
     settings: Settings, setting: Setting, steps: int, on_step: Callable[[int], None] = lambda _: None
-) -> Estimate:
-    """Estimate the use of the settings' models by running the first day with rules."""
+) -> tuple[Counting, float | None]:
+    """Estimate the model calls of some steps, and their cost in US dollars (None: a price is not known).
+
+    The first day is run with rules, and its calls are multiplied.
+    """
     sample = min(steps, setting.profile.a_day)
     every = await count_calls(setting, sample, on_step=on_step, models=settings.models)
     once = {RateImportance.label()} if setting.profile.lives == "scenes" else set[str]()  # only when residents move in
     counted = every.without_rules(settings.models).scaled(steps / sample if sample else 0.0, once)
-    return Estimate(counted, steps, sample, cost_usd(counted, settings.models))
+    return counted, cost_usd(counted, settings.models)
 
 
 def is_free(settings: Settings) -> bool:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from mindstream.frozen import Frozen
 from mindstream.log.events import Event, Reflected
 from mindstream_town.events import (
     Act,
@@ -34,6 +35,24 @@ from mindstream_town.events import (
 )
 from mindstream_town.profile import Profile
 from mindstream_town.world.tree import Spot
+
+
+class Belief(Frozen):
+    """A belief of a resident next to the fact.
+
+    Attributes:
+        kind: `object` or `resident` for what it saw last; `planted` for what began with a user's whisper.
+        since: step at which the resident came to believe it. origin: how the belief began, in words.
+        is_false: whether the world differs; None for a planted thought, which no row of the world can confirm.
+    """
+
+    kind: str
+    about: str
+    believed: str
+    happened: str
+    is_false: bool | None
+    since: int
+    origin: str
 
 
 class Done(NamedTuple):

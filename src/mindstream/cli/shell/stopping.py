@@ -15,6 +15,7 @@ from mindstream.cli.shell.output import complain, no_more_output, progress, say
 from mindstream.errors import InputError, ModelError
 from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
+from mindstream.text.words import count_of
 
 IGNORED = 2
 """Number of signals after the first that are ignored (repeated key presses); a further one ends the process at once."""
@@ -71,7 +72,7 @@ class _Stopping:
 R = TypeVar("R")
 
 
-def is_agreed(settings: Settings, price: str) -> bool:
+def is_agreed(settings: Settings, price: Callable[[], str], question: str = "Call the models?") -> bool:
     """Show a cost estimate and ask whether models may be called.
 
     Raises:
@@ -79,9 +80,15 @@ def is_agreed(settings: Settings, price: str) -> bool:
     """
     if not output.is_answerable():
         raise InputError("this calls models: without a terminal to ask in, add --yes")
-    most = "" if settings.budget_usd is None else f", at most {settings.budget_usd:g}"
-    say(f"{price}{most}", sys.stderr)
-    return output.confirm("Call the models?")
+    most = "" if settings.budget_usd is None else f", at most {settings.budget_usd:g} (--max-usd)"
+    say(f"{price()}{most}", sys.stderr)
+    return output.confirm(question)
+
+
+def in_words(calls: int, tokens: int, usd: float | None) -> str:
+    """Return an estimate of model calls in words."""
+    cost = "its price is not known" if usd is None else f"about {usd:,.2f} US dollars"
+    return f"about {count_of(calls, 'call')} and {tokens:,} tokens; {cost}"
 
 
 def run_kept(doing: str, work: Callable[[Progress], Awaitable[R]], kept: str, show: Callable[[R], None]) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -14,14 +12,13 @@ from typing import Annotated
 import leather
 from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, ProfileOf
-from mindstream_town.commands.run import Days, Hours, Span, Until
+from mindstream_town.commands.run import Days, Hours, Span, Until, count_in_advance
 from mindstream_town.ensemble import read_seeds
 
-from mindstream.cli.shell import output
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
-from mindstream.cli.shell.output import COLOURS, HEIGHT, WIDTH, complain, print_json, print_table, progress, say
-from mindstream.cli.shell.stopping import run_kept
+from mindstream.cli.shell.output import COLOURS, HEIGHT, WIDTH, complain, print_json, print_table, say
+from mindstream.cli.shell.stopping import in_words, is_agreed, run_kept
 from mindstream.errors import InputError
 from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
@@ -119,7 +116,7 @@ def ensemble(
     )
     if design and towns.is_free(settings):
         raise InputError("--evaluate needs a judge: name a model (--judge MODEL or --model MODEL), or omit --evaluate")
-    if not towns.is_free(settings) and not yes and not _has_leave(settings, wish):
+    if not (towns.is_free(settings) or yes or is_agreed(settings, lambda: _price(settings, wish), "Start the runs?")):
         return 0
     failed: list[bool] = []
 
@@ -136,18 +133,13 @@ def ensemble(
     return code or FAILED * any(failed)
 
 
-def _has_leave(settings: Settings, wish: Wish) -> bool:
-    """Show the estimated cost of all unfinished runs and ask for approval."""
-    if not output.is_answerable():
-        raise InputError("model calls need approval, and standard input is not a terminal: add --yes")
+def _price(settings: Settings, wish: Wish) -> str:
+    """Return the estimated cost of all unfinished runs in words."""
     jobs = service.jobs_of(settings, wish)
-    setting, runs = jobs[0].setting, len(jobs)
-    with progress("counting") as told:
-        found = asyncio.run(towns.estimate(settings, setting, jobs[0].last + 1, lambda step: told(step)))
-    calls = sum(kind.calls for kind in found.counted.by_kind.values())
-    usd = "its price is not known" if found.usd is None else f"about {found.usd * runs:,.2f} US dollars"
-    say(f"{count_of(runs, 'town')}: at most about {calls * runs:,} calls; {usd}", sys.stderr)
-    return output.confirm("Start the runs?")
+    runs = len(jobs)
+    counted, usd = count_in_advance(settings, jobs[0].setting, jobs[0].last + 1)
+    every = in_words(counted.calls * runs, counted.tokens * runs, None if usd is None else usd * runs)
+    return f"{count_of(runs, 'town')}: {every}"
 
 
 def _show(found: Ensemble, wish: Wish) -> None:

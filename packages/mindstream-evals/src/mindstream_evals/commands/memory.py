@@ -75,7 +75,7 @@ def evaluate(
         row: JsonObject = {**asdict(asked), "usd": usd}
         print_json(row) if json else say(f"{tell}; {_price(usd)}; stored answers are not requested again")
         return 0
-    if asked.calls and usd != 0 and not yes and not is_agreed(settings, _at_most(asked, usd)):
+    if asked.calls and usd != 0 and not yes and not is_agreed(settings, lambda: _at_most(asked, usd)):
         return 0
     return _run(settings, wish, json)
 

@@ -16,7 +16,7 @@ from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.shell import output
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, Trust, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import print_json, print_table, say
-from mindstream.cli.shell.stopping import is_agreed, run_kept
+from mindstream.cli.shell.stopping import in_words, is_agreed, run_kept
 from mindstream.cli.solve import Replans, Tools
 from mindstream.errors import InputError
 from mindstream.models.cached_prompts import Progress
@@ -126,10 +126,14 @@ def evaluate(
     wish = _wish(data, compared, means)
     approve = _approval(means.trust, json)
     expected = asyncio.run(_expect(settings, wish, approve))
+
+    def told() -> str:
+        return in_words(expected.calls, expected.tokens, expected.usd)
+
     if compared.estimate:
-        print_json(asdict(expected)) if json else say(_in_words(expected))
+        print_json(asdict(expected)) if json else say(told())
         return 0
-    if expected.calls and not is_free(settings) and not yes and not is_agreed(settings, _in_words(expected)):
+    if expected.calls and not is_free(settings) and not yes and not is_agreed(settings, told):
         return 0
     return _run(settings, wish, approve, json)
 
@@ -167,11 +171,6 @@ def _wish(data: Path, compared: Compared, means: Means) -> Wish:
 async def _expect(settings: Settings, wish: Wish, approve: Approve | None) -> Expected:
     async with service.open_evaluation(settings, wish, approve=approve) as opened:
         return await service.expect(opened)
-
-
-def _in_words(expected: Expected) -> str:
-    cost = "its price is not known" if expected.usd is None else f"about {expected.usd:,.2f} US dollars"
-    return f"about {count_of(expected.calls, 'call')} and {expected.tokens:,} tokens; {cost}"
 
 
 def _run(settings: Settings, wish: Wish, approve: Approve | None, json: bool) -> int:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
 from mindstream_town.commands.group import At
+from mindstream_town.commands.run import show_counts
 from mindstream_town.inspect.estimate import Counting
 from mindstream_town.opened import is_free
 from mindstream_town.residents.interview import Condition
 
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say
-from mindstream.cli.shell.stopping import is_agreed, run_kept
+from mindstream.cli.shell.stopping import in_words, is_agreed, run_kept
 from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
@@ -103,9 +104,13 @@ def evaluate(
     if not is_free(settings) or judging.dry_run:
         counted, usd = asyncio.run(_estimate(settings, wish))
         if judging.dry_run:
-            _tell_estimate(counted, usd, json)
+            show_counts(counted, usd, json, "stored answers are not requested again")
             return 0
-        if counted.by_kind and not yes and not is_agreed(settings, _in_words(counted, usd)):
+
+        def price() -> str:
+            return in_words(counted.calls, counted.tokens, usd)
+
+        if counted.by_kind and not yes and not is_agreed(settings, price):
             return 0
     return _run(settings, wish, json)
 
@@ -150,32 +155,6 @@ async def _estimate(settings: Settings, wish: Wish) -> tuple[Counting, float | N
     async with service.open_evaluation(settings, wish) as (evaluation, _):
         service.require_use(evaluation, wish)
         return await service.estimate(evaluation, settings)
-
-
-def _total(counted: Counting) -> tuple[int, int]:
-    kinds = counted.by_kind.values()
-    return sum(each.calls for each in kinds), sum(each.tokens_in + each.tokens_out for each in kinds)
-
-
-def _tell_estimate(counted: Counting, usd: float | None, json: bool) -> None:
-    calls, tokens = _total(counted)
-    if json:
-        prompts = ({"prompt": label, **asdict(each)} for label, each in counted.by_kind.items())
-        print_json(*prompts, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": usd})
-        return
-    rows = [
-        (label, f"{each.calls:,}", f"{each.tokens_in:,}", f"{each.tokens_out:,}")
-        for label, each in counted.by_kind.items()
-    ]
-    columns = ("prompt", "calls", "tokens in", "tokens out")
-    print_table(columns, [*rows, ("all", f"{calls:,}", f"{tokens:,}", "in and out")])
-    say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; stored answers are not requested again")
-
-
-def _in_words(counted: Counting, usd: float | None) -> str:
-    calls, tokens = _total(counted)
-    cost = "its price is not known" if usd is None else f"about {usd:,.2f} US dollars"
-    return f"about {calls:,} calls and {tokens:,} tokens; {cost}"
 
 
 def _run(settings: Settings, wish: Wish, json: bool) -> int:

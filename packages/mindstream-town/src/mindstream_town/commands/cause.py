@@ -120,7 +120,7 @@ async def beliefs(
         who = find_resident(look.setting, name)
     found = [each for each in beliefs_of(history, who, step) if each.is_false is not False or not false]
     if json:
-        print_json(*(each._asdict() for each in found))
+        print_json(*(each.model_dump() for each in found))
         return
     say(f"{who} on {format_time(history.setting, step)}: {len(found)} beliefs")
     words = {True: "differs", False: "holds", None: "planted"}

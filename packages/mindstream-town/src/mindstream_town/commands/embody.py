@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -32,20 +31,6 @@ PACE = 20.0
 TICK_S = 1.0
 LARGEST = 1 << 20
 MISTAKE, SPOKEN_TO = 2, 3
-
-
-@dataclass(frozen=True)
-class Living:
-    """The options of the command (see `embody`)."""
-
-    name: str
-    as_visitor: bool = False
-    at: str = ""
-    when: str = ""
-    by: str = "a person"
-    pace: float = 0.0
-    script: Path | None = None
-    json: bool = False
 
 
 @command(
@@ -93,50 +78,45 @@ def embody(
     if as_visitor and by != "a person":
         raise InputError("--by is for controlling a resident: omit it with --as-visitor")
     waits = wait or script is not None or (pace is None and not sys.stdin.isatty())
-    living = Living(name, as_visitor, at, when, by, 0.0 if waits else pace or PACE, script, json)
     again = f"mindstream town embody {shlex.quote(name)}{' --as-visitor' if as_visitor else ''}"
     again += f" --by {shlex.quote(by)}" if by != "a person" else ""
     kept = f"you still control the resident: `{again}` continues, and `mindstream town run` runs the town without you"
+    screens: list[Screen] = []
+
+    async def live() -> int:
+        async with towns.open_town(settings) as town:
+            who = name if as_visitor else find_resident(town.setting, name)
+            here = town.residents.get(name)
+            if when and not (here and here.state.embodied):
+                await _run_until(town, when)
+            me = await town.embody(who, "" if as_visitor else by, as_visitor=as_visitor, at=at)
+            me.waits = waits
+            screens.append(screen := Screen(me, json))
+            await screen.look()
+            if script is not None:
+                return await _follow(screen, script)
+            return await (_obey(screen) if waits else _keep_pace(screen, pace or PACE))
+
     try:
-        left = [False]
-        code = run_until_stopped(_live(settings, living, left), lambda: f"stopped; {kept}")
-        if code in (0, MISTAKE, SPOKEN_TO) and not left[0]:
-            complain(kept)
-        return code
+        code = run_until_stopped(live(), lambda: f"stopped; {kept}")
     except ModelError as error:
         complain(f"{error}; earlier acts are stored; {kept}")
         return RESTED
+    if code in (0, MISTAKE, SPOKEN_TO) and not any(each.left for each in screens):
+        complain(kept)
+    return code
 
 
-async def _live(settings: Settings, living: Living, left: list[bool]) -> int:
-    async with towns.open_town(settings) as town:
-        name = living.name if living.as_visitor else find_resident(town.setting, living.name)
-        await _come_when_said(town, living)
-        me = await town.embody(name, "" if living.as_visitor else living.by, as_visitor=living.as_visitor, at=living.at)
-        me.waits = not living.pace
-        screen = Screen(me, living.json)
-        await screen.look()
-        try:
-            if living.script is not None:
-                return await _follow(screen, living.script)
-            return await (_keep_pace(screen, living.pace) if living.pace else _obey(screen))
-        finally:
-            left[0] = screen.left
-
-
-async def _come_when_said(town: Town, living: Living) -> None:
-    """Run the town up to the time at which a visitor enters, unless the visitor is in the town already.
+async def _run_until(town: Town, when: str) -> None:
+    """Run the town up to the time at which a visitor enters.
 
     Raises:
         InputError: the text is not a time, or the time is in the past.
     """
-    here = town.residents.get(living.name)
-    if not living.when or (here is not None and here.state.embodied):
-        return
-    step = find_step(town.setting, living.when, town.step)
+    step = find_step(town.setting, when, town.step)
     if step <= town.step:
-        raise InputError(f"--when {living.when} is in the past: omit it, or name the day")
-    with progress_lines(f"running the town up to {living.when}"):
+        raise InputError(f"--when {when} is in the past: omit it, or name the day")
+    with progress_lines(f"running the town up to {when}"):
         await town.run(step - 1)
 
 

@@ -17,7 +17,7 @@ from mindstream.cli.shell import output
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import Progress, complain, print_json, print_table, progress, say, tell
-from mindstream.cli.shell.stopping import run_until_stopped
+from mindstream.cli.shell.stopping import in_words, is_agreed, run_until_stopped
 from mindstream.errors import InputError, ModelError, prefixed
 from mindstream.log.names import shown_name
 from mindstream.memory.store.store import Commit
@@ -29,6 +29,7 @@ from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, ProfileOf, Seed
 from mindstream_town.commands.screen import describe, event_row
 from mindstream_town.events import Talked, TownEvent
+from mindstream_town.inspect.estimate import Counting
 from mindstream_town.inspect.lookup import find_step, format_time
 from mindstream_town.opened import is_free
 from mindstream_town.preparing import Preparing
@@ -246,14 +247,21 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
         _complain_of_keys(setting)
     for fault in towns.describe_bedless(setting):
         complain(f"{fault}; until then these residents sleep at home, at any position there")
-    if not towns.is_free(settings) and not options.yes and not _has_leave(settings, setting, last - now):
+
+    def price() -> str:
+        counted, usd = count_in_advance(settings, setting, last - now)
+        return f"{count_of(last - now, 'step')}: {in_words(counted.calls, counted.tokens, usd)}"
+
+    if not (towns.is_free(settings) or options.yes or is_agreed(settings, price, "Run the town?")):
         return 0
     with progress(setting.name, max(1, last - now)) as told:
         watcher = Watcher(options, told, setting, now, last)
 
         async def living() -> int:
-            watching = watcher.on_step, watcher.on_commits
-            watcher.step = await towns.live(settings, last, *watching, options.ray, options.order, options.slots)
+            opening = towns.open_town(settings, order=options.order, slots=options.slots, ray=options.ray)
+            async with opening as town:
+                await town.run(max(town.step, last), watcher.on_step, watcher.on_commits)
+                watcher.step = town.step
             return 0
 
         def goes_on(why: str) -> str:
@@ -288,28 +296,28 @@ async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
         return look.setting, look.now, span.target(look.setting, look.now)
 
 
-def _has_leave(settings: Settings, setting: Setting, steps: int) -> bool:
-    """Show the estimated cost and ask for approval."""
-    if not output.is_answerable():
-        raise InputError("model calls need approval, and standard input is not a terminal: add --yes")
-    found = _estimate(settings, setting, steps)
-    calls, tokens = _totals(found)
-    usd = "its price is not known" if found.usd is None else f"about {found.usd:,.2f} US dollars"
-    most = "" if settings.budget_usd is None else f", at most {settings.budget_usd:g} (--max-usd)"
-    say(f"{count_of(steps, 'step')}: about {calls:,} calls and {tokens:,} tokens; {usd}{most}", sys.stderr)
-    return output.confirm("Run the town?")
-
-
-def _estimate(settings: Settings, setting: Setting, steps: int) -> towns.Estimate:
+def count_in_advance(settings: Settings, setting: Setting, steps: int) -> tuple[Counting, float | None]:
+    """Estimate the model calls of some steps and their cost in US dollars, with a progress display."""
     with progress("counting", min(steps, setting.profile.a_day)) as told:
         return asyncio.run(towns.estimate(settings, setting, steps, lambda step: told(step)))
 
 
-def _totals(found: towns.Estimate) -> tuple[int, int]:
-    kinds = found.counted.by_kind.values()
-    calls = sum(kind.calls for kind in kinds)
-    tokens = sum(kind.tokens_in + kind.tokens_out for kind in kinds)
-    return calls, tokens
+def show_counts(counted: Counting, usd: float | None, json: bool, note: str, **more: int) -> None:
+    """Print estimated calls by prompt, most expensive first, and their sum.
+
+    Args:
+        note: what to add to the price. more: fields to add to the sum in JSON.
+    """
+    kinds = sorted(counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
+    rows = [{"prompt": label, "role": counted.role_of[label]} | asdict(kind) for label, kind in kinds]
+    if json:
+        print_json(*rows, {"prompt": "all", "calls": counted.calls, "tokens": counted.tokens, "usd": usd, **more})
+        return
+    numbers = ("calls", "tokens_in", "tokens_out")
+    lines = [(str(row["prompt"]), str(row["role"]), *(f"{row[name]:,}" for name in numbers)) for row in rows]
+    everything = ("all", "", f"{counted.calls:,}", f"{counted.tokens:,}", "in and out")
+    print_table(("prompt", "role", "calls", "tokens in", "tokens out"), [*lines, everything], words=2)
+    say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; {note}")
 
 
 @command(
@@ -339,19 +347,9 @@ def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: A
         free = "rules answer everything, and cost nothing; to estimate the cost of a model:"
         tell(json, row, free, "  mindstream town estimate --model openai:gpt-5-mini")
         return
-    found = _estimate(settings, setting, steps)
-    calls, tokens = _totals(found)
-    kinds = sorted(found.counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
-    rows = [{"prompt": label, "role": found.counted.role_of[label]} | asdict(kind) for label, kind in kinds]
-    if json:
-        print_json(*rows, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": found.usd, **whole})
-        return
-    numbers = ("calls", "tokens_in", "tokens_out")
-    lines = [(str(row["prompt"]), str(row["role"]), *(f"{row[name]:,}" for name in numbers)) for row in rows]
-    everything = ("all", "", f"{calls:,}", f"{tokens:,}", "in and out")
-    print_table(("prompt", "role", "calls", "tokens in", "tokens out"), [*lines, everything], words=2)
-    usd = "not known" if found.usd is None else f"{found.usd:,.2f}"
-    say(f"US dollars: {usd}; {count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}")
+    counted, usd = count_in_advance(settings, setting, steps)
+    note = f"{count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}"
+    show_counts(counted, usd, json, note, **whole)
 
 
 def _command(name: str, settings: Settings, *more: str) -> str:

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from mindstream.log.events import Remembered
 from mindstream.memory.store.record import Record
 from mindstream_town.events import ObjectChanged
 from mindstream_town.inspect.history import History
 from mindstream_town.metrics.measures import Fact, trace_fact
+from mindstream_town.state import Belief
 
 FINE = "in order"
-
-
-class Belief(NamedTuple):
-    """A belief of a resident, and the fact.
-
-    Attributes:
-        kind: `object` or `resident` for what it saw last; `planted` for what began with a user's whisper.
-        since: step at which the resident came to believe it. origin: how the belief began, in words.
-        is_false: whether the world differs; None for a planted thought, which no row of the world can confirm.
-    """
-
-    kind: str
-    about: str
-    believed: str
-    happened: str
-    is_false: bool | None
-    since: int
-    origin: str
 
 
 def beliefs_of(history: History, name: str, step: int) -> list[Belief]:
@@ -52,7 +33,15 @@ def _seen(history: History, about: str, record: Record, step: int) -> Belief:
         kind, believed, happened = "resident", record.about.object, act.what if act else ""
     else:
         kind, believed, happened = "object", record.about.object, condition_at(history, about, step)
-    return Belief(kind, about, believed, happened, believed != happened, since, f"saw it on {history.clock(since)}")
+    return Belief(
+        kind=kind,
+        about=about,
+        believed=believed,
+        happened=happened,
+        is_false=believed != happened,
+        since=since,
+        origin=f"saw it on {history.clock(since)}",
+    )
 
 
 def condition_at(history: History, place: str, step: int) -> str:
@@ -74,5 +63,6 @@ def _planted(history: History, name: str, step: int) -> list[Belief]:
                     if knower.name == name and knower.step <= step:
                         began = f"whispered to {first} on {history.clock(history.step_of(record.created))}"
                         way = f"; told by {' > '.join(knower.chain)}" if len(knower.chain) > 1 else ""
-                        found.append(Belief("planted", first, record.text, "", None, knower.step, began + way))
+                        planted = {"kind": "planted", "about": first, "believed": record.text, "happened": ""}
+                        found.append(Belief(**planted, is_false=None, since=knower.step, origin=began + way))
     return found

@@ -64,6 +64,16 @@ class Counting:
     role_of: dict[str, str] = field(default_factory=dict)
     _rules: Rules = field(default_factory=Rules)
 
+    @property
+    def calls(self) -> int:
+        """All calls."""
+        return sum(each.calls for each in self.by_kind.values())
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, in and out."""
+        return sum(each.tokens_in + each.tokens_out for each in self.by_kind.values())
+
     def without_rules(self, models: Mapping[str, str]) -> Counting:
         """Return only the calls that language models would answer; `models`: model name by role, as in
         `Models.named`."""

@@ -19,6 +19,7 @@ from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, EmptyRequest, NotBlank, Reply, Short
 from mindstream.service.operations.table import operation
 from mindstream.settings import Settings
+from mindstream_town.state import Belief
 
 if TYPE_CHECKING:
     from mindstream_town.inspect.history import History
@@ -241,24 +242,12 @@ async def why(runtime: Runtime, principal: Principal, request: WhyRequest) -> Wh
     return Why(resident=name, text="\n".join(reason.lines()), reason=reason.as_json())
 
 
-class BeliefShape(Reply):
-    """A belief of a resident, next to the fact; `origin`: how the belief began."""
-
-    kind: str
-    about: str
-    believed: str
-    happened: str
-    is_false: bool | None
-    since: int
-    origin: str
-
-
 class Beliefs(Reply):
     """A resident's beliefs at a step."""
 
     resident: str
     step: int
-    beliefs: list[BeliefShape]
+    beliefs: list[Belief]
 
 
 @operation("towns.beliefs", "read", "GET /towns/{town}/beliefs", mcp="town_beliefs", cli="town beliefs")
@@ -272,7 +261,7 @@ async def beliefs(runtime: Runtime, principal: Principal, request: WhyRequest) -
     name = find_resident(history.setting, request.resident)
     step = service.find_past_step(history.setting, request.at, history.step) if request.at else history.step
     found = await asyncio.to_thread(beliefs_of, history, name, step)
-    return Beliefs(resident=name, step=step, beliefs=[BeliefShape(**each._asdict()) for each in found])
+    return Beliefs(resident=name, step=step, beliefs=found)
 
 
 @operation(
