@@ -12,6 +12,7 @@ import csv
 import io
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -239,6 +240,15 @@ def _shown(codec: str) -> str:
     if codec.startswith("iso8859"):
         return f"ISO-8859{codec[7:]}"
     return NAMES.get(codec, codec.upper())
+
+
+def csv_text(columns: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """Return a table as CSV with a header."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return out.getvalue()
 
 
 DELIMITERS = ",;\t|"

@@ -5,12 +5,21 @@ from __future__ import annotations
 import glob
 import json
 import os
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mindstream.errors import InputError
 from mindstream.moved import renamed
 from mindstream.private_files import append_private
+
+T = TypeVar("T")
+
+
+def of_row(kind: type[T], row: Mapping[str, Any]) -> T:
+    """Return a dataclass from a row, which may have further fields."""
+    return kind(**{each.name: row[each.name] for each in fields(kind) if each.name in row})  # type: ignore[arg-type]
 
 
 class EvaluationCache:

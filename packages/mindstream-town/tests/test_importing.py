@@ -16,7 +16,7 @@ from keys import key_of_resident
 from mindstream_town.events import Acted
 from mindstream_town.formats.maps import load_map
 from mindstream_town.formats.saves import Save, read_save, read_whispers, write_save
-from mindstream_town.formats.town_file import parse_clock, parse_stamp
+from mindstream_town.formats.town_file import STAMP, parse_time
 from mindstream_town.journal import rows_after
 from mindstream_town.saves.exporting import save_of_town
 from mindstream_town.saves.importing import begin_from_save, setting_of_save
@@ -185,7 +185,7 @@ async def test_an_export_contains_all_that_the_published_code_reads(tmp_path: Pa
         folder = out / "personas" / name / "bootstrap_memory"
         assert all(type(standing[name][key]) is int for key in "xy")
         scratch = json.loads((folder / "scratch.json").read_text())
-        assert parse_clock(scratch["curr_time"]) and parse_clock(scratch["act_start_time"])
+        assert parse_time(scratch["curr_time"]) and parse_time(scratch["act_start_time"])
         assert type(scratch["act_duration"]) is int and len(scratch["act_event"]) == len(scratch["act_obj_event"]) == 3
         for schedule in ("f_daily_schedule", "f_daily_schedule_hourly_org"):
             assert sum(minutes for _, minutes in scratch[schedule]) == 1_440, "every minute of a day can be looked up"
@@ -195,7 +195,7 @@ async def test_an_export_contains_all_that_the_published_code_reads(tmp_path: Pa
         vectors = json.loads((folder / "associative_memory/embeddings.json").read_text())
         assert list(nodes) == [f"node_{number}" for number in range(len(nodes), 0, -1)] and nodes
         for node in nodes.values():
-            assert len(vectors[node["embedding_key"]]) == 256 and parse_stamp(node["created"])
+            assert len(vectors[node["embedding_key"]]) == 256 and parse_time(node["created"], STAMP)
             rests = [nodes[each]["depth"] for each in node["filling"] if node["type"] == "thought"]
             assert node["depth"] == (1 + max(rests, default=0) if node["type"] == "thought" else 0), (
                 "counted from its evidence"

@@ -259,6 +259,11 @@ def write_flags(values: Mapping[str, object]) -> Iterator[str]:
                 yield from (flag_name(name), str(each))
 
 
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the different names in a text, which are separated by commas."""
+    return tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+
+
 def split_names(tools: list[str] | None) -> tuple[str, ...] | None:
     """Return the names in `--tools`; None if it is not given."""
     if not tools:

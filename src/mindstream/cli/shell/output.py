@@ -143,6 +143,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, words:
         print("  ".join(cells).rstrip())
 
 
+def cell(value: object, form: str = "") -> str:
+    """Format a cell of a table; None is a dash."""
+    return "-" if value is None else format(value, form)
+
+
 def no_more_output() -> None:
     """Discard output from now on, so that Python's flush at exit does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli.shell.flags import AsJson, OneUser, command, flag, group, split_names, switch
+from mindstream.cli.shell.flags import AsJson, OneUser, command, flag, group, names_in, switch
 from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.coach.belief.belief import plan_from, plan_slot
 from mindstream.coach.belief.plan import BINS, calibration_of
@@ -92,7 +92,7 @@ def _opponents(named: str) -> list[str]:
     Raises:
         InputError: a name is unknown.
     """
-    sides = list(split_names([named]) or ())
+    sides = list(names_in(named))
     for side in sides:
         if side not in OPPONENTS:
             raise InputError(f"unknown opponent {side!r}; use one of: {', '.join(OPPONENTS)}")

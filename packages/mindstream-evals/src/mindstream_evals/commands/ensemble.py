@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import cycle
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ from mindstream_town.commands.run import Days, Hours, Span, Until, count_in_adva
 from mindstream_town.ensemble import read_seeds
 
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
+from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, names_in, switch, word
 from mindstream.cli.shell.output import COLOURS, HEIGHT, WIDTH, complain, print_json, print_table, say
 from mindstream.cli.shell.stopping import in_words, is_agreed, run_kept
 from mindstream.errors import InputError
@@ -101,7 +101,7 @@ def ensemble(
     span = Span(days, hours, until, steps)
     design = Design(questions=measuring.questions, pairs=measuring.pairs) if measuring.evaluate else None
     settings = with_judge(settings, measuring.judge) if design else settings
-    conditions = tuple(tuple(sorted(split_names([each]) or ())) for each in runs.without or ())
+    conditions = tuple(tuple(sorted(names_in(each))) for each in runs.without or ())
     wish = Wish(
         source,
         tuple(read_seeds(seeds)),
@@ -127,7 +127,7 @@ def ensemble(
         failed.append(bool(found.failed))
         if found.lived:
             write_text(wish.into / "ensemble.svg", draw(found))
-        print_json(found.as_json()) if json else _show(found, wish)
+        print_json(asdict(found)) if json else _show(found, wish)
 
     code = run_kept("towns", work, f"finished runs are in {wish.kept}, unfinished ones in their own folders", show)
     return code or FAILED * any(failed)

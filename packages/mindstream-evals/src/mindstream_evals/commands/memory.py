@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
 
-from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
-from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, names_in, switch
+from mindstream.cli.shell.output import cell, print_json, print_table, say
 from mindstream.cli.shell.stopping import is_agreed, run_kept
 from mindstream.errors import InputError
 from mindstream.json_values import JsonObject
@@ -65,9 +65,7 @@ def evaluate(
 ) -> int:
     """Answer questions about long conversations from memory alone, and count correct answers."""
     settings = service.with_reader(settings, reader, judge)
-    wish = MemoryWish(
-        data, tokens, whole_tokens, _arms(arms), questions, split_names([types] if types else []) or (), seed, out
-    )
+    wish = MemoryWish(data, tokens, whole_tokens, _arms(arms), questions, names_in(types), seed, out)
     _, talks = service.read_wish(wish)
     asked, usd = service.estimate(settings, wish, talks)
     if dry_run:
@@ -81,10 +79,10 @@ def evaluate(
 
 
 def _arms(text: str) -> tuple[Arm, ...]:
-    names = split_names([text]) or ()
+    names = names_in(text)
     if wrong := next((name for name in names if name not in ARMS), "" if names else "nothing"):
         raise InputError(f"--arms: unknown source {wrong!r}; use one or more of: {', '.join(ARMS)}")
-    return cast(tuple[Arm, ...], tuple(dict.fromkeys(names)))
+    return cast(tuple[Arm, ...], names)
 
 
 def _price(usd: float | None) -> str:
@@ -125,19 +123,14 @@ def _show(found: MemoryEvaluated, wish: MemoryWish) -> None:
 
 
 def _row(each: ArmStanding) -> tuple[str, ...]:
-    judged = each.accuracy is not None
     return (
         each.arm,
         each.type or "all",
         f"{each.answered}",
-        f"{each.accuracy:.3f}" if judged else "-",
-        f"{each.low:.3f} to {each.high:.3f}" if judged else "-",
-        _share(each.overlap),
-        _share(each.evidence),
+        cell(each.accuracy, ".3f"),
+        f"{each.low:.3f} to {each.high:.3f}" if each.judged else "-",
+        cell(each.overlap, ".3f"),
+        cell(each.evidence, ".3f"),
         f"{each.tokens:,.0f}",
         f"{each.seconds:.1f}",
     )
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

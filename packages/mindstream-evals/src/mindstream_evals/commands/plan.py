@@ -14,8 +14,20 @@ from rich.console import Console
 from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.shell import output
-from mindstream.cli.shell.flags import AsJson, Docs, Mcp, Trust, Yes, command, flag, group, split_names, switch
-from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.cli.shell.flags import (
+    AsJson,
+    Docs,
+    Mcp,
+    Trust,
+    Yes,
+    command,
+    flag,
+    group,
+    names_in,
+    split_names,
+    switch,
+)
+from mindstream.cli.shell.output import cell, print_json, print_table, say
 from mindstream.cli.shell.stopping import in_words, is_agreed, run_kept
 from mindstream.cli.solve import Replans, Tools
 from mindstream.errors import InputError
@@ -144,14 +156,14 @@ def _approval(trust: bool, json: bool) -> Approve | None:
 
 
 def _wish(data: Path, compared: Compared, means: Means) -> Wish:
-    known, ways = get_args(Strategy), split_names([compared.how]) or ()
+    known, ways = get_args(Strategy), names_in(compared.how)
     if unknown := [each for each in ways if each not in known]:
         raise InputError(f"--how: unknown strategy {unknown[0]!r}; use one or more of: {', '.join(known)}")
     return Wish(
         data,
         compared.form or "",
         cast(tuple[Strategy, ...], ways),
-        split_names([compared.exemplars]) or (NONE,),
+        names_in(compared.exemplars) or (NONE,),
         compared.limit,
         compared.seed,
         split_names(means.tools),
@@ -179,7 +191,7 @@ def _run(settings: Settings, wish: Wish, approve: Approve | None, json: bool) ->
             return await service.evaluate(opened, settings)
 
     def show(found: Evaluated) -> None:
-        print_json(found.as_json()) if json else _show(found, wish)
+        print_json(asdict(found)) if json else _show(found, wish)
 
     return run_kept("solving", work, f"results of model calls are stored in {wish.kept}", show)
 
@@ -201,19 +213,17 @@ def _show(found: Evaluated, wish: Wish) -> None:
 
 
 def _cells(each: WayFound) -> tuple[str, ...]:
-    judged = "-" if each.judged is None else str(each.judged)
-    usd = "-" if each.usd is None else f"{each.usd:.4f}"
     return (
         each.way,
         str(each.exact),
         str(each.contained),
-        judged,
+        cell(each.judged),
         f"{each.f1:.2f}",
         f"{each.tokens:,.0f}",
         f"{each.tokens_at_a_tenth:,.0f}",
         f"{each.calls:.1f}",
         f"{each.seconds:.1f}",
-        usd,
+        cell(each.usd, ".4f"),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 import typer
 
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import AsJson, Svg, command, flag, group, split_names, switch
+from mindstream.cli.shell.flags import AsJson, Svg, command, flag, group, names_in, switch
 from mindstream.cli.shell.output import (
     Axes,
     complain,
@@ -26,6 +26,7 @@ from mindstream.cli.shell.output import (
 from mindstream.cli.shell.stopping import run_kept
 from mindstream.errors import InputError
 from mindstream.models.cached_prompts import Progress
+from mindstream.planning.estimate import Estimate
 from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
@@ -109,12 +110,13 @@ def experiment(
 ) -> int:
     """Measure the benefit of sharing exemplars: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
-    design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
-    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out, ray)
+    design = Design(named_studies(names_in(studies)), split_shots(shots), forms, tests, seed, own_answers)
+    wish = ExperimentSettings(
+        design, names_in(agents), agents_from, names_in(models), scorer, bertscore, blind, out, ray
+    )
     expected = experiment_estimate(settings, wish)
     if price:
-        tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
-        return 0
+        return _tell_price(expected, json)
     if expected.calls:
         complain(f"at most {str(expected).removeprefix('about ')}")
 
@@ -186,7 +188,7 @@ def evaluate(
     from mindstream_evals.sharing.experience import Arm
     from mindstream_evals.sharing.workplaces import WORKPLACES
 
-    chosen = cast("tuple[Arm, ...]", _names(arms))
+    chosen = cast("tuple[Arm, ...]", names_in(arms))
     places = list(WORKPLACES) if place == "all" else [place]
     for each in places:
         check_names(each, chosen)
@@ -195,8 +197,7 @@ def evaluate(
     names = {role: settings.roles.get(role, settings.model or RULES) for role in ("worker", "scorer")}
     expected = expected_cost(len(places), chosen, training, tests, separate, names)
     if price:
-        tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
-        return 0
+        return _tell_price(expected, json)
     if settings.only_stand_ins:
         raise InputError("agents cannot work by rules: name a model, such as --model openai:gpt-5-mini")
     complain(f"without stored answers: {expected}")
@@ -272,12 +273,13 @@ def _plant(settings: Settings, work: Path, attempts: int, json: bool) -> int:
     return run_kept("planting", run, "", show)
 
 
+def _tell_price(expected: Estimate, json: bool) -> int:
+    tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
+    return 0
+
+
 def _tell(told: Progress, place: str, done: int, total: int) -> None:
     told(done, total, place)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(split_names([text]) or ()))
 
 
 def _print(found: Report) -> None:

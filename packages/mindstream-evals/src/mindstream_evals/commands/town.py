@@ -13,7 +13,7 @@ from mindstream_town.inspect.estimate import Counting
 from mindstream_town.opened import is_free
 from mindstream_town.residents.interview import Condition
 
-from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
+from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, names_in, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say
 from mindstream.cli.shell.stopping import in_words, is_agreed, run_kept
 from mindstream.models.cached_prompts import Progress
@@ -116,9 +116,9 @@ def evaluate(
 
 
 def _wish(compared: Compared, judging: Judging, at: str) -> Wish:
-    conditions = cast(tuple[Condition, ...], _names(compared.conditions))
+    conditions = cast(tuple[Condition, ...], names_in(compared.conditions))
     design = Design(
-        _names(compared.residents),
+        names_in(compared.residents),
         conditions,
         compared.questions,
         compared.pairs,
@@ -137,10 +137,6 @@ def _wish(compared: Compared, judging: Judging, at: str) -> Wish:
         judging.pairs_out,
         judging.answers,
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each for each in split_names([text]) or () if each))
 
 
 async def _write_questions(settings: Settings, wish: Wish, file: Path) -> int:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelRefused, ModelUnavailable, ReplyInvalid
-from mindstream.evaluation_cache import EvaluationCache
+from mindstream.evaluation_cache import EvaluationCache, of_row
 from mindstream.models.cached_prompts import CachedPrompts
 from mindstream.models.decide import JudgeAnswer
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage, estimate_tokens
@@ -237,15 +237,7 @@ class Evaluation:
     def find(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> Outcome | None:
         """Return a stored result."""
         row = self.asked.ledger.find(self.key(question, way, specs))
-        names = Outcome.__dataclass_fields__
-        return (
-            Outcome(
-                **{name: value for name, value in row.items() if name in names}
-                | {"question": question.id, "way": way.label}
-            )
-            if row
-            else None
-        )
+        return of_row(Outcome, {**row, "question": question.id, "way": way.label}) if row else None
 
     def llm(self, calls: RunCalls | None = None) -> tuple[Tool, ...]:
         """Return the model as a tool, if `with_llm`; else an empty tuple."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import csv
-import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mindstream_town.ensemble import Difference, Failed, Lived, Run, Spread, differences, runs_of, spreads
 from mindstream_town.inspect.history import read_history
@@ -21,9 +18,10 @@ from mindstream_town.source import dump_source, load_source
 
 from mindstream import chance
 from mindstream.clock import SystemClock
+from mindstream.encodings import csv_text
 from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
-from mindstream.evaluation_cache import EvaluationCache
+from mindstream.evaluation_cache import EvaluationCache, of_row
 from mindstream.location import Location
 from mindstream.models.cached_prompts import Progress
 from mindstream.paths import write_text
@@ -103,9 +101,6 @@ class Ensemble:
     spreads: tuple[Spread, ...]
     differences: tuple[Difference, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
     """Return the runs as jobs; the town is read once per condition.
@@ -157,7 +152,7 @@ async def run_ensemble(settings: Settings, wish: Wish, told: Progress = lambda *
         async with open_engine(wish.ray, wish.workers) as engine:
             await _Running(engine, ledger, failed, len(jobs), len(left), told).each(left)
     rows = [(job, ledger.find(job.key)) for job in jobs]
-    lived = [_lived(row) for _, row in rows if row is not None]
+    lived = [of_row(Lived, row) for _, row in rows if row is not None]
     town = jobs[0].setting
     found = Ensemble(
         town.name,
@@ -167,7 +162,7 @@ async def run_ensemble(settings: Settings, wish: Wish, told: Progress = lambda *
         tuple(spreads(lived)),
         tuple(differences(lived)),
     )
-    write_text(wish.into / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
+    write_text(wish.into / "report.json", json.dumps(asdict(found), ensure_ascii=False, indent=1) + "\n")
     write_text(wish.into / "runs.csv", _table(lived))
     return found
 
@@ -212,10 +207,6 @@ class _Running:
         self.told(over, self.all, words)
 
 
-def _lived(row: Mapping[str, Any]) -> Lived:
-    return Lived(**{name: row[name] for name in Lived.__dataclass_fields__})
-
-
 async def live_run(job: Job) -> Lived:
     """Run a job in a worker, from the beginning or from the last step that an earlier worker finished.
 
@@ -257,9 +248,8 @@ async def _believed(job: Job, design: Design) -> dict[str, float]:
 def _table(lived: Sequence[Lived]) -> str:
     """Format the runs as CSV, one line per run."""
     names = list(dict.fromkeys(name for each in lived for name in each.measures))
-    out = io.StringIO()
-    table = csv.writer(out)
-    table.writerow(("condition", "seed", "step", "digest", *names))
-    for each in lived:
-        table.writerow((each.condition, each.seed, each.step, each.digest, *(each.measures.get(n, "") for n in names)))
-    return out.getvalue()
+    rows = (
+        (each.condition, each.seed, each.step, each.digest, *(each.measures.get(name, "") for name in names))
+        for each in lived
+    )
+    return csv_text(("condition", "seed", "step", "digest", *names), rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mindstream.encodings import csv_text
 from mindstream.engines.engine import open_engine
 from mindstream.errors import BudgetSpent, InputError, SettingsError
 from mindstream.evaluation_cache import EvaluationCache
@@ -113,9 +112,6 @@ class Evaluated:
     findings: Findings
     unreadable: int
     spent: Spent
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -309,17 +305,13 @@ async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
         opened.spent,
     )
     write_text(wish.folder / "answers.csv", _answers_table(opened, outcomes, judged))
-    write_text(wish.folder / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
+    write_text(wish.folder / "report.json", json.dumps(asdict(found), ensure_ascii=False, indent=1) + "\n")
     return found
 
 
 def _answers_table(opened: Opened, outcomes: Sequence[Any], judged: Mapping[tuple[str, str], bool] | None) -> str:
     """Format the answers as CSV, each next to the expected answer."""
-    by_id, out = {each.id: each for each in opened.questions}, io.StringIO()
-    table = csv.writer(out)
-    table.writerow(
-        ("question", "way", "text", "expected", "answer", "exact", "contained", "judged", "tokens", "stopped")
-    )
+    by_id, rows = {each.id: each for each in opened.questions}, list[list[object]]()
     for each in outcomes:
         question = by_id[each.question]
         scored = score(question.kind, question.answers, each.answer)
@@ -336,5 +328,6 @@ def _answers_table(opened: Opened, outcomes: Sequence[Any], judged: Mapping[tupl
             each.tokens,
             each.stopped,
         )
-        table.writerow([f"'{cell}" if str(cell).startswith(("=", "+", "-", "@")) else cell for cell in cells])
-    return out.getvalue()
+        rows.append([f"'{cell}" if str(cell).startswith(("=", "+", "-", "@")) else cell for cell in cells])
+    columns = ("question", "way", "text", "expected", "answer", "exact", "contained", "judged", "tokens", "stopped")
+    return csv_text(columns, rows)

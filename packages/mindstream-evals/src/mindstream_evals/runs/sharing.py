@@ -82,7 +82,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     table, scorer = _who(settings, wish, cast)
     how = {
         "agents": table,
-        "data": _digest(cast),
+        "data": _digest_of(each.model_dump_json() for each in cast.agents),
         "embedder": settings.embedder,
         "scorer": scorer,
         "seed": wish.design.seed,
@@ -223,10 +223,6 @@ def _score(cast: Cast, wish: ExperimentSettings, ledger: Ledger) -> dict[Cell, d
 def _own_share(cell: Cell, answer: CellAnswer) -> float:
     """Return the share of the shown exemplars that the agent itself wrote."""
     return answer.shown.count(cell.agent) / len(answer.shown) if answer.shown else 0.0
-
-
-def _digest(cast: Cast) -> str:
-    return _digest_of(each.model_dump_json() for each in cast.agents)
 
 
 def _digest_of(told: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mindstream.errors import InputError
-from mindstream.evaluation_cache import EvaluationCache
+from mindstream.evaluation_cache import EvaluationCache, of_row
 from mindstream.memory.recall.exemplars import Example
 from mindstream.models.roles import Models
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced
@@ -339,8 +339,7 @@ def check_names(place: str, arms: Sequence[str]) -> None:
 
 
 def _read_trial(row: Mapping[str, Any]) -> Trial:
-    names = Trial.__dataclass_fields__
-    return Trial(**{name: value for name, value in row.items() if name in names} | {"told": tuple(row["told"])})
+    return of_row(Trial, {**row, "told": tuple(row["told"])})
 
 
 def _trial(task: Assignment, solved: Sequence[Solution], first: bool, told: tuple[str, ...] = ()) -> Trial:

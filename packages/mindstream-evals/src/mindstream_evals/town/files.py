@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from mindstream_town.formats.files import write_text
 
-from mindstream.encodings import decode_clear, read_csv
+from mindstream.encodings import csv_text, decode_clear, read_csv
 from mindstream.errors import InputError, prefixed
 from mindstream.paths import read_bytes
 from mindstream_evals.town.questions import LARGEST, Answer, Item
@@ -66,7 +65,7 @@ def read_verdicts(files: Iterable[Path]) -> list[tuple[str, float]]:
 def write_questions(file: Path, items: Iterable[Item]) -> None:
     """Write the questions as CSV, with an empty column for a person's answers."""
     rows = ((each.resident, each.question.id, each.question.text, "") for each in items)
-    _write(file, ("resident", "question", "text", "answer"), rows)
+    write_text(file, csv_text(("resident", "question", "text", "answer"), rows))
 
 
 def write_answers(file: Path, answers: Iterable[Answer]) -> None:
@@ -82,7 +81,7 @@ def write_answers(file: Path, answers: Iterable[Answer]) -> None:
         )
         for each in answers
     )
-    _write(file, ("resident", "question", "category", "condition", "text", "answer"), rows)
+    write_text(file, csv_text(("resident", "question", "category", "condition", "text", "answer"), rows))
 
 
 def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
@@ -99,11 +98,3 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
         if missing:
             raise InputError(f"{file}, row {at}: the field {missing[0]} is missing; expected {', '.join(wanted)}")
     return list(rows)
-
-
-def _write(file: Path, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    write_text(file, out.getvalue())

@@ -52,6 +52,17 @@ class Matrix:
         return size_of(self.meta, "maze_meta_info.json")
 
 
+def meta_of(name: str, width: int, height: int, tile: int = TILE_PIXELS) -> JsonObject:
+    """Return the content of a meta file."""
+    return {
+        "world_name": name,
+        "maze_width": width,
+        "maze_height": height,
+        "sq_tile_size": tile,
+        "special_constraint": "",
+    }
+
+
 def size_of(meta: Mapping[str, JsonValue], where: str) -> tuple[int, int]:
     """Return width and height from a meta file.
 
@@ -172,14 +183,9 @@ def matrix_of_world(world: TileWorld) -> Matrix:
     for (x, y), name in world.spawns.items():
         sector, arena = (*world.address_at((x, y)).upto(ARENA).names[1:], ALL, ALL)[:2]
         spawns[y * world.width + x] = number("spawning_location", world.name, sector, arena, name)
-    meta: JsonObject = {
-        "world_name": world.name,
-        "maze_width": world.width,
-        "maze_height": world.height,
-        "sq_tile_size": TILE_PIXELS,
-        "special_constraint": "",
-    }
-    return Matrix(meta, mazes, {name: tuple(lines) for name, lines in rows.items()})
+    return Matrix(
+        meta_of(world.name, world.width, world.height), mazes, {name: tuple(lines) for name, lines in rows.items()}
+    )
 
 
 def _narrowest(

@@ -23,7 +23,7 @@ Filling = tuple[str, ...] | tuple[tuple[str, ...], ...] | str | None
 
 @dataclass(frozen=True)
 class ConceptNode:
-    """A memory (a node of the file). Times are texts in the form of `parse_stamp`.
+    """A memory (a node of the file). Times are texts in the form of `parse_time`.
 
     Attributes:
         node_id: "node_N", where N is `node_count`.

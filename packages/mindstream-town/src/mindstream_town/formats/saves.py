@@ -17,7 +17,6 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -35,7 +34,7 @@ from mindstream_town.formats.files import (
     write_text,
 )
 from mindstream_town.formats.nodes import AssociativeMemory, plain_memory, read_memory
-from mindstream_town.formats.town_file import DATE, ClockText, DateText, Number, Whole, parse_as, parse_clock, to_plain
+from mindstream_town.formats.town_file import DATE, ClockText, DateText, Number, Whole, parse_as, parse_time, to_plain
 from mindstream_town.world.tree import PlaceTree, Spot, parse_tree
 
 Tile = tuple[Whole, Whole]
@@ -47,7 +46,7 @@ Schedule = tuple[tuple[str, Number], ...]
 
 @dataclass(frozen=True)
 class Scratch:
-    """A resident's `scratch.json`: 47 keys in the order of the file; times are texts (`parse_clock`), tiles (x, y)."""
+    """A resident's `scratch.json`: 47 keys in the order of the file; times are texts (`parse_time`), tiles (x, y)."""
 
     vision_r: Whole
     att_bandwidth: Whole
@@ -435,12 +434,12 @@ def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
     time since the first day.
     """
     meta = save.meta
-    now = parse_clock(meta.curr_time)
-    lived = (now - datetime.strptime(meta.start_date, DATE)).total_seconds()
+    now = parse_time(meta.curr_time)
+    lived = now - parse_time(meta.start_date, DATE)
     last = {persona.scratch.curr_time for persona in save.personas.values()} - {None}
     if len(last) != 1 or meta.step * meta.sec_per_step == lived:
         return save
-    step_s = int((now - parse_clock(str(last.pop()))) / timedelta(seconds=1))
+    step_s = int(now - parse_time(str(last.pop())))
     if step_s == meta.sec_per_step or step_s < 1 or lived <= 0 or lived % step_s:
         return save
     step = int(lived) // step_s

@@ -25,7 +25,7 @@ from mindstream.errors import InputError
 from mindstream.frozen import Frozen
 from mindstream.json_values import JsonObject
 from mindstream_town.formats.files import load_object, load_text, named_once, write_text
-from mindstream_town.formats.matrix import COLUMNS, MAZES, TABLES, TILE_PIXELS, Matrix, Rows
+from mindstream_town.formats.matrix import COLUMNS, MAZES, TABLES, TILE_PIXELS, Matrix, Rows, meta_of
 from mindstream_town.world.tiles import check_size
 
 LAYERS = MappingProxyType(
@@ -136,13 +136,7 @@ def matrix_of_tiled(map: TiledMap, tables: Mapping[str, Rows] | None = None) -> 
     """
     mazes = {maze: map.cells(maze) for maze in MAZES}
     tables = tables or _tables(map, mazes)
-    meta: JsonObject = {
-        "world_name": tables["world"][0][1].strip(),
-        "maze_width": map.width,
-        "maze_height": map.height,
-        "sq_tile_size": map.tile_width,
-        "special_constraint": "",
-    }
+    meta = meta_of(tables["world"][0][1].strip(), map.width, map.height, map.tile_width)
     return Matrix(meta, mazes, tables)
 
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast, get_args
 
@@ -243,7 +243,6 @@ class TownTables(Table):
 
 
 T = TypeVar("T")
-_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 EXTRA = "extra"
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 LARGEST = 1e9
@@ -254,22 +253,13 @@ STAMP = "%Y-%m-%d %H:%M:%S"
 """Format of times in the authors' memory nodes ("2023-02-13 11:21:30")."""
 
 
-def parse_clock(text: str) -> datetime:
-    """Parse a time in the format of the authors' files (CLOCK).
+def parse_time(text: str, form: str = CLOCK) -> float:
+    """Parse a time of the authors' files in one of their formats (CLOCK, DATE, STAMP), as seconds since 1970.
 
     Raises:
         ValueError: the text has another format.
     """
-    return datetime.strptime(text, CLOCK)
-
-
-def parse_stamp(text: str) -> datetime:
-    """Parse a time in the format of the authors' memory nodes (STAMP).
-
-    Raises:
-        ValueError: the text has another format.
-    """
-    return datetime.strptime(text, STAMP)
+    return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
 
 
 def _checked(form: str) -> AfterValidator:
@@ -307,7 +297,7 @@ def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
     held = {key: value for key, value in given.items() if key in known}
     rest = {key: value for key, value in given.items() if key not in known}
     try:
-        read: T = _adapter(kind).validate_python({**held, **more, EXTRA: rest})
+        read: T = _adapter(kind).validate_python({**held, **more, EXTRA: rest})  # type: ignore[arg-type]
         return read
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -331,10 +321,9 @@ def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
     raise TypeError(f"{type(value).__name__} cannot be converted into plain JSON data")
 
 
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 WANTED = {
@@ -538,7 +527,7 @@ def _build_town(tables: TownTables, names: Counter[str], folder: Path, faults: F
         raise InputError("it cannot be read")
     rules = PlaceRules(_rules(name, tables.places, world, names, faults, tables.map is not None))
     working = [_with_usual_day(each, rules) for each in tables.residents]
-    described = [_town_file_describe(each, name, world, names, faults) for each in working]
+    described = [_describe_person(each, name, world, names, faults) for each in working]
     residents = tuple(each for each in described if each is not None)
     with faults.at("map"):
         _check_ways(world, residents)
@@ -703,7 +692,7 @@ def _rules(
     return rules
 
 
-def _town_file_describe(
+def _describe_person(
     table: Resident, name: Address, world: World, residents: Collection[str], faults: Faults
 ) -> Person | None:
     """Return a resident as a `Person`; None if the table is invalid."""
@@ -752,25 +741,19 @@ def _town_file_describe(
         if (memory := check("seeds", partial(_first_memory, each, home, world, residents)))
     )
     return Person(
-        name=table.name,
-        age=table.age,
-        innate=table.innate,
-        learned=table.learned,
-        currently=table.currently,
-        lifestyle=table.lifestyle,
-        routine=table.routine,
+        **table.model_dump(include=COPIED),
         home=str(home),
         bed=bed,
         day=day,
         start=_first_spot(world, spots),
         knows=tuple(map(str, knows)),
-        household=tuple(table.household),
         relations=tuple(Relation(each.who, each.kind, each.avoids) for each in table.relations),
-        about=table.about,
         memories=memories,
     )
 
 
+COPIED = {"name", "age", "innate", "learned", "currently", "lifestyle", "routine", "household", "about"}
+"""Keys of a resident that stay as they are."""
 WORKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday"]
 
 

@@ -6,8 +6,6 @@ Texts are not compared; `meaning.trace_meaning` lets a model read them.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +15,7 @@ from typing import Literal
 
 import leather
 
+from mindstream.encodings import csv_text
 from mindstream.errors import InputError
 from mindstream.log.events import ModelCalled, Reflected
 from mindstream.memory.store.record import Record
@@ -280,13 +279,9 @@ def trace_insights(history: History) -> Followed:
 
 def write_csv(diffusion: Diffusion) -> str:
     """Return the residents who know a fact, and since when, as CSV."""
-    out = io.StringIO()
-    fields = ("name", "step", "time", "how", "by", "chain", "record", "text")
-    table = csv.DictWriter(out, fields, lineterminator="\n")
-    table.writeheader()
-    for knower in diffusion.knowers:
-        table.writerow(asdict(knower) | {"chain": " > ".join(knower.chain)})
-    return out.getvalue()
+    columns = ("name", "step", "time", "how", "by", "chain", "record", "text")
+    rows = (asdict(knower) | {"chain": " > ".join(knower.chain)} for knower in diffusion.knowers)
+    return csv_text(columns, ([row[name] for name in columns] for row in rows))
 
 
 def measure(history: History, facts: Sequence[str] = ()) -> dict[str, float]:
@@ -317,12 +312,10 @@ def hours(history: History) -> list[int]:
 
 def curves_csv(history: History, steps: Sequence[int], curves: Mapping[str, Sequence[float]]) -> str:
     """Return curves as CSV, a line for each step."""
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(["step", "time", *curves])
-    for n, step in enumerate(steps):
-        table.writerow([step, history.clock(step), *(f"{values[n]:g}" for values in curves.values())])
-    return out.getvalue()
+    rows = (
+        [step, history.clock(step), *(f"{values[n]:g}" for values in curves.values())] for n, step in enumerate(steps)
+    )
+    return csv_text(["step", "time", *curves], rows)
 
 
 @dataclass(frozen=True)

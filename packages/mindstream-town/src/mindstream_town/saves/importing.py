@@ -14,7 +14,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, timedelta
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
@@ -54,7 +53,7 @@ from mindstream_town.events import (
 )
 from mindstream_town.formats.nodes import AssociativeMemory, ConceptNode
 from mindstream_town.formats.saves import PersonaSave, Save, Schedule, Scratch, settle_clock
-from mindstream_town.formats.town_file import parse_clock, parse_stamp
+from mindstream_town.formats.town_file import STAMP, parse_time
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import FirstMemory, Person
 from mindstream_town.residents.places import find_home
@@ -132,7 +131,7 @@ def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
         keywords=node.keywords,
         evidence=evidence,
         depth=None if node.type == "thought" and evidence else node.depth,
-        created=parse_stamp(node.created).replace(tzinfo=UTC).timestamp(),
+        created=parse_time(node.created, STAMP),
         data=data,
     )
     if node.type != "chat":
@@ -175,8 +174,8 @@ def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
     began = min(_step_of(setting, scratch.act_start_time), step) if scratch.act_start_time else step
     until = step + 1
     if scratch.act_start_time and scratch.act_duration is not None:
-        end = parse_clock(scratch.act_start_time) + timedelta(seconds=59, minutes=scratch.act_duration)
-        until = max(until, setting.step_at_moment(end.replace(second=0, tzinfo=UTC).timestamp()))
+        end = parse_time(scratch.act_start_time) + 59 + 60 * scratch.act_duration
+        until = max(until, setting.step_at_moment(end - end % 60))
     place, way = scratch.act_address or "", _way(setting, scratch, spot)
     what = scratch.act_description or "being idle"
     return Act(
@@ -201,7 +200,7 @@ def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:
 
 
 def _step_of(setting: Setting, clock: str) -> int:
-    return setting.step_at_moment(parse_clock(clock).replace(tzinfo=UTC).timestamp())
+    return setting.step_at_moment(parse_time(clock))
 
 
 def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
@@ -268,7 +267,7 @@ def setting_of_save(
         InputError: the world has no such or similar home, or a resident is in a wall or cannot reach its home.
     """
     save = settle_clock(save, tell)
-    start = parse_clock(save.meta.curr_time).replace(tzinfo=UTC).timestamp() - save.meta.step * save.meta.sec_per_step
+    start = parse_time(save.meta.curr_time) - save.meta.step * save.meta.sec_per_step
     if start < 0:
         raise InputError(
             f"meta.json: step: {save.meta.step} steps before {save.meta.curr_time} is before 1970; correct one of them"
