@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from operator import not_
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -23,6 +24,7 @@ from mindstream_town.state import Belief
 
 if TYPE_CHECKING:
     from mindstream_town.inspect.history import History
+    from mindstream_town.opened import Look
     from mindstream_town.replay.growing import GrowingRecording
     from mindstream_town.setting import Setting
     from mindstream_town.state import ResidentState
@@ -164,6 +166,13 @@ def settings_of(runtime: Runtime, principal: Principal, name: str) -> Settings:
     return runtime.settings.model_copy(update={"data": runtime.town(principal, name)})
 
 
+def look_in(runtime: Runtime, principal: Principal, name: str) -> AbstractAsyncContextManager[Look]:
+    """Open an offered town to read it."""
+    from mindstream_town import opened as service
+
+    return service.look_in(settings_of(runtime, principal, name))
+
+
 @contextlib.asynccontextmanager
 async def open_town(runtime: Runtime, principal: Principal, name: str) -> AsyncIterator[Town]:
     """Open a town with the caller's models; their budget pays for its calls, which `/cost` shows."""
@@ -209,10 +218,9 @@ async def list_towns(runtime: Runtime, principal: Principal, request: EmptyReque
 @operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
 async def status(runtime: Runtime, principal: Principal, request: StatusRequest) -> TownShape:
     """Return the time of a town, with the place and activity of each resident."""
-    from mindstream_town import opened as service
     from mindstream_town.inspect.lookup import format_time
 
-    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+    async with look_in(runtime, principal, request.town) as look:
         state, step = await look.at(request.at)
         return TownShape(
             town=request.town,
@@ -228,16 +236,22 @@ async def status(runtime: Runtime, principal: Principal, request: StatusRequest)
         )
 
 
-@operation("towns.why", "read", "GET /towns/{town}/why", mcp="town_why", cli="town why")
-async def why(runtime: Runtime, principal: Principal, request: WhyRequest) -> Why:
-    """Explain a resident's act: percepts, memories, decisions and plans."""
-    from mindstream_town import opened as service
-    from mindstream_town.inspect import why as reasons
+async def _find_moment(runtime: Runtime, principal: Principal, request: WhyRequest) -> tuple[History, str, int]:
+    """Return a town's history, and the name and the step that a request means."""
     from mindstream_town.inspect.lookup import find_resident
+    from mindstream_town.opened import find_past_step
 
     history = await watched(runtime, principal, request.town).history()
     name = find_resident(history.setting, request.resident)
-    step = service.find_past_step(history.setting, request.at, history.step) if request.at else history.step
+    return history, name, find_past_step(history.setting, request.at, history.step) if request.at else history.step
+
+
+@operation("towns.why", "read", "GET /towns/{town}/why", mcp="town_why", cli="town why")
+async def why(runtime: Runtime, principal: Principal, request: WhyRequest) -> Why:
+    """Explain a resident's act: percepts, memories, decisions and plans."""
+    from mindstream_town.inspect import why as reasons
+
+    history, name, step = await _find_moment(runtime, principal, request)
     reason = await asyncio.to_thread(reasons.explain, history, name, step)
     return Why(resident=name, text="\n".join(reason.lines()), reason=reason.as_json())
 
@@ -253,13 +267,9 @@ class Beliefs(Reply):
 @operation("towns.beliefs", "read", "GET /towns/{town}/beliefs", mcp="town_beliefs", cli="town beliefs")
 async def beliefs(runtime: Runtime, principal: Principal, request: WhyRequest) -> Beliefs:
     """Return what a resident believes next to what happened, and where each belief began."""
-    from mindstream_town import opened as service
     from mindstream_town.inspect.beliefs import beliefs_of
-    from mindstream_town.inspect.lookup import find_resident
 
-    history = await watched(runtime, principal, request.town).history()
-    name = find_resident(history.setting, request.resident)
-    step = service.find_past_step(history.setting, request.at, history.step) if request.at else history.step
+    history, name, step = await _find_moment(runtime, principal, request)
     found = await asyncio.to_thread(beliefs_of, history, name, step)
     return Beliefs(resident=name, step=step, beliefs=found)
 
@@ -299,11 +309,9 @@ async def drop(runtime: Runtime, principal: Principal, request: TownName) -> Tow
 @operation("towns.run", "write", "POST /towns/{town}/run", long=True, cli="town run", tenant_wide=True)
 async def run(runtime: Runtime, principal: Principal, request: TownRunRequest, one: RunningOperation) -> TownRan:
     """Run a town for some steps; finished steps are kept if an error stops it."""
-    from mindstream_town import opened as service
     from mindstream_town.inspect.lookup import format_time
 
-    settings = settings_of(runtime, principal, request.town)
-    async with service.look_in(settings) as look:
+    async with look_in(runtime, principal, request.town) as look:
         setting, last = look.setting, look.now + request.steps
 
     def on_step(step: int) -> None:

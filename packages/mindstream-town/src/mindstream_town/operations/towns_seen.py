@@ -29,7 +29,7 @@ from mindstream.service.operations.shapes import CallerName, NotBlank, Reply, Sh
 from mindstream.service.operations.table import operation
 from mindstream_town.embody.living import LONGEST_DONE, LONGEST_SAID, MOST_MINUTES, Way
 from mindstream_town.embody.outlook import Surroundings
-from mindstream_town.operations.towns import TownName, open_town, settings_of, watched
+from mindstream_town.operations.towns import TownName, look_in, open_town, watched
 
 if TYPE_CHECKING:
     from mindstream_town.embody.embodied import Embodied
@@ -161,11 +161,10 @@ async def recording(runtime: Runtime, principal: Principal, request: RecordingRe
 
 
 async def _span(runtime: Runtime, principal: Principal, request: RecordingRequest) -> Recording:
-    from mindstream_town import opened as service
     from mindstream_town.replay.ground import ground_of
     from mindstream_town.replay.recording import record
 
-    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+    async with look_in(runtime, principal, request.town) as look:
         last = look.now if request.last is None else min(request.last, look.now)
         found = await record(look.store, look.setting, request.first, last)
         return Recording(
@@ -218,11 +217,10 @@ def _knowledge(history: History, fact: str) -> Knowledge:
 @operation("towns.calls", "read", "GET /towns/{town}/calls")
 async def calls(runtime: Runtime, principal: Principal, request: TownCallsRequest) -> CallList:
     """List the model calls for a town's residents, newest first."""
-    from mindstream_town import opened as service
     from mindstream_town.events import JOURNAL
     from mindstream_town.inspect.lookup import find_resident
 
-    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+    async with look_in(runtime, principal, request.town) as look:
         name = find_resident(look.setting, request.resident) if request.resident else ""
         return await list_calls(look.store, look.store.key(JOURNAL), request, name, request.step)
 
@@ -230,10 +228,9 @@ async def calls(runtime: Runtime, principal: Principal, request: TownCallsReques
 @operation("towns.call", "read", "GET /towns/{town}/calls/{seq}")
 async def call(runtime: Runtime, principal: Principal, request: TownCallRequest) -> CallWords:
     """Return the prompt and the reply of a model call."""
-    from mindstream_town import opened as service
     from mindstream_town.events import JOURNAL
 
-    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+    async with look_in(runtime, principal, request.town) as look:
         return await find_call(look.store, look.store.key(JOURNAL), request.seq)
 
 
@@ -241,9 +238,8 @@ async def call(runtime: Runtime, principal: Principal, request: TownCallRequest)
 async def cost(runtime: Runtime, principal: Principal, request: TownName) -> Cost:
     """Return the cost of a town's model calls: tokens, seconds, US dollars, by day, role and model."""
     from mindstream.service.cost import bill
-    from mindstream_town import opened as service
 
-    async with service.look_in(settings_of(runtime, principal, request.town)) as look:
+    async with look_in(runtime, principal, request.town) as look:
         found = await bill(look.store)
     by = {str(name): [total.plain() for total in totals] for name, totals in found.by.items() if name != "user"}
     return Cost(total=found.total.plain(), by=by, days=days_of(found))

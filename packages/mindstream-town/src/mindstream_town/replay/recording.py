@@ -139,6 +139,7 @@ class Recorder:
     def __init__(self, setting: Setting) -> None:
         self._setting, self._town = setting, TownState(setting.profile)
         self._texts, self._blocks = Table(), Table()
+        self._text = self._texts.number
         self._places = {str(place): number for number, place in enumerate(setting.world.places)}
         self._people = {name: number for number, name in enumerate(setting.people)}
         self._lives = {name: Life() for name in setting.people}
@@ -167,13 +168,14 @@ class Recorder:
             step = _step_at(each.created, self._setting)
             if each.id not in life.numbers and (last is None or step <= last):
                 life.numbers[each.id] = len(life.records)
-                by = self._people.get(each.by, -1) if each.by != name else -1
+                by = self._person(each.by) if each.by != name else -1
                 life.records.append([step, each.kind, self._text(each.text), round(each.importance or 0, 1), by])
                 if isinstance(place := each.data.get("place"), str):
                     life.thing_places[each.id] = place
 
-    def _text(self, text: str) -> int:
-        return self._texts.number(text)
+    def _person(self, name: str) -> int:
+        """Return the number of a resident; -1: it is not one."""
+        return self._people.get(name, -1)
 
     def _place(self, place: str) -> int:
         return self._places.get(place, -1)
@@ -201,33 +203,30 @@ class Recorder:
         )
 
     def _take_in(self, row: Logged, step: int) -> None:
-        name = resident_of(row)
+        life = self._lives.get(resident_of(row)) or Life()  # of the town itself nothing but its objects is recorded
         match event := row.event:
             case ObjectChanged():
-                by = self._people.get(event.by, -1)
-                self._things.append([step, self._place(event.place), self._text(event.condition), by])
+                condition, by = self._text(event.condition), self._person(event.by)
+                self._things.append([step, self._place(event.place), condition, by])
             case MovedIn():
-                self._lives[name].places.append([step, self._numbers(event.knows)])
+                life.places.append([step, self._numbers(event.knows)])
             case DayPlanned():
                 broad = [self._text(each) for each in event.broad]
-                self._lives[name].days.append([step, self._text(event.currently), broad])
+                life.days.append([step, self._text(event.currently), broad])
             case Perceived():
-                self._see(self._lives[name], step, event)
+                self._see(life, step, event)
             case Decided():
-                life = self._lives[name]
                 recalled = [[life.numbers[id_], score] for id_, score in event.recalled if id_ in life.numbers]
-                other = self._people.get(event.other, -1)
-                life.decisions.append([step, self._text(event.about), other, event.p, int(event.yes), recalled])
+                about, other = self._text(event.about), self._person(event.other)
+                life.decisions.append([step, about, other, event.p, int(event.yes), recalled])
             case Talked():
-                lines = [[self._people.get(line.by, -1), self._text(line.text)] for line in event.lines]
-                talk = [step, self._people.get(event.partner, -1), event.until - step, lines]
-                self._lives[name].talks.append(talk)
+                lines = [[self._person(line.by), self._text(line.text)] for line in event.lines]
+                life.talks.append([step, self._person(event.partner), event.until - step, lines])
             case Embodied():
-                self._lives[name].lived.append([step, self._text(event.person)])
+                life.lived.append([step, self._text(event.person)])
             case Released():
-                self._lives[name].lived.append([step, self._text("")])
-            case Reflected() if name in self._lives:
-                life = self._lives[name]
+                life.lived.append([step, self._text("")])
+            case Reflected():
                 thoughts = [life.numbers[id_] for id_ in event.thoughts if id_ in life.numbers]
                 life.reflections.append([step, thoughts])
             case _:
@@ -240,13 +239,13 @@ class Recorder:
         ids = event.records or ("",) * len(event.seen)
         for (subject, _, what), id_ in zip(event.seen, ids, strict=False):
             place = self._place(life.thing_places.get(id_, ""))
-            life.seen.append([step, self._people.get(subject, -1), place, self._text(what)])
+            life.seen.append([step, self._person(subject), place, self._text(what)])
 
     def whole(self, first: int, last: int) -> dict[str, object]:
         """Return the recording between two steps."""
         setting = self._setting
         people = [
-            self._person(person, self._lives[name], self._homes.get(name, (0, 0)), first)
+            self._life(person, self._lives[name], self._homes.get(name, (0, 0)), first)
             for name, person in setting.people.items()
         ]
         places = [[self._place(str(each.parent)) if each.parent else -1, each.last] for each in setting.world.places]
@@ -284,10 +283,10 @@ class Recorder:
             "blocks": list(islice(self._blocks.numbers, since.blocks, None)),
         }
 
-    def _person(self, person: Person, life: Life, home: tuple[int, int], first: int) -> dict[str, object]:
+    def _life(self, person: Person, life: Life, home: tuple[int, int], first: int) -> dict[str, object]:
         lines = {name: _delta(_cut(each, first) if name in CUT else each) for name, each in timelines(life)}
         told = person.model_dump(include={"name", "age", "innate", "learned", "currently", "lifestyle", "routine"})
-        relations = [[self._people.get(each.name, -1), each.name, each.what] for each in person.relations]
+        relations = [[self._person(each.name), each.name, each.what] for each in person.relations]
         visits = {"visits": True} if person.visits else {}
         return told | visits | {"relations": relations, "lives": self._place(person.home), "home": home} | lines
 
