@@ -16,7 +16,7 @@ import numpy as np
 from mindstream_town.events import Perceived
 from mindstream_town.formats.nodes import STRENGTH, ConceptNode
 from mindstream_town.formats.saves import PersonaSave
-from mindstream_town.formats.town_file import STAMP, parse_stamp
+from mindstream_town.formats.town_file import STAMP, parse_time
 from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.sight import is_in_sight, nearest
 from mindstream_town.residents.turn import Percept
@@ -88,7 +88,7 @@ class ByRank:
 
 
 def moment_of(stamp: str) -> float:
-    return parse_stamp(stamp).replace(tzinfo=UTC).timestamp()
+    return parse_time(stamp, STAMP)
 
 
 def recorded_reflections(persona: PersonaSave) -> list[str]:
