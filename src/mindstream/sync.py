@@ -21,7 +21,7 @@ Ctrl-C cancels the call. A process that forks must open its memories again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from types import MappingProxyType, TracebackType
@@ -35,10 +35,10 @@ from mindstream.memory import memory as memories
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.policy import AnyPolicy
 from mindstream.minds import chat_bot
-from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.roles import AnyModels
 from mindstream.tools.approval import Approve
-from mindstream.tools.tool import Tool
+from mindstream.tools.tool import AnyTools
 
 __all__ = ["ChatBot", "Memory", "wait"]
 P = ParamSpec("P")
@@ -160,7 +160,7 @@ class Memory(Blocking[memories.Memory]):
         data: AnyStore,
         name: str,
         *,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         clock: Clock | None = None,
         seed: int | str | None = None,
         policy: AnyPolicy = MappingProxyType({}),
@@ -170,7 +170,7 @@ class Memory(Blocking[memories.Memory]):
 
     retain, retain_all, retain_messages = waits(M.retain), waits(M.retain_all), waits(M.retain_messages)
     recall, find, latest, get = waits(M.recall), waits(M.find), waits(M.latest), waits(M.get)
-    messages = waits(M.messages)
+    messages, records = waits(M.messages), waits(M.records)
     list, history, sessions, evidence_of = waits(M.list), waits(M.history), waits(M.sessions), waits(M.evidence_of)
     correct, supersede, replace = waits(M.correct), waits(M.supersede), waits(M.replace)
     forget, find_removal, remove = waits(M.forget), waits(M.find_removal), waits(M.remove)
@@ -208,10 +208,10 @@ class ChatBot(Blocking[chat_bot.ChatBot]):
         user: str = "you",
         model: AnyModels | None = None,
         instructions: str = "",
-        tools: Sequence[Tool | Callable[..., Any]] = (),
+        tools: AnyTools = (),
         approve: Approve = (),
         session: str | None = None,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         clock: Clock | None = None,
         policy: AnyPolicy = MappingProxyType({}),
         settle_s: float = chat_bot.SETTLE_S,

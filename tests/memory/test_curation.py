@@ -26,6 +26,12 @@ async def found(world: World, query: str, as_of: float | None = None) -> list[st
     return [each.record.text for each in await world.stream.recall(query, as_of=as_of, touch=False)]
 
 
+async def test_records_are_read_by_id_in_the_given_order(world: World) -> None:
+    first, second = [await world.stream.retain(f"note {n}") for n in range(2)]
+    found_records = await world.stream.records([second.id, "unknown-id", first.id])
+    assert [each.text for each in found_records] == ["note 1", "note 0"]
+
+
 async def test_a_correction_keeps_the_old_record_for_as_of_queries(world: World) -> None:
     old = await world.stream.retain("Ann goes to bed at 23:00", "note", about=Triple("ann", "bedtime", "23:00"))
     then = world.clock.now()

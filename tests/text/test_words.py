@@ -1,4 +1,4 @@
-from mindstream.text.words import plain_words, terms
+from mindstream.text.words import batches, plain_words, terms
 
 
 def test_english_is_stemmed_and_stop_words_are_removed() -> None:
@@ -25,3 +25,8 @@ def test_accents_and_full_width_forms_are_normalised() -> None:
 
 def test_text_without_words_gives_no_terms() -> None:
     assert terms("?!… 🙂") == []
+
+
+def test_batches_are_in_order_and_the_last_is_shorter() -> None:
+    assert list(batches("abcde", 2)) == [["a", "b"], ["c", "d"], ["e"]]
+    assert list(batches((), 3)) == []

@@ -132,11 +132,8 @@ def lost_since(connection: Sql, stream: str, since: int) -> bool | None:
     return None if whole is None else bool(whole)
 
 
-def check(connection: Sql, stream: str, opened: int | None, words_read: int | None = None) -> int | None:
+def check(connection: Sql, stream: str, opened: int | None, words_read: int | None = None) -> None:
     """Refuse to write words that were read before an erasure of their stream.
-
-    Returns:
-        The number of the last erasure; None if neither `opened` nor `words_read` was given.
 
     Args:
         opened: refuse if the whole stream was erased after the erasure with this number. None: no check.
@@ -146,12 +143,9 @@ def check(connection: Sql, stream: str, opened: int | None, words_read: int | No
         ErasedMeanwhile: such an erasure was made.
     """
     known = [each for each in (opened, words_read) if each is not None]
-    if not known:
-        return None
-    if (upto := last(connection)) <= min(known) or (lost := lost_since(connection, stream, min(known))) is None:
-        return upto
+    if not known or (lost := lost_since(connection, stream, min(known))) is None:
+        return
     if lost:
         raise ErasedMeanwhile("all data of this mind was erased: open it again")
     if words_read is not None and lost_since(connection, stream, words_read) is not None:
         raise ErasedMeanwhile("words of this mind were erased after they were read here: read it again", whole=False)
-    return upto

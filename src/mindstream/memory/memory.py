@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mindstream.memory.opening import AnyStore
     from mindstream.memory.policy import AnyPolicy
     from mindstream.memory.recall.rerank import SecondStage
-    from mindstream.models.embedders.embedder import Embedder
+    from mindstream.models.embedders.embedder import Embedder, EmbedderChoice
     from mindstream.models.model import Model
 
 __all__ = ["Memory"]
@@ -53,7 +53,8 @@ class Memory(Stream):
             await memory.forget(about="cashews")  # permanent; find_removal(…) shows it in advance
 
     - *Write*: `retain`, `retain_all`, `retain_messages` (with `extract=True` a model extracts facts from them).
-    - *Read*: `recall` ranks by a question, `list` and `find` filter, `get` reads by id, `history` has all wordings.
+    - *Read*: `recall` ranks by a question, `list` and `find` filter, `get` and `records` read by id, `history`
+      has all wordings.
     - *Change*: `correct`, `supersede`, `replace`; the old wording stays in the history.
     - *Remove*: `forget` deletes records permanently, with everything derived from them.
     - *Consolidate*: `sleep`, `propose_sleep`, `undo_sleep`, `audit`; `archive` lists archived records.
@@ -77,7 +78,7 @@ class Memory(Stream):
         clock: Clock | None = None,
         feed: Feed | None = None,
         *,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         seed: int | str | None = None,
         policy: AnyPolicy = MappingProxyType({}),
         model: AnyModels | None = None,
@@ -130,7 +131,7 @@ class Memory(Stream):
         data: AnyStore,
         name: StreamName | str,
         *,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         clock: Clock | None = None,
         seed: int | str | None = None,
         policy: AnyPolicy = MappingProxyType({}),

@@ -71,7 +71,7 @@ from mindstream.memory.store.validation import (
     legible_record,
     session_names,
 )
-from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.embedder import Embedder, EmbedderChoice
 from mindstream.tracing import genai, tell_found, tell_written, traced
 
 if TYPE_CHECKING:
@@ -317,12 +317,6 @@ class Stream:
                 self._since = since
                 caches.note(self.key, since)
 
-    async def erasures_at(self, seq: int) -> int:
-        """Return the number of the last erasure at the time when a row was written, or a later one. Data that is read
-        after this call is not older."""
-        at = getattr(self.store, "erasures_at", None)
-        return await (self.store.last_erasure() if at is None else at(seq))
-
     def was_opened_before(self, erasure: int) -> bool:
         """Return whether this object may still hold data that this erasure removed."""
         return self._since is None or self._since < erasure
@@ -334,7 +328,7 @@ class Stream:
         data: AnyStore,
         name: StreamName | str,
         *,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         clock: Clock | None = None,
         seed: int | str | None = None,
         policy: AnyPolicy = MappingProxyType({}),

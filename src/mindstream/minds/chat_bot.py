@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import tzinfo
@@ -28,7 +28,7 @@ from mindstream.minds.context import HISTORY, HISTORY_TOKENS, gather_context
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import FunctionResponder, Host
 from mindstream.models.clean_text import is_visible
-from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.model import FREELY, Message, Model, Part, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.reply import legible_parts
@@ -41,7 +41,7 @@ from mindstream.text.links import links, pieces_without_links
 from mindstream.text.words import language_of, terms
 from mindstream.tools.approval import Approve, check_approve, with_approval
 from mindstream.tools.loop import run_tool_loop
-from mindstream.tools.tool import Tool, checked_tools
+from mindstream.tools.tool import AnyTools, Tool, checked_tools
 
 NAME = "companion"
 """The default author of a chat bot's answers."""
@@ -366,10 +366,10 @@ class ChatBot:
         user: str = "you",
         model: AnyModels | None = None,
         instructions: str = "",
-        tools: Sequence[Tool | Callable[..., Any]] = (),
+        tools: AnyTools = (),
         approve: Approve = (),
         session: str | None = None,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         clock: Clock | None = None,
         policy: AnyPolicy = MappingProxyType({}),
         settle_s: float = SETTLE_S,
@@ -422,10 +422,10 @@ class ChatBot:
         user: str = "you",
         model: AnyModels | None = None,
         instructions: str = "",
-        tools: Sequence[Tool | Callable[..., Any]] = (),
+        tools: AnyTools = (),
         approve: Approve = (),
         session: str | None = None,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         clock: Clock | None = None,
         policy: AnyPolicy = MappingProxyType({}),
         settle_s: float = SETTLE_S,
@@ -470,7 +470,7 @@ class ChatBot:
         *,
         model: AnyModels | None = None,
         instructions: str = "",
-        tools: Sequence[Tool | Callable[..., Any]] = (),
+        tools: AnyTools = (),
         approve: Approve = (),
         name: str = NAME,
         exemplars: Exemplars | None = None,

@@ -46,7 +46,7 @@ from mindstream.minds.home_loop import HomeLoop, at_home, streamed_at_home
 from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, Timeouts, make_responder
 from mindstream.minds.unanswered import answer_unanswered
-from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords
 from mindstream.reasoners.background import Background, stop_elsewhere
@@ -125,7 +125,7 @@ class Mind:
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
         responder: ResponderFactory | None = None,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         clock: Clock | None = None,
         timeouts: Timeouts | None = None,
         policy: AnyPolicy = MappingProxyType({}),

@@ -24,6 +24,7 @@ from mindstream.moved import renamed
 from mindstream.planning.plan import Evidence, Plan, PlannedStep
 from mindstream.planning.references import Reference, insert
 from mindstream.text.links import links
+from mindstream.text.words import batches
 from mindstream.tools.approval import Approver, ToolRequest, refuse
 from mindstream.tools.approval import allow as allow  # known by callers from here
 from mindstream.tools.call import Observation, addresses_of, observe_call, observe_text, refusal_of, ungiven
@@ -51,8 +52,8 @@ class Batches:
 
     def _flush(self, tool: str, batch: Batch, timeout_s: float) -> None:
         gathered = [each for each in self._gathered.pop(tool) if not each[1].done()]  # done: its caller was cancelled
-        for at in range(0, len(gathered), MAX_BATCH):
-            task = asyncio.ensure_future(_run_batch(gathered[at : at + MAX_BATCH], batch, timeout_s))
+        for some in batches(gathered, MAX_BATCH):
+            task = asyncio.ensure_future(_run_batch(some, batch, timeout_s))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 

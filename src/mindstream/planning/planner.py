@@ -40,7 +40,7 @@ from mindstream.planning.run import (
     rewoo,
 )
 from mindstream.tools.approval import Approve, approver
-from mindstream.tools.tool import FunctionTool, Tool, Traits, checked_tools, tool, traits_of
+from mindstream.tools.tool import AnyTools, FunctionTool, Tool, Traits, checked_tools, tool, traits_of
 from mindstream.tracing import genai, span
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
@@ -97,7 +97,7 @@ class Planner(Explained):
     """
 
     model: AnyModels = "rules"
-    tools: Sequence[Tool | Callable[..., Any]] = ()
+    tools: AnyTools = ()
     how: Strategy = "rewoo"
     memory: Memory | None = None
     exemplars: Sequence[str] | Exemplars = ()

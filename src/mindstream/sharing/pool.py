@@ -23,7 +23,7 @@ from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.store.store import Entry, Erasure
-from mindstream.models.embedders.embedder import Embedder, embedder, unit
+from mindstream.models.embedders.embedder import EmbedderChoice, embedder, unit
 from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form, RetrieverTrained
@@ -91,7 +91,7 @@ class Pool:
         data: AnyStore,
         name: str,
         *,
-        embed: Embedder | str | None = None,
+        embed: EmbedderChoice = None,
         clock: Clock | None = None,
         retriever: Retriever | None = None,
         guarded: bool = True,

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from mindstream.arrays import Array, Floats, Ints
+from mindstream.text.words import batches
 
 T = TypeVar("T", bound=np.generic)
 Numbers = NDArray[np.uint32]
@@ -131,8 +132,8 @@ class Postings:
         Numbers may be added between two steps. The collected arrays do not change later.
         """
         keys, hashes, parts = list(self._new), list[int](), list[Numbers]()
-        for start in range(0, len(keys), PORTION):
-            for key in keys[start : start + PORTION]:
+        for some in batches(keys, PORTION):
+            for key in some:
                 parts.append(_below(_numbers(self._new[key]), below))
                 hashes.append(int(hashed(key)))
             yield lambda: None

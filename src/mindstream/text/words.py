@@ -120,6 +120,11 @@ def first_and_last(items: Sequence[T], most: int) -> Sequence[T]:
     return items if len(items) <= most else [*items[: most // 2], *items[-(most // 2) :]]
 
 
+def batches(items: Sequence[T], size: int) -> Iterator[list[T]]:
+    """Yield items in order, at most `size` at a time."""
+    return ([*items[at : at + size]] for at in range(0, len(items), size))
+
+
 def windows(text: str, size: int) -> Iterator[str]:
     """Yield a text; if it is longer than `size` characters, windows of that size that overlap by half."""
     yield text[:size]

@@ -26,6 +26,7 @@ from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.text.words import batches
 from mindstream.tools.extracts import Portion, extract
 from mindstream.tools.folder import MAX_FILES, Folder, is_parsed, passages
 from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Words, tool
@@ -151,8 +152,8 @@ class Documents:
             )
             for each in found
         ]
-        for start in range(0, len(drafts), BATCH):
-            await self.memory.retain_all(drafts[start : start + BATCH])
+        for some in batches(drafts, BATCH):
+            await self.memory.retain_all(some)
         return len(drafts) - len(there)
 
     async def _erase(self, records: Iterable[Record]) -> None:

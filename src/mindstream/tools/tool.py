@@ -155,6 +155,10 @@ class Tool(Protocol):
         """
 
 
+AnyTools: TypeAlias = Sequence[Tool | Callable[..., Any]]
+"""Values of `tools=`: tools, and functions that are made tools."""
+
+
 @dataclass(frozen=True)
 class FunctionTool:
     """A Python function as a tool: its type hints are the schema, its docstring is the description.
@@ -235,7 +239,7 @@ def is_in_run(call: Call, tools: Sequence[Tool]) -> bool:
     return any(getattr(each, "in_run", False) for each in tools if each.spec.name == call.tool)
 
 
-def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:
+def checked_tools(tools: AnyTools) -> tuple[Tool, ...]:
     """Return tools; functions are made tools.
 
     Raises:

@@ -22,7 +22,7 @@ from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, nfc, normalised
 from mindstream.memory.store.store import Entry, NewWork, Revision
 from mindstream.memory.store.validation import checked_text, is_finite, shortened
-from mindstream.text.words import terms
+from mindstream.text.words import batches, terms
 from mindstream.tracing import genai, tell_changed, traced
 
 if TYPE_CHECKING:
@@ -284,10 +284,10 @@ async def _embed(
     stream: Stream, ids: Sequence[str], batch: int = BATCH, tell: Callable[[int], None] = lambda _: None
 ) -> int:
     done, ask = 0, asking(stream.embedder)
-    for start in range(0, len(ids), batch):
+    for some in batches(ids, batch):
         records = [
             record
-            for record in await stream.records(ids[start : start + batch])
+            for record in await stream.records(some)
             if record.embedder != stream.embedder.name or record.vector is None or not is_finite(record.vector)
         ]
         if records:

@@ -16,6 +16,7 @@ from mindstream.memory.store.store import Revision
 from mindstream.models.ask import ask
 from mindstream.models.model import JsonSchema
 from mindstream.models.prompt import Prompt, rule
+from mindstream.text.words import batches
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -78,8 +79,8 @@ async def rate(
     columns = await stream.columns()
     pending = np.isnan(columns.importance.values) & columns.holding(kinds, stream.clock.now())
     ids = [columns.ids[at] for at in np.flatnonzero(pending)[::-1][:most]]
-    for start in range(0, len(ids), BATCH):
-        records = await stream.records(ids[start : start + BATCH])
+    for some in batches(ids, BATCH):
+        records = await stream.records(some)
         if not records:
             continue
         question = RateImportance(who=stream.name, memories=tuple(record.text[:MAX_SHOWN] for record in records))

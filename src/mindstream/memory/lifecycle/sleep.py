@@ -30,6 +30,7 @@ from mindstream.memory.store.store import Entry, Fence, Revision, read_log
 from mindstream.models.ask import ask
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.rules import Rules
+from mindstream.text.words import batches
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -329,8 +330,8 @@ async def _archive_expired(run: SleepRun) -> None:
     ended &= (columns.forgotten.values == OPEN) & np.isin(columns.kind.values, CODES)
     rows = [columns.ids[at] for at in np.flatnonzero(ended)]
     records: list[Record] = []
-    for start in range(0, len(rows), BATCH):
-        records += await stream.records(rows[start : start + BATCH])
+    for some in batches(rows, BATCH):
+        records += await stream.records(some)
         await asyncio.sleep(0)
     ids = tuple(record.id for record in records if record.superseded_by is None)
     revisions = [Revision(id=id_, forgotten=now) for id_ in ids]

@@ -24,7 +24,7 @@ from mindstream.log.events import Event, Failed
 from mindstream.memory.store.record import Record, Vector
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.memory.store.validation import shortened
-from mindstream.models.embedders.embedder import Embedder, embedder, unit
+from mindstream.models.embedders.embedder import Embedder, EmbedderChoice, embedder, unit
 from mindstream.models.providers.failures import causes
 from mindstream.tracing import genai, span
 
@@ -50,7 +50,7 @@ REAL = SystemClock()
 """Timeouts are measured in real time, whatever clock the stream has."""
 
 
-async def choose_embedder(store: Store, stream: StreamKey, wanted: Embedder | str | None) -> tuple[Embedder, str]:
+async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoice) -> tuple[Embedder, str]:
     """Return the embedder of a stream, and the name of the embedder that made its vectors if that is another one, or
     "".
 
@@ -63,7 +63,7 @@ async def choose_embedder(store: Store, stream: StreamKey, wanted: Embedder | st
     return pick_embedder(await store.recorded_embedder(stream), wanted)
 
 
-def pick_embedder(recorded: str, wanted: Embedder | str | None) -> tuple[Embedder, str]:
+def pick_embedder(recorded: str, wanted: EmbedderChoice) -> tuple[Embedder, str]:
     """Choose like `choose_embedder`, for a stream whose vectors the embedder `recorded` made ("": it has no
     vectors)."""
     if wanted is None:

@@ -20,7 +20,7 @@ from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns, entrie
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.store import Store
 from mindstream.text.dates import DateSpan, spans, without_dates
-from mindstream.text.words import STOP, both_ends, first_and_last, plain_words, terms
+from mindstream.text.words import STOP, batches, both_ends, first_and_last, plain_words, terms
 
 MOST_TERMS = 400
 """Maximum number of words used of a question: the first and the last ones."""
@@ -269,8 +269,8 @@ async def compare_large(store: Store, columns: Columns, filters: Filters) -> dic
         if name in ("by", "episode") or is_plain(wanted):
             continue
         places, alike[name] = columns.fields.large(name), []
-        for start in range(0, len(places), PORTION):
-            ids = [columns.ids[at] for at in places[start : start + PORTION]]
+        for some in batches(places, PORTION):
+            ids = [columns.ids[at] for at in some]
             records = await store.records(columns.stream, ids)
             found = [each.id for each in records if dict(entries(each)).get(name) == wanted]
             alike[name] += [columns.position[id_] for id_ in found if id_ in columns.position]

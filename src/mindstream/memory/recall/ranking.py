@@ -23,6 +23,7 @@ from mindstream.clock import DAY_S, HOUR_S, Moment
 from mindstream.memory.recall.question import RecallQuery
 from mindstream.memory.store.columns import KIND_CODES, Columns
 from mindstream.text.lexical import K1, B, Matches, saturated, telling, telling_all
+from mindstream.text.words import batches
 
 Rows = Ints
 CHAT = KIND_CODES["chat"]
@@ -143,8 +144,8 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tupl
     resistance = Resistance(columns, weights.verbosity)
     reach = _Reach(columns, weights) if index.groups else None
     terms = list(dict.fromkeys(question.terms))
-    for start in range(0, len(terms), TERMS_AT_ONCE):
-        found = index.matches_of(terms[start : start + TERMS_AT_ONCE])
+    for some in batches(terms, TERMS_AT_ONCE):
+        found = index.matches_of(some)
         lengths = index.lengths(found.documents)
         own = saturated(found.times, resistance(found.documents, lengths), index.idf_of(found), K1)
         words += np.bincount(found.documents, own, count).astype(np.float32)

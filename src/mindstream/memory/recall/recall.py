@@ -138,11 +138,8 @@ class Recollection(list[Recalled]):
         without_vectors: str = "",
     ) -> None:
         super().__init__(returned)
-        self.certainty = certainty
-        self.touch = touch
-        self.not_reranked = not_reranked
-        self.by_candidates = by_candidates
-        self.without_vectors = without_vectors
+        self.certainty, self.touch, self.not_reranked = certainty, touch, not_reranked
+        self.by_candidates, self.without_vectors = by_candidates, without_vectors
 
     @property
     def low_confidence(self) -> bool:

@@ -24,6 +24,7 @@ from mindstream.memory.store.store import Candidates, Changes, Told
 from mindstream.memory.store.vectors import Vectors
 from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import K1, GrowingArray, Lexical, Matches, saturated, telling
+from mindstream.text.words import batches
 
 LONG = 20_000
 """A stream of up to this many records is scored completely."""
@@ -180,8 +181,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
     episodes = np.zeros(index.groups + 1, np.float32)
     resistance = Resistance(columns, weights.verbosity)
     terms = list(dict.fromkeys(question.terms))
-    for start in range(0, len(terms), TERMS_AT_ONCE):
-        some = terms[start : start + TERMS_AT_ONCE]
+    for some in batches(terms, TERMS_AT_ONCE):
         found = index.matches_of(some)
         kept[tuple(some)] = LookedUp(found, index.group_scores(found) if index.groups else episodes[:-1])
         episodes[:-1] += kept[tuple(some)].groups

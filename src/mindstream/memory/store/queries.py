@@ -10,6 +10,7 @@ from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.rows import FIELDS, moment
+from mindstream.text.words import batches
 
 MAX_VALUES = 500
 """Maximum number of values in one `IN` condition."""
@@ -33,8 +34,7 @@ def marks(values: Iterable[object]) -> str:
 
 def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query with a condition `IN ({})`, executed for at most MAX_VALUES values at a time."""
-    for start in range(0, len(values), MAX_VALUES):
-        some = values[start : start + MAX_VALUES]
+    for some in batches(values, MAX_VALUES):
         yield from connection.execute(sql.format(marks(some)), [*some, *more])
 
 

@@ -109,7 +109,6 @@ class SqlStore(Store):
         self._unindexed: Counter[StreamKey] = Counter()  # records written since a stream's index was last filled
         self._finder = Finder()
         self._salt = ""
-        self._known = (0, 0)  # the seq of the last commit through this store, and the number of the last erasure then
 
     async def _fill(self, stream: StreamKey) -> None:
         """Fill the index of a stream; if an error ends this, the next call continues."""
@@ -175,14 +174,11 @@ class SqlStore(Store):
     async def commit(self, *commits: Commit) -> list[Logged]:
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
         about = [one.mind for one in checked] + [OPEN for one in checked if _opens_work(one)]
-        upto = list[int]()
 
         def write(connection: Sql) -> list[Logged]:
-            return [row for one in checked for row in writing.write(connection, one, upto.append)]
+            return [row for one in checked for row in writing.write(connection, one)]
 
         logged = await self.write(write, about)
-        if logged and upto:
-            self._known = (logged[-1].seq, upto[-1])
         self.on_commit(logged)
         for one in checked:
             if records := sum(len(entry.records) for entry in one.entries):
@@ -513,14 +509,6 @@ class SqlStore(Store):
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         return await self._database.glance(lambda connection: erasures.after(connection, number))
-
-    async def erasures_at(self, seq: int) -> int:
-        """Return the number of the last erasure when a row was written, or a later number.
-
-        The store is queried only if the number is not known.
-        """
-        known, number = self._known
-        return number if known >= seq else await self.last_erasure()
 
     async def digest(self, text: str) -> str:
         """Return a keyed digest of a text. The key is stored in the database: without it, the text cannot be

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields, replace
 
 from mindstream.errors import Conflict
@@ -22,10 +21,9 @@ HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 archived."""
 
 
-def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda _: None) -> list[Logged]:
-    """Write a commit; if it contains `since` or `words_read`, call `told` with the number of the last erasure."""
-    if (upto := erasures.check(connection, commit.mind, commit.since, commit.words_read)) is not None:
-        told(upto)
+def write(connection: Sql, commit: Commit) -> list[Logged]:
+    """Write a commit."""
+    erasures.check(connection, commit.mind, commit.since, commit.words_read)
     if commit.entries:
         registry.register(connection, commit.mind)
     if commit.fence:

@@ -13,7 +13,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -47,6 +47,10 @@ def unit(vectors: Floats) -> Floats:
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     np.divide(vectors, norms, out=vectors, where=norms > 0)
     return vectors
+
+
+EmbedderChoice: TypeAlias = Embedder | str | None
+"""Values of `embed=`: an embedder or its name; None: the usual one."""
 
 
 def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: str | None = None) -> Embedder:

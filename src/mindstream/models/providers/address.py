@@ -19,7 +19,7 @@ from functools import cache
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, unquote_plus, urlsplit, urlunsplit
 
 from mindstream.errors import InputError, SettingsError
 from mindstream.paths import usable, variable
@@ -293,6 +293,15 @@ def local_file() -> Path | None:
     return next((path for folder in folders for path in sorted(Path(folder).glob("*.gguf"))), None)
 
 
+def split_web_url(url: str) -> SplitResult | None:
+    """Return the parts of an address with a host and the scheme http or https; None for any other text."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 else None
+    except ValueError:
+        return None
+
+
 def _url(url: str, source: str = "") -> str:
     """Return a base URL without the parts of a single request: a fragment, `/chat/completions`, slashes at the end.
 
@@ -303,12 +312,8 @@ def _url(url: str, source: str = "") -> str:
     """
     url = url.strip().strip("\"'<>`\ufeff\u200b").strip()
     where = f"{source}: " if source else ""
-    try:
-        parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits or re.search(r"\s", url):
+    parts = split_web_url(url)
+    if parts is None or re.search(r"\s", url):
         raise SettingsError(f"{where}a model's address looks like http://host:port/v1, not like {_shown(url)!r}")
     secret = next((f"a key ({name}=…)" for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
     if secret := "a password" if parts.username or parts.password else secret:

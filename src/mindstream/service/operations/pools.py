@@ -26,7 +26,7 @@ from mindstream.sharing.events import ExemplarJudged
 
 if TYPE_CHECKING:
     from mindstream.memory.store.sql_store import SqlStore
-    from mindstream.models.embedders.embedder import Embedder
+    from mindstream.models.embedders.embedder import EmbedderChoice
     from mindstream.sharing.pool import Pool
     from mindstream.sharing.state import PoolState, Standing
 
@@ -291,7 +291,7 @@ async def open_pool(
         yield pool
 
 
-async def _embedder(runtime: Runtime, store: SqlStore, name: str, new: bool, is_command: bool) -> Embedder | str | None:
+async def _embedder(runtime: Runtime, store: SqlStore, name: str, new: bool, is_command: bool) -> EmbedderChoice:
     """Return the embedder for a pool; None: the one with which the pool was created.
 
     The command line uses the embedder in the settings; if none is set, a new pool gets the contextual embedder. A

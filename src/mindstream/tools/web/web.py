@@ -14,7 +14,7 @@ import httpx2
 
 import mindstream
 from mindstream.errors import ToolError
-from mindstream.models.providers.address import mask
+from mindstream.models.providers.address import mask, split_web_url
 from mindstream.models.providers.wire import certificates
 from mindstream.tools.web.transport import PublicTransport
 
@@ -154,12 +154,8 @@ def checked_url(url: str) -> str:
     Raises:
         ToolError: the address is too long, is not http or https, or contains a password.
     """
-    try:
-        parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits or len(url) > MAX_URL or not url.isprintable() or " " in url:
+    parts = split_web_url(url)
+    if parts is None or len(url) > MAX_URL or not url.isprintable() or " " in url:
         raise ToolError(f"an address looks like https://host/page, not like {_quote(url)!r}")
     if parts.username or parts.password:
         raise ToolError("an address must not contain a name and a password")

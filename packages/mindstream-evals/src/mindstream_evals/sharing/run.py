@@ -19,6 +19,7 @@ from mindstream.sharing.exemplar import Exemplar, question_id, shots
 from mindstream.sharing.grading.rubric import general_rubric
 from mindstream.sharing.guarding.answer_fit import find_faults
 from mindstream.sharing.pool import Pool
+from mindstream.text.words import batches
 from mindstream_evals.sharing.agents import AnswerByExample, Cast, Exchange
 from mindstream_evals.sharing.studies import STAGES, Cell, CellAnswer, Design, Ledger, cells
 
@@ -173,10 +174,10 @@ class Experiment:
         whose[judged.id] = agent
 
     async def _answer_all(self, some: Sequence[Cell], pool: Pool | None, whose: Mapping[str, str]) -> None:
-        for at in range(0, len(some), AT_ONCE):
+        for batch in batches(some, AT_ONCE):
             try:
                 async with asyncio.TaskGroup() as group:
-                    for cell in some[at : at + AT_ONCE]:
+                    for cell in batch:
                         group.create_task(self._answer(cell, pool, whose))
             except ExceptionGroup as failed:
                 raise failed.exceptions[0] from None

@@ -37,6 +37,7 @@ from mindstream.memory.store.word_index.segments import (
     pack,
     to_join,
 )
+from mindstream.text.words import batches
 
 PORTION = 500
 """Number of vectors written per transaction, which takes a second if the graph is large."""
@@ -257,7 +258,7 @@ class Indexing:
             for number, each in found
             if number not in there and each.vector is not None and is_finite(each.vector)
         ]
-        for start in range(0, len(lines), PORTION):
+        for some in batches(lines, PORTION):
             self._heed()
             with connection.transaction() as putting:
                 rows.execute(
@@ -265,7 +266,7 @@ class Indexing:
                     f' SELECT n, s, k, w, v::"{schema}".halfvec'
                     " FROM unnest(?::bigint[], ?::text[], ?::text[], ?::integer[], ?::text[]) AS new(n, s, k, w, v)"
                     " ON CONFLICT DO NOTHING",
-                    [list(column) for column in zip(*lines[start : start + PORTION], strict=True)],
+                    [list(column) for column in zip(*some, strict=True)],
                 )
                 kept = rows.execute("SELECT 1 FROM segments WHERE id = ? FOR UPDATE", (segment,)).fetchone()
                 if not kept:

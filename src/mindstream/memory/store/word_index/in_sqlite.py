@@ -40,6 +40,7 @@ from mindstream.memory.store.word_index.segments import (
     pack,
     to_join,
 )
+from mindstream.text.words import batches
 
 RESTS_EACH, REST_S = 64, 0.001
 """Number of records after which the building of a segment pauses, and the length of the pause in seconds."""
@@ -245,8 +246,8 @@ def _read(
     connection: sqlite3.Connection, stream: StreamKey, numbers: Sequence[int], vectors: list[Vector | None]
 ) -> Iterator[tuple[int, Record]]:
     """Yield records by their numbers; append the vector of each to `vectors`."""
-    for start in range(0, len(numbers), BLOCK):
-        rows = queries.among(connection, RECORDS, numbers[start : start + BLOCK], stream)
+    for some in batches(numbers, BLOCK):
+        rows = queries.among(connection, RECORDS, some, stream)
         for number, *row in sorted(rows, key=lambda row: row[0]):
             record = record_of(tuple(row))
             vectors.append(record.vector)
