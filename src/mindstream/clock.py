@@ -219,6 +219,20 @@ def moment_or_none(when: Time | None, what: str = "a time", *, whole_day: bool =
     return None if when is None else moment(when, what, whole_day=whole_day)
 
 
+def period(since: Time | None, until: Time | None) -> tuple[Moment | None, Moment | None]:
+    """Convert the bounds of a time span, both included; None: no bound. A date alone as `until` is a whole day.
+
+    Raises:
+        InputError: a bound is not a time, or the span ends before it begins.
+    """
+    first, last = moment_or_none(since, "since"), moment_or_none(until, "until", whole_day=True)
+    if first is not None and last is not None and first > last:
+        raise InputError(
+            f"the time span ends before it begins: since={format_iso(first)} is after until={format_iso(last)}"
+        )
+    return first, last
+
+
 def format_spoken(at: Moment, zone: tzinfo | None = None) -> str:
     """Format a moment for people, in this zone or the machine's, as in: Friday 20 November 2026, 22:15."""
     return datetime.fromtimestamp(at, zone or MachineZone()).strftime("%A %d %B %Y, %H:%M")

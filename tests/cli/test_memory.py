@@ -36,6 +36,12 @@ def test_recall_shows_the_parts_of_a_score_and_writes_nothing(talked: Path, expo
     assert after.splitlines()[1:] == exported.splitlines()[1:]
 
 
+def test_a_time_span_that_ends_before_it_begins_is_refused(talked: Path) -> None:
+    span = ("--since", "2026-03-02", "--until", "2026-03-01")
+    told = mistaken(run("memory", "recall", "noise", *span, "--data", talked, "--user", "ann"))
+    assert "ends before it begins: since=2026-03-02T00:00:00Z is after until=2026-03-01T23:59:59Z" in told
+
+
 def test_memory_list_shows_belief_plan_and_the_newest_of_each_kind(talked: Path) -> None:
     shown = run("memory", "list", "--data", talked, "--user", "ann").out
     assert "belief sleep, v" in shown and "plan sleep.plan, v" in shown and "→ " in shown

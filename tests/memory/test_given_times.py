@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,26 @@ async def test_an_invalid_number_of_records_is_refused(n: Any, folder: Path) -> 
             with pytest.raises(InputError, match="the number of records: expected a whole number"):
                 await read(n)
         assert await memory.list(0) == [] and len(await memory.list(5)) == 1
+
+
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [("2025-03-02", "2025-03-01"), (NOON, NOON.timestamp() - 1), ("2025-03-02T12:00Z", "2025-03-02T13:00+02:00")],
+)
+async def test_a_time_span_that_ends_before_it_begins_is_refused(since: Time, until: Time, folder: Path) -> None:
+    says = r"ends before it begins: since=2025-03-02T\d\d:00:00Z is after until=2025-03-0"
+    async with Memory.open(folder, "ann") as memory:
+        await memory.retain("Ann sowed beans.", "note", created=NOON)
+        for read in (memory.list, memory.find, memory.find_removal, memory.forget, partial(memory.recall, "beans")):
+            with pytest.raises(InputError, match=says):
+                await read(since=since, until=until)
+        assert len(await memory.list(since="2025-03-02", until="2025-03-02")) == 1, "a date is a whole day"
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, True, "3"])
+async def test_an_invalid_number_of_hits_is_refused(given: object, folder: Path) -> None:
+    async with Memory.open(folder, "ann") as memory:
+        await memory.retain("Ann sowed beans.", "note")
+        for name in ("k", "limit"):
+            with pytest.raises(InputError, match=r"^k, the number of records to return: expected"):
+                await memory.recall("beans", **{name: given})  # type: ignore[arg-type]

@@ -127,3 +127,11 @@ def test_times_are_numbers_or_text_and_weak_results_are_marked(client: httpx.Cli
     for wrong in ("soon", "2025-13-01", 1.7e12, True):
         refused = client.post(f"{memories}/recall", json={"query": "well", "since": wrong})
         assert refused.status_code in (400, 422) and "since" in refused.text
+
+
+def test_a_time_span_that_ends_before_it_begins_is_refused(client: httpx.Client) -> None:
+    span: dict[str, Any] = {"since": "2026-03-02", "until": "2026-03-01"}
+    recalled = client.post("/api/v1/users/ann/memories/recall", json={"query": "key", **span})
+    calls = client.get("/api/v1/users/ann/calls", params=span)
+    for refused in (recalled, calls):
+        assert refused.status_code in (400, 422) and "ends before it begins" in refused.text

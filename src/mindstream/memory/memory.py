@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 from pydantic import JsonValue
 
-from mindstream.clock import Clock, Time, moment_or_none
+from mindstream.clock import Clock, Time, period
 from mindstream.errors import InputError, SettingsError
 from mindstream.guidance import SYNC, awaited, checked_id, explain_attribute, explained, opens
 from mindstream.location import AnyData
@@ -277,7 +277,7 @@ class Memory(Stream):
         `about` selects only records that mention the subject (memory/curation/mentions). `kinds` limits the selection
         to records of these kinds.
         """
-        first, last = moment_or_none(since, "since"), moment_or_none(until, "until", whole_day=True)
+        first, last = period(since, until)
         request = ForgetRequest(
             ids=tuple(map(checked_id, ids)), about=about, session=session, since=first, until=last, kinds=tuple(kinds)
         )

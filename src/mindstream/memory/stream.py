@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from mindstream import caches, redaction
-from mindstream.clock import EARLIEST, LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none
+from mindstream.clock import EARLIEST, LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none, period
 from mindstream.errors import Conflict, InputError
 from mindstream.guidance import awaited, opens
 from mindstream.log import erasures
@@ -493,10 +493,11 @@ class Stream:
         k = k if limit is None else limit
         if touch and as_of is None:
             await self._touches.overdue()
+        first, last = period(since, until)
         filters = Filters(
             kinds=kinds,
-            since=moment_or_none(since, "since"),
-            until=moment_or_none(until, "until", whole_day=True),
+            since=first,
+            until=last,
             as_of=moment_or_none(as_of, "as_of", whole_day=True),
             where=where or {},
             asked_in=asked_in,
@@ -617,10 +618,11 @@ class Stream:
         """
         if n is not None:
             check_whole(n, "the number of records", 0, MAX_COUNT)
+        first, last = period(since, until)
         filters = Filters(
             kinds=kinds,
-            since=moment_or_none(since, "since"),
-            until=moment_or_none(until, "until", whole_day=True),
+            since=first,
+            until=last,
             where=where or {},
             over=over,
         )

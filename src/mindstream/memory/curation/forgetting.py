@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream.clock import Moment
+from mindstream.clock import Moment, period
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.audit import Deed
 from mindstream.log.events import BeliefChanged, Event, Remembered
@@ -181,11 +181,7 @@ def _check(request: ForgetRequest) -> None:
     for name in ("since", "until"):
         if (at := getattr(request, name)) is not None:
             checked_moment(at, name)
-    if request.since is not None and request.until is not None and request.since > request.until:
-        raise InputError(
-            f"the span to be forgotten ends before it begins: since={request.since:.0f} must be before"
-            f" until={request.until:.0f} (seconds since 1970)"
-        )
+    period(request.since, request.until)
 
 
 async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:

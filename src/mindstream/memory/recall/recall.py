@@ -45,6 +45,7 @@ from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import FADING, KINDS, Kind, Record, normalised, without_vectors
 from mindstream.memory.store.store import Store
+from mindstream.memory.store.validation import MAX_COUNT, check_whole
 from mindstream.memory.store.vectors import EXACT_UP_TO
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.text.dates import spans
@@ -192,12 +193,11 @@ class Recaller:
             second: reranks the best of the found records; None: the records keep the order of the policy.
 
         Raises:
-            InputError: the query is empty, or k is below 1.
+            InputError: the query is empty, or k is below 1 or no whole number.
         """
         if not query.strip():
             raise InputError("the query is empty: expected the words of a question")
-        if k < 1:
-            raise InputError(f"k, the number of records to return, must be at least 1, not {k}")
+        check_whole(k, "k, the number of records to return", 1, MAX_COUNT)
         policy = policy or self.policy
         with self.shelf.answering():
             columns = await self._columns(stream, query, now, filters, policy)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mindstream.clock import Moment
+from mindstream.clock import Moment, period
 from mindstream.json_values import JsonObject
 from mindstream.log.events import Heard, Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
@@ -235,6 +235,7 @@ async def list_calls(
         step: only calls at this step of a town; None: all.
     """
     found: list[CallShape] = []
+    period(request.since, request.until)
     last = await store.last(key, ModelCalled.kind)
     before = read_number(request.cursor) or (last.seq + 1 if last is not None else 1)
     before = before if request.upto is None else min(before, request.upto + 1)
