@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindstream.arrays import Doubles
-from mindstream.memory.recall.ranking import Bounded, Candidates, Cosine, Generative, Policy, Rows, Signals
+from mindstream.memory.recall.ranking import Bounded, Candidates, Cosine, Generative, Policy, Rows, Signals, nth_highest
 
 NOW, DAY, HOUR = 1_700_000_000.0, 86_400.0, 3_600.0
 NAN = float("nan")
@@ -117,3 +117,16 @@ def test_the_bounded_policy_changes_relevance_within_limits(relevance: float, ag
     score = Bounded().rank(candidates([relevance], [age], [importance]), 1).scores
     assert 0.95 * 0.9**2 * relevance <= score[0] + 1e-9
     assert score[0] - 1e-9 <= 1.05 * 1.1**2 * relevance
+
+
+@given(st.integers(1, 40), st.integers(0, 1000), st.integers(1, 50), st.booleans())
+def test_the_nth_highest_value_is_that_of_a_sorted_list(n: int, more: int, distinct: int, holes: bool) -> None:
+    drawn = np.random.default_rng(more).integers(distinct, size=n + more).astype(np.float32)
+    values = np.where(drawn % 3 == 0, -np.inf, drawn) if holes else drawn
+    assert nth_highest(values, n) == sorted(values.tolist())[-n]
+
+
+def test_the_nth_highest_value_is_found_among_values_that_are_not_numbers() -> None:
+    values = np.full(1000, np.nan)
+    values[:5] = 1.0
+    assert np.isnan(nth_highest(values, 3))
