@@ -30,18 +30,20 @@ from mindstream.text.lexical import GrowingArray, Lexical, Postings, without_row
 from mindstream.text.words import plain_words, sentences, terms
 
 LONGEST = 100
-"""Maximum length of a text in these lookups. Longer texts and nested values are compared with the stored records."""
+"""Maximum length, in characters, of a text that `Fields` can look up. For a longer text or a nested value, the stored
+records themselves are compared."""
 IS, IS_SOMETHING, IS_LARGE = "\0=", "\0+", "\0#"
 TAKES_PART = 0.1
-"""Minimum share of the messages for a speaker to count as taking part; only these determine the tersest speaker."""
+"""Share of all messages above which a speaker counts as taking part. The tersest speaker is one who takes part."""
 MAX_FOUND = 2_048
 """Maximum number of ids whose row is remembered after a lookup."""
 DOUBTED = 5
-"""Weight of the average message length in the estimate of a speaker's usual length, as a number of messages."""
+"""Weight of the average message length of all speakers in the estimate of one speaker's usual length: it counts like
+this many messages."""
 
 
 class RecordIds:
-    """The ids of a stream's records, in the order of writing: an array from a file, then a list of the later ones.
+    """The ids of a stream's records, in the order of writing: first an array from a file, then a list of later ids.
 
     Attributes:
         position: finds the row of an id; erased ids are unknown.
@@ -128,7 +130,7 @@ class Positions:
         self.order: NDArray[np.int32] = np.empty(0, np.int32)
         self._erased: set[str] = set()
         self._found: dict[str, int] = {}
-        """Rows found in `kept` before, because a recall and its effects look up the same ids."""
+        """Rows that earlier lookups found in `kept`: a recall, and the update of its records, look up the same ids."""
 
     def get(self, id_: str) -> int | None:
         """Return the row of a record; None: it is unknown or erased."""
@@ -174,7 +176,10 @@ class Fields:
             self.postings.add(key, at)
 
     def having(self, name: str, value: JsonValue, count: int) -> Mask:
-        """Mark which of the first `count` records have a plain value in a field; value None: no value, or null."""
+        """Mark which of the first `count` records have this plain value in a field.
+
+        The value None marks the records whose field is missing or null.
+        """
         mask = np.zeros(count, np.bool_)
         mask[self.postings.of(name + IS_SOMETHING if value is None else _key(name, value))] = True
         return ~mask if value is None else mask
@@ -184,7 +189,7 @@ class Fields:
         return self.postings.of(_key(name, value)).tolist() if is_plain(value) else None
 
     def large(self, name: str) -> list[int]:
-        """Return the rows whose value in a field is large, so that it must be compared in the store."""
+        """Return the rows whose value in a field is too large for these lookups: the store must compare them."""
         return [int(at) for at in self.postings.of(name + IS_LARGE)]
 
 
@@ -207,7 +212,7 @@ def entries(record: Record) -> Iterator[tuple[str, JsonValue]]:
 
 
 def is_plain(value: JsonValue) -> bool:
-    """Return whether a value is small enough to be in these lookups: no list, no object, no long text."""
+    """Return whether `Fields` can look up a value: it is no list, no object, and no text longer than LONGEST."""
     return len(value) <= LONGEST if isinstance(value, str) else not isinstance(value, list | dict)
 
 
@@ -220,10 +225,10 @@ def _key(name: str, value: JsonValue) -> str:
 
 
 class Speakers:
-    """The speakers of a stream's conversations, by their numbers in the column `by`, and who is the user and the agent.
+    """How much each speaker of a stream says, and which speaker is the user and which the agent.
 
-    Recall compares the length of a message with its speaker's usual length, and that of a verbose speaker with the
-    tersest.
+    Speakers are identified by their numbers in the column `by`. Recall compares the length of a message with the usual
+    length of its speaker's messages. It compares the usual length of a verbose speaker with that of the tersest one.
     """
 
     def __init__(self) -> None:
@@ -234,7 +239,7 @@ class Speakers:
         self._usual: Doubles | None = None
 
     def add(self, by: int, words: int, by_user: object) -> None:
-        """Count a message and its words; `by_user`: the field of that name in its data, which may be missing."""
+        """Count a message and its words; `by_user`: the value of that field in the message's data, None if missing."""
         missing = by + 1 - len(self._messages)
         self._messages += [0] * missing
         self._words += [0] * missing
@@ -245,7 +250,11 @@ class Speakers:
         self._usual = None
 
     def without(self, said: Iterable[tuple[int, int, int]]) -> Speakers:
-        """Return a copy with changed counts; `said`: for speakers, the changes of the numbers of messages and words."""
+        """Return a copy with changed counts.
+
+        Args:
+            said: a speaker's number, the change of the number of messages, and the change of the number of words.
+        """
         fresh = Speakers()
         fresh.begin_with([list(each) for each in self.state()])
         for by, messages, words in said:
@@ -264,19 +273,19 @@ class Speakers:
 
     @property
     def user(self) -> int:
-        """The number of the only speaker that messages mark as the user; -1: none, or several."""
+        """The number of the speaker whose messages are marked as the user's; -1 if there is none, or several."""
         return _only(self._users)
 
     @property
     def agent(self) -> int:
-        """The number of the only speaker who talks to the user; -1: none, or several."""
+        """The number of the speaker whose messages are marked as not the user's; -1 if there is none, or several."""
         return _only(self._agents)
 
     def usual_lengths(self) -> Doubles:
-        """Return each speaker's usual number of words per message: a weighted geometric mean with the average of all
-        messages.
+        """Return each speaker's usual number of words per message.
 
-        A speaker without messages gets the average of all messages.
+        It is the geometric mean of the speaker's average and the average of all messages, weighted by the speaker's
+        number of messages and by DOUBTED. A speaker without messages gets the average of all messages.
         """
         if self._usual is None:
             messages, words = np.array(self._messages, np.float64), np.array(self._words, np.float64)
@@ -302,16 +311,16 @@ def _only(numbers: set[int]) -> int:
 
 T = TypeVar("T", bound=np.generic)
 EPISODIC = frozenset({"chat", "observation"})
-"""Kinds of records that have their neighbours in the same episode as context."""
+"""Kinds of records whose context is the records before and after them in the same episode."""
 KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
 ASKS_WITHIN = 80
 QUESTION_CHARS = 300
-"""Maximum length of a text that is checked for containing nothing but questions."""
+"""Maximum length, in characters, of a text for which `only_asks` can be true."""
 PORTION = 128
-"""Number of records that are read at once, which takes some milliseconds."""
+"""Number of records that are read at once; this takes some milliseconds."""
 WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
-"""Maximum number of records that are held with their texts but without vectors: of all streams (about 10 MB), and of
-one stream."""
+"""Maximum number of records that are held with their texts, without vectors: WHOLE of all streams together (about
+10 MB), WHOLE_OF_STREAM of one stream."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
 """Number of rows at the end of the stream that are searched first for the newest records."""
@@ -325,8 +334,8 @@ class Columns:
     Attributes:
         ids: the ids of the records.
         position: finds the row of an id, unless the record was erased.
-        names, episodes: the number that stands for each name in the column `by`, and for each episode in `episode`.
-        named: for each word that begins a name, the names.
+        names, episodes: for each name, its number in the column `by`; for each episode, its number in `episode`.
+        named: for each word that is the first of a name, the names that begin with it.
         kind: the code of the kind (KIND_CODES).
         group: the number of the record's episode, for kinds in EPISODIC only; -1: none.
         before, after: the rows of the neighbours in the group; -1: none.
@@ -342,12 +351,12 @@ class Columns:
         fields: the values in the records' data, and their slots.
         speakers: who speaks in messages, and how much each speaker says.
         only_talk: whether all records are of the kind chat.
-        whole: records by id, of this and other streams, in their current state, without vectors: those that were
-            written or changed last.
+        whole: the records that were written or changed last, of this and other streams, by id, in their current state
+            and without vectors.
         ahead: maximum number of records that are still to be read while columns are filled.
         upto: the number of the last change that has been read.
-        complete: whether all changes had been read at some time.
-        behind: whether many changes since then are being read in the background.
+        complete: whether all changes that existed at some earlier time have been read.
+        behind: whether many newer changes are being read in the background.
         kept: number of the records that come from a mapped file.
         shortened: whether records were removed from these columns.
         traces: whether a record was erased that had been read. No recall finds it, but the vectors of its neighbours
@@ -384,11 +393,11 @@ class Columns:
 
     @property
     def entire(self) -> Columns:
-        """The columns of the whole stream; these columns themselves unless they are a selection."""
+        """The columns of the whole stream: these columns, unless they contain only a selection of its records."""
         return self
 
     def in_entire(self, rows: Ints) -> Ints:
-        """Return the rows of some of these records in the whole stream."""
+        """Return, for rows of these columns, the rows of the same records in `entire`."""
         return rows
 
     def ids_at(self, rows: Ints) -> list[str]:
@@ -407,8 +416,8 @@ class Columns:
     async def take_portion(self, store: Store) -> bool:
         """Read a portion of the changes since the last call; return whether there may be more.
 
-        Changes that are made between two portions are returned by a later portion, or by the next reading after the
-        last one.
+        A change that is made while portions are read is in a later portion, or is read when the columns are next
+        brought up to date.
         """
         begins = not self._left
         changes = await store.changes(self.stream, self.upto, self._left, PORTION)
@@ -436,7 +445,7 @@ class Columns:
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
-            if self.ahead <= WHOLE:  # otherwise records that follow would displace this one
+            if self.ahead <= WHOLE:  # otherwise later records of this reading would displace this one
                 self._hold(replace(record, vector=None))
             at = self.position.get(record.id)
             if at is None:
@@ -450,7 +459,7 @@ class Columns:
                 self.compared.values[at] = True
 
     def _hold(self, record: Record) -> None:
-        """Hold a record with its text; beyond the maximum, those written or changed longest ago are dropped."""
+        """Hold a record with its text. If more than the maximum are held, drop those written or changed longest ago."""
         self.whole.pop(record.id, None)
         self._own_whole.pop(record.id, None)
         self.whole[record.id], self._own_whole[record.id] = record, None
@@ -472,17 +481,17 @@ class Columns:
     def without(
         self, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]], near: Mapping[str, Record]
     ) -> Columns | None:
-        """Return columns as if some records had never been written, and with changed words of others.
+        """Return columns without some records, as if they had never been written, and with new words of other records.
 
         These columns themselves stay unchanged, because a recall may be reading them.
 
         Args:
             gone: erased records, as they were.
             changed: records with changed words, each in its old and new form.
-            near: all records around both (`around`) that still exist, in their current form.
+            near: the existing records among these and their neighbours (see `around`), in their current form.
 
         Returns:
-            The new columns; None: this is not possible, and the columns must be rebuilt.
+            The new columns; None if the columns must be rebuilt from the store instead.
         """
         dropped = {at: record for record in gone if (at := self.position.get(record.id)) is not None}
         reworded = {at: pair for pair in changed if (at := self.position.get(pair[0].id)) is not None}
@@ -557,7 +566,7 @@ class Columns:
         self.fields.add(at, record)
 
     def _less_said(self, dropped: Mapping[int, Record], reworded: Reworded) -> Iterator[tuple[int, int, int]]:
-        """Yield for speakers the changes of their number of messages and of words, if these records change."""
+        """Yield a speaker's number and the changes of that speaker's numbers of messages and words, for each record."""
         for at, record in dropped.items():
             if record.by and record.kind == "chat":
                 yield int(self.by.values[at]), -1, -len(_terms(record))
@@ -566,7 +575,7 @@ class Columns:
                 yield int(self.by.values[at]), 0, len(_terms(new)) - len(_terms(old))
 
     def _drop_episodes(self, emptied: Iterable[int]) -> None:
-        """Remove episodes that have no records left, and their groups; higher numbers are decreased."""
+        """Remove those of these episodes that have no records left, and their groups; decrease higher numbers."""
         for episode in sorted(emptied, reverse=True):
             group = int(self.group_of.values[episode])
             if group >= 0 and not np.any(self.group.values == group):
@@ -631,7 +640,7 @@ class Columns:
         self.vectors.append(vector, before)
 
     def number(self, name: str) -> int:
-        """Return the number that stands for a name in the column `by`; a new name gets the next number."""
+        """Return a name's number in the column `by`; a new name gets the next number."""
         if name not in self.names:
             self.names[name] = len(self.names)
             for word in plain_words(name)[:1]:
@@ -672,8 +681,10 @@ class Columns:
         return int(np.count_nonzero(self.inside(spans)))
 
     def holding(self, kinds: Collection[Kind], now: Moment) -> Mask:
-        """Mark the records of these kinds that are valid at a moment and not archived; `now` LATEST: with unlimited
-        validity."""
+        """Mark the records of these kinds that are valid at a moment and not archived.
+
+        `now` LATEST marks the records whose validity has no end.
+        """
         held = np.zeros(len(self), np.bool_)
         for kind in kinds:  # comparing the bytes takes a tenth of the time of np.isin
             held |= self.kind.values == KIND_CODES[kind]
@@ -684,7 +695,7 @@ class Columns:
         """Return the rows of the n newest valid records of a kind that are not archived, oldest first.
 
         Args:
-            episode: only records of this episode; "": only those of none; None: all.
+            episode: only records of this episode; "": only records without an episode; None: all records.
         """
         found, end, size = list[int](), len(self), NEWEST_AT_ONCE
         number = -1 if episode == "" else self.episodes.get(episode or "", -2)
@@ -699,7 +710,8 @@ class Columns:
         return found[:n][::-1]
 
     def rows_of_slot(self, slot: str) -> list[int] | None:
-        """Return the rows of a slot's versions, in the order of writing; None: only the store can find them."""
+        """Return the rows of a slot's versions, in the order of writing; None if only the store can find them, because
+        the slot's name is longer than LONGEST."""
         return self.fields.rows("slot", slot)
 
     def holds(self, id_: str, now: Moment) -> bool:

@@ -1,6 +1,6 @@
-"""Find and erase what a person left in other streams: records and rows that the person wrote or that name the person.
+"""Find and erase a person's data in other streams: records and log rows that the person wrote or that name the person.
 
-Rows of the log stay with their numbers and kinds, but without the person's words, and with a mark in place of the name.
+A row of the log keeps its number and kind, but loses the person's words, and a mark replaces the person's name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mindstream.memory.store.store import Erasure
 
 @dataclass(slots=True)
 class Left:
-    """What belongs to a person in another stream.
+    """A person's data in another stream.
 
     Attributes:
         rows: rows of the log that the person wrote, or that name the person.
@@ -40,7 +40,7 @@ class Left:
 
 
 def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
-    """Return what a person left in other streams of the same tenant; `own` is the key of the person's own stream."""
+    """Return a person's data in other streams of the same tenant; `own` is the key of the person's own stream."""
     found: dict[StreamKey, Left] = {}
     wall = tenant_of(own)
     named, naming = json.dumps(person, ensure_ascii=False)[1:-1], _naming_streams(connection)
@@ -67,7 +67,7 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
             continue
         if stream in naming or (
             kind == "chat" and '"by_user": false' not in data
-        ):  # `by_user` false: the record is by a reasoner that has the same name
+        ):  # `by_user` false: the record is of another speaker who has the same name as the user
             left = found.setdefault(stream, Left(stream))
             left.ids.add(id_)
             left.words.append(text)
@@ -81,7 +81,7 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
 
 
 def readers_of(connection: Sql) -> dict[StreamKey, set[str]]:
-    """Return the users that search the documents of each stream, by stream."""
+    """Return for each stream of documents the users whose minds search it."""
     readers: dict[StreamKey, set[str]] = {}
     for stream, by in connection.execute("SELECT DISTINCT mind, by FROM log WHERE kind = ?", (DocumentsRead.kind,)):
         readers.setdefault(stream, set()).add(by)
@@ -89,7 +89,7 @@ def readers_of(connection: Sql) -> dict[StreamKey, set[str]]:
 
 
 def erase(connection: Sql, person: str, left: Left, changed: int) -> None:
-    """Erase what a person left in another stream, in the caller's transaction."""
+    """Erase a person's data in another stream, in the caller's transaction."""
     if left.whole:
         erasure.erase(connection, left.stream, None, changed)
         return
@@ -103,21 +103,21 @@ def erase(connection: Sql, person: str, left: Left, changed: int) -> None:
 
 
 def delete_copies(connection: Sql) -> None:
-    """Delete rows that copy data of all streams (`Event.of_all`)."""
+    """Delete log rows that contain copies of data of all streams (`Event.of_all`)."""
     kinds = [kind for kind, shape in every_kind().items() if shape.of_all]
     if kinds:  # PostgreSQL rejects an empty list
         connection.execute(f"DELETE FROM log WHERE kind IN ({marks(kinds)})", kinds)
 
 
 def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
-    """Remove a person from the users that search documents."""
+    """Delete the rows that say that a person searches the documents of some stream."""
     read = connection.execute("SELECT seq, mind FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
     for seq in [seq for seq, stream in read if tenant_of(stream) == tenant_of(own)]:
         connection.execute("DELETE FROM log WHERE seq = ?", (seq,))
 
 
 def _naming_streams(connection: Sql) -> set[str]:
-    """Return the streams that have rows of kinds that name persons, such as pools."""
+    """Return the streams, such as pools, that have rows of a kind that names persons."""
     kinds = [
         kind
         for kind, shape in every_kind().items()

@@ -43,9 +43,9 @@ class Carriers:
         own: rows of the log about one of these records.
         bare: rows of the log that lose all their words.
         rewritten: by id, records that stay and get another text.
-        names: returns whether a text must lose all its words for another reason.
-        log, work, records: rows of the log, of work, and derived records that contain words of the erased records.
-        drawn: all records derived from the erased ones, whether or not they contain these words.
+        names: returns whether a text must lose all its words even if it contains none of `words` (`Erasure.is_meant`).
+        log, work, records: ids of the log rows, work rows and derived records that contain words of the erased records.
+        drawn: ids of all records derived from the erased ones, whether or not they contain these words.
         seq: the last row of the log that was searched.
     """
 
@@ -62,7 +62,7 @@ class Carriers:
     seq: int = 0
 
     def may_change(self, kind: str, payload: object, seq: int) -> bool:
-        """Return, without parsing its payload, whether a row may lose words; the result False is always correct."""
+        """Return, without parsing the payload, whether a row may have to lose words; False means certainly not."""
         return (
             not isinstance(payload, str)
             or kind not in every_kind()
@@ -74,11 +74,11 @@ class Carriers:
         )
 
     def is_meant(self, text: str) -> bool:
-        """Return whether a text contains words of the erased records, or must lose its words for another reason."""
+        """Return whether `redact` would change a text."""
         return self.redact(text) != text
 
     def redact(self, text: str) -> str:
-        """Return a text without the words of the erased records."""
+        """Return a text without the words of the erased records; the mark alone if all its words must be removed."""
         return MARK if self.names(text) else self.words.redact(text)
 
 
@@ -104,7 +104,7 @@ def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[s
 def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
     """Add the rows that were written since the last search."""
     if not (carriers.own or carriers.bare or carriers.rewritten):
-        return  # none of the records exists
+        return  # none of the records to erase exists
     _find_records(connection, stream, carriers)
     for seq, kind, payload in _rows_to_search(connection, stream, carriers):
         if carriers.may_change(kind, payload, seq) and _redacted_event(kind, payload, seq, carriers) != payload:
@@ -161,7 +161,7 @@ def _quotes(shape: type[BaseModel]) -> bool:
 
 
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
-    """Delete the records in `found`, and their words in other rows; found None: delete the whole stream."""
+    """Delete the records in `found.ids`, and their words in other rows; if `found` is None, delete the whole stream."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted bytes with zeros
     if found is None:
@@ -201,8 +201,8 @@ def _unindex(connection: Sql, stream: StreamKey, ids: Sequence[str] | None) -> N
 
 
 def mark_erased(connection: Sql, changed: int) -> None:
-    """Note in the database that its files contain bytes of erased rows; the note is removed when they are
-    overwritten."""
+    """Note in the database that its files contain bytes of erased rows; `compact` overwrites them and removes the
+    note."""
     if not connection.execute("UPDATE counters SET value = ? WHERE name = 'erased'", (changed,)).rowcount:
         connection.execute("INSERT INTO counters (name, value) VALUES ('erased', ?)", (changed,))
 
@@ -297,7 +297,7 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
 
 
 def has_words(event: Event) -> bool:
-    """Return whether a row of the log contains any words that it would lose if it were in `Erasure.rows`."""
+    """Return whether an event contains any words that it would lose if its row were in `Erasure.rows`."""
     kind, payload = event.entry()
     nothing = Carriers(frozenset(), ErasedWords(()), frozenset(), frozenset([0]), {}, erases_no_name)
     return _redacted_event(kind, payload, 0, nothing) != payload
@@ -335,7 +335,8 @@ def _redacted_models(value: Any, model: type[BaseModel], seq: int, whole: bool, 
 
 
 def _bare(value: Any) -> Any:
-    """Return the empty value of the same type that replaces a value; for a text, the mark."""
+    """Return the value that replaces a value in a row that loses all its words: empty, of the same type; for a text,
+    the mark."""
     return (
         {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
     )

@@ -1,8 +1,9 @@
 """The columns of the streams that a process used last. Each access first reads new changes from the store.
 
 The columns of a long stream are also kept in a file (store/kept_columns): it is written in the background, and the next
-process maps it into memory. If there is no such file, the columns are filled in the background, and until then recall
-asks the store for candidates. Background work ends with the last user of a stream, and when the store is closed.
+process maps it into memory. If there is no such file, the columns are filled in the background; until they are filled,
+recall asks the store for candidates. Background work for a stream ends when the last object that uses the stream leaves
+it, or when the store is closed.
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Changes, Store
 
 STREAMS, RECORDS = 1_000, 250_000
-"""Maximum number of streams held, and of records in them: about 300 MB with vectors of 256 dimensions."""
+"""Maximum number of streams held, and of all their records (about 300 MB with vectors of 256 dimensions)."""
 MAPPED = 16
-"""Number of records in a mapped file that count as one record in memory."""
+"""This many records in a mapped file count as one record in memory."""
 SOON = 4_096
-"""Maximum number of new records for which a caller waits: a quarter to half a second."""
+"""Maximum number of new records that are read while a caller waits (a quarter to half a second); more are read in the
+background."""
 KEPT_FROM = 8_192
-"""Minimum number of records of columns that are written to a file."""
+"""Minimum number of records that a stream must have for its columns to be written to a file."""
 GROWN = 16
-"""The file is written again when the columns have grown by one part in this number."""
+"""The file is written again when the columns have grown by one sixteenth."""
 SAMPLE = 32
 """Number of ids in a file that are compared with the store when the file is opened."""
 REST_S, RESTS = 0.5, 10
@@ -86,11 +88,11 @@ class IndexCache:
             self._answering -= 1
 
     def use(self, stream: StreamKey, user: object) -> None:
-        """Register a user of a stream."""
+        """Register an object that uses a stream."""
         self._users.setdefault(stream, WeakSet()).add(user)
 
     async def leave(self, stream: StreamKey, user: object) -> None:
-        """Unregister a user of a stream; when none is left, background work for the stream ends."""
+        """Unregister an object that uses a stream; when none is left, background work for the stream ends."""
         users = self._users.get(stream, WeakSet())
         users.discard(user)
         if not users:
@@ -122,9 +124,9 @@ class IndexCache:
         return self._used(columns)
 
     async def at_hand(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns as far as they are available at once; the rest is filled in the background.
+        """Return a stream's columns without waiting for many changes: these are read in the background.
 
-        They may be `behind` the store. None: few or no records have been read yet.
+        Until then, the columns are `behind` the store. None: the columns have never been complete yet.
         """
         if stream in self._behind:
             return self._readable(stream)
@@ -172,7 +174,7 @@ class IndexCache:
         return self._filling.setdefault(stream, asyncio.Lock())
 
     async def _begun(self, stream: StreamKey) -> Columns:
-        """Return the columns that are held; otherwise those of the file; otherwise empty ones."""
+        """Return the columns in memory; if there are none, those of the file; if there is no file, empty columns."""
         if stream not in self._held:
             self._held[stream] = await self._kept(stream) or self._empty(stream)
         return self._held[stream]
@@ -198,7 +200,7 @@ class IndexCache:
             there = await self._store.records(stream, sample)
             if [record.id for record in there] != sample or await self._store.version() < columns.upto:
                 raise DamagedFileError(f"{path} is of another store")
-            if await self._is_erased(stream, file.meta["erased"]):  # checked last: a later erasure calls `forget`
+            if await self._is_erased(stream, file.meta["erased"]):  # last: an erasure after this check calls `forget`
                 raise DamagedFileError(f"{path} is of an erased stream")
         except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):
             path.unlink(missing_ok=True)
@@ -209,8 +211,10 @@ class IndexCache:
         return columns
 
     async def _is_erased(self, stream: StreamKey, since: int) -> bool:
-        """Return whether a whole stream was erased after the erasure `since`. The rows of the log that would name its
-        erased records are gone then."""
+        """Return whether a whole stream was erased after the erasure `since`.
+
+        `store.changes` cannot show this, because the rows that would name the erased records are deleted, too.
+        """
         salt, erased = await self._store.erased_since(since)
         return any(each.whole and each.digest == digest_of(salt, stream) for each in erased)
 
@@ -251,7 +255,7 @@ class IndexCache:
         stream: StreamKey,
         work: Callable[[StreamKey], Coroutine[Any, Any, None]],
     ) -> None:
-        """Start background work. If the store fails, the work ends, and the next access does it."""
+        """Start background work. If the store fails, the work ends, and the next access starts it again."""
 
         async def run() -> None:
             with contextlib.suppress(MindstreamError, OSError):
@@ -261,7 +265,7 @@ class IndexCache:
         task.add_done_callback(lambda done: tasks.pop(stream, None) if tasks.get(stream) is done else None)
 
     def _used(self, columns: Columns) -> Columns:
-        """Mark columns as the most recently used; write them to a file if that is due."""
+        """Mark columns as the most recently used; if they have grown enough, start writing them to a file."""
         stream, count = columns.stream, len(columns)
         self._drop(stream)
         if columns.traces:  # a record was erased while the columns were filled: the next access rebuilds them
@@ -276,7 +280,7 @@ class IndexCache:
         return columns
 
     async def _write(self, stream: StreamKey) -> None:
-        """Write columns to a file, then replace them by those of the file, which need less memory."""
+        """Write columns to a file, then use the columns of the file instead, which need less memory."""
         while (held := self._held.get(stream)) is not None and held.shortened:  # more erasures may follow
             held.shortened = False
             await self._rest()

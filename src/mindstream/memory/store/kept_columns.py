@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
 
 Step: TypeAlias = Callable[[], object]
-"""A part of the work that may run in any thread; the iterator is advanced after it is done."""
+"""A step that an iterator yields. The caller runs it in any thread, and then asks the iterator for the next one."""
 VERSION = 4
-"""Version of the file format and of the meaning of its content; files of other versions are ignored."""
+"""Version of the file's format and content; files of other versions are ignored."""
 LARGEST = "vectors.sums"
-"""The array that is verified in the background, because its verification takes too long to wait for."""
+"""The array whose checksum is verified in the background, because a caller would wait too long for it."""
 POSTINGS = ("keywords", "fields.postings", "lexical.postings")
 MAGIC = b"MINDCOL1"
 ROOM = 65_536
@@ -44,7 +44,7 @@ PAGE = 4_096
 AT_ONCE = 1 << 23
 """Maximum number of bytes that are written in one step."""
 SPARE = 8
-"""The free space after an array has one row for this many rows of the array."""
+"""Rows of an array per row of free space after it: the free space is an eighth of the array."""
 
 
 class DamagedFileError(Exception):
@@ -52,7 +52,7 @@ class DamagedFileError(Exception):
 
 
 class Live(NamedTuple):
-    """An array that may change while it is written, and the original content of the rows that have changed."""
+    """An array whose rows may change while a file is written; `before` has the original content of changed rows."""
 
     rows: Array
     before: Mapping[int, Array]
@@ -188,9 +188,9 @@ def _put(file: Any, place: int, what: Array | bytes) -> None:
 
 
 def summed(view: memoryview, at: int, length: int) -> int:
-    """Return a checksum of a range of bytes: the CRC-32 of the sums of its pages, and of the bytes after these.
+    """Return a checksum of a range of bytes: the CRC-32 of the sums of its pages, and of the bytes after the last page.
 
-    It takes a fifth of the time of the CRC-32 of all bytes, and detects any change of one number, and moved pages.
+    It takes a fifth of the time of the CRC-32 of all bytes. It detects any change of one number, and exchanged pages.
     """
     rest = length % PAGE
     pages = np.frombuffer(view, np.uint64, (length - rest) // 8, at).reshape(-1, PAGE // 8).sum(axis=1)
@@ -212,8 +212,10 @@ def delete_kept(folder: Path | None, stream: StreamKey | None = None) -> None:
 
 
 def kept_beside(folder: Path | None) -> dict[Path, tuple[str, int]]:
-    """Return the files with columns of all tenants on this machine, each with its stream and the number of the last
-    erasure that it takes into account."""
+    """Return the files with columns of all tenants on this machine.
+
+    Each file comes with its stream and the number of the last erasure whose data it no longer contains.
+    """
     found: dict[Path, tuple[str, int]] = {}
     for path in folder.parent.glob("*/*.columns") if folder is not None else ():
         with contextlib.suppress(DamagedFileError, OSError, KeyError):
@@ -271,7 +273,7 @@ def keeping(columns: Columns, path: Path, erased: int) -> Generator[Step]:
 
     Args:
         columns: must be complete (`Columns.complete`), with all changes of vectors applied.
-        erased: the number of the last erasure that the columns take into account.
+        erased: the number of the last erasure whose data the columns no longer contain.
     """
     count, upto = len(columns), columns.upto
     live = columns.vectors.held_still()
@@ -309,7 +311,7 @@ def keeping(columns: Columns, path: Path, erased: int) -> Generator[Step]:
 
 
 def verify(file: ArrayFile) -> None:
-    """Verify the array that `load` does not verify.
+    """Verify the array that `load` does not verify (LARGEST).
 
     Raises:
         DamagedFileError: the array is damaged.

@@ -1,8 +1,8 @@
-"""Find what is forgotten together with some records: records derived only from them, and rows of the log.
+"""Find the records and rows of the log that are forgotten together with some records, because they derive from these.
 
-An answer is derived from the message that it answers. A Thought event is derived from the messages that it is about,
-and so are the tool calls of its run. A correction is derived from the evidence of the record that it corrects.
-The search uses indexes (the tables `lineage` and `log_lineage`) and does not read the rest of the stream.
+An answer is derived from the message that it answers. A Thought event, and the tool calls of the run that led to it,
+are derived from the messages that it is about. A correction is derived from the evidence of the record that it
+corrects. The search uses indexes (the tables `lineage` and `log_lineage`) and does not read the rest of the stream.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUNS = ("tool_called", "observed", "believed")
 """Kinds of log rows that a reasoner's run writes before its Thought event."""
 THOUGHTS = ("thought", "set_aside")
 AT_ONCE = 256
-"""Number of rows of the log that are read at once while the beginning of a run is searched."""
+"""Number of log rows that are read at once, backwards from a Thought event, to find the first row of its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Node:
 
 
 class _Lineage:
-    """Reads which records some records were derived from and which were derived from them; each row is read once."""
+    """Reads, for given records, their sources and the records derived from them; each row is read only once."""
 
     def __init__(self, connection: Sql, stream: StreamKey, owned: str) -> None:
         self._connection, self._stream, self._owned = connection, stream, owned
@@ -65,7 +65,7 @@ class _Lineage:
                 self.kinds[seq] = kind, payload
 
     def said_in(self, id_: str, kinds: Sequence[str]) -> int | None:
-        """Return the row of the log of a record if the row is of one of these kinds and about this record."""
+        """Return the seq of a record's log row, if the row has one of these kinds and names this record; else None."""
         node = self.nodes.get(id_)
         kind, payload = self.kinds.get(node.seq, ("", "")) if node else ("", "")
         return node.seq if node and kind in kinds and parsed(payload, dict).get("record") == id_ else None
@@ -84,7 +84,7 @@ class _Lineage:
         return (str(asked),) if asked else ()
 
     def below(self, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Return, for each of some records, the records that were directly derived from it."""
+        """Return, for each of these records, the records that were directly derived from it."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._below]
         self._below.update({id_: [] for id_ in missing})
         sql = (
@@ -111,7 +111,7 @@ class _Lineage:
         return {id_: self._below[id_] for id_ in ids}
 
     def earlier(self, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Return, for each of some corrections, the records that it replaced."""
+        """Return, for each of these corrections, the records that it replaced."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._earlier]
         self._earlier.update({id_: [] for id_ in missing})
         sql = (
@@ -124,7 +124,7 @@ class _Lineage:
         return {id_: self._earlier[id_] for id_ in ids}
 
     def are_there(self, ids: Iterable[str]) -> set[str]:
-        """Return those of some ids that are records of this stream, or of another stream of the tenant."""
+        """Return the ids that belong to existing records, of this stream or another stream of the tenant."""
         ids = list(dict.fromkeys(ids))
         self.load(ids)
         missing = [id_ for id_ in ids if id_ not in self.nodes and id_ not in self._elsewhere]
@@ -134,12 +134,12 @@ class _Lineage:
         return {id_ for id_ in ids if id_ in self.nodes or self._elsewhere.get(id_)}
 
     def directly_below(self, ids: Iterable[str]) -> dict[str, _Node]:
-        """Return the records that were directly derived from any of some records."""
+        """Return the records that were directly derived from at least one of these records."""
         found = dict.fromkeys(id_ for some in self.below(ids).values() for id_ in some)
         return {id_: self.nodes[id_] for id_ in found if id_ in self.nodes}
 
     def reach(self, start: Iterable[str], step: Any) -> set[str]:
-        """Return all records that are reached from some records by repeating a step, including these records."""
+        """Return all records that are reached from the start by repeating a step, including the start."""
         seen, ready = set(start), list(start)
         while ready:
             ready = [id_ for found in step(ready).values() for id_ in found if id_ not in seen]
@@ -147,7 +147,7 @@ class _Lineage:
         return seen
 
     def rests_only_on(self, gone: set[str], id_: str) -> bool:
-        """Return whether all records from which a record was derived are in `gone`, or do not exist any more."""
+        """Return whether each source of a record is in `gone` or does not exist any more."""
         evidence, corrects = self.evidence(id_), self.earlier([id_])[id_]
         evidence = tuple(each for each in evidence if each not in corrects) or evidence
         return not self.are_there(each for each in evidence if each not in gone)
@@ -162,12 +162,13 @@ def find_closure(
     all_slots: bool = False,
     slots_below: Sequence[str] = (),
 ) -> Closure:
-    """Return everything that is forgotten together with some records.
+    """Return everything that is forgotten together with the records `asked`.
 
     Args:
         owned: SQL condition that selects the rows of `records` in streams of the tenant.
         all_slots: return the versions of all slots, not only of affected ones.
-        slots_below: also return the versions of slots that have a version derived from one of these records.
+        slots_below: ids of further records; also return the versions of slots that have a version derived from one of
+            these.
     """
     lineage = _Lineage(connection, stream, owned)
     roots = lineage.reach(list(asked), lineage.earlier)
@@ -236,7 +237,7 @@ def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[
 
 
 def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int]:
-    """Yield the rows of decisions after an answer and before the next one: these quote the end of the first answer."""
+    """Yield the rows of decisions between an answer and the next one: they quote the end of the first of the two."""
     ends = [
         connection.execute(
             "SELECT min(seq) FROM log WHERE mind = ? AND kind = ? AND seq > ?", (stream, kind, row)
@@ -249,7 +250,7 @@ def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int
 
 
 def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> Iterator[int]:
-    """Yield the rows of the run that led to a thought: those of its slot since the slot's thought before it."""
+    """Yield the rows of the run that led to a thought: those of its slot after the slot's previous thought."""
     sql = (
         f"SELECT seq, kind, payload FROM log WHERE mind = ? AND seq < ? AND kind IN ({_quoted((*RUNS, *THOUGHTS))})"
         " ORDER BY seq DESC LIMIT ?"
@@ -264,7 +265,10 @@ def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> 
 
 
 def find_answers(connection: Sql, stream: StreamKey, after: int, ids: Sequence[str] | None) -> list[str]:
-    """Return the ids of the mind's own messages after a row of the log, in the order of writing; `ids`: only these."""
+    """Return the ids of the mind's own messages after a row of the log, in the order of writing.
+
+    With `ids`, only those of them that are in `ids`.
+    """
     sql = (
         "SELECT records.number, records.id FROM records JOIN log ON log.seq = records.seq"
         f" AND log.kind IN ({_quoted(ANSWERS)}) WHERE"

@@ -15,7 +15,7 @@ from mindstream.text.words import batches
 MAX_VALUES = 500
 """Maximum number of values in one `IN` condition."""
 PORTION_SIZE = 50_000
-"""Number of characters of text at which a portion of records ends."""
+"""Total length of the records' texts, in characters, at which a portion of records ends."""
 TEXT, DATA = FIELDS.index("text"), FIELDS.index("data")
 NEWEST_CHANGES = (
     "SELECT (SELECT coalesce(max(changed), 0) FROM records WHERE stream = ?),"
@@ -48,11 +48,11 @@ def newest_changes(connection: Sql, stream: StreamKey) -> tuple[int, int]:
 
 
 def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the rows of a portion, cut off where their texts are too long, and the number after which to continue.
+    """Return the first rows, up to a total of PORTION_SIZE characters, and the number after which to continue.
 
     Args:
-        rows: rows of records: FIELDS and the number.
-        left: the number after which to continue if nothing is cut off; 0: this is the last portion.
+        rows: rows of records: FIELDS, then the record's number.
+        left: the number after which to continue if no row is cut off; 0: there are no more rows.
     """
     kept, size = list[tuple[Any, ...]](), 0
     for row in rows:
@@ -64,7 +64,7 @@ def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[
 
 
 def newest_and_strongest(connection: Sql, stream: StreamKey, n: int, kinds: Iterable[Kind]) -> set[int]:
-    """Return the numbers of a stream's n newest records of these kinds, and of its n strongest ones of any kind."""
+    """Return the numbers of a stream's n newest records of these kinds, and of its n strongest records of any kind."""
     kinds = list(dict.fromkeys(kinds))
     newest = " UNION ALL ".join([NEWEST_OF_KIND] * len(kinds))
     values = [value for kind in kinds for value in (stream, kind, n)]

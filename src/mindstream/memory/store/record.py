@@ -26,7 +26,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FADING: frozenset[Kind] = frozenset({"note", "observation", "thought", "dream"})
 """Kinds of records that strengthen and decay; the strength of other kinds never changes."""
 UNIQUE: frozenset[Kind] = frozenset({"note", "thought", "exemplar"})
-"""Kinds of which a stream does not store the same words twice."""
+"""Kinds of records of which a stream stores the same words only once."""
 TAINTED = "tainted"
 """Name of the field of `data` that marks records with untrusted text, and records derived from them (see
 memory/stream)."""
@@ -48,13 +48,13 @@ class Record:
     """One entry of a stream. Times are seconds since 1970 UTC.
 
     Attributes:
-        id: sortable by the time of writing; export and import keep it.
+        id: begins with the time of creation, so that ids can be sorted by it; export and import keep the id.
         by: the name of the speaker, observer or thinker.
-        episode: the session or scene; the neighbouring records in it are the record's context.
+        episode: the session or scene. The records before and after this one in the episode are its context.
         accessed: when a recall last returned the record; at first, when it was written.
         importance: 1 to 10; None: not rated yet.
-        level, lasting: its strength (see memory/forgetting_curve); `lasting`: it is long-term and never decays.
-        valid_from, valid_until: the period in which it is true; `valid_until` is set when it is superseded.
+        level, lasting: its strength (see memory/forgetting_curve); a `lasting` record is long-term and never decays.
+        valid_from, valid_until: the period in which the record is true; superseding a record sets `valid_until`.
         superseded_by: the id of the record that replaces it.
         forgotten: when it was archived.
         depth: 0, or 1 + the depth of the deepest record that it is derived from.
@@ -100,8 +100,10 @@ class Record:
 
 
 def without_vectors(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield records without their vectors. The records themselves are changed, because copies take longer: only the
-    caller may hold them."""
+    """Yield records without their vectors.
+
+    This changes the records in place, because copies take longer: no other code may use them.
+    """
     for record in records:
         object.__setattr__(record, "vector", None)  # the class is frozen
         yield record
@@ -109,11 +111,11 @@ def without_vectors(records: Iterable[Record]) -> Iterator[Record]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDraft:
-    """A record to be written; the fields that are missing here are filled in when it is written.
+    """A record to be written; the store sets the other fields of `Record`.
 
     Attributes:
-        created: None: now.
-        valid_from, valid_until: the period in which it is true; a date without a time means its first moment.
+        created: None: the current time.
+        valid_from, valid_until: the period in which the record is true; a date without a time means 00:00 of that day.
         depth: None: 1 + the depth of the deepest evidence, or 0 without evidence.
     """
 
@@ -140,7 +142,7 @@ CHANCE = 9
 
 @dataclass
 class Ids:
-    """Makes ids of records. With a seed, the same records get the same ids, in any order of writing.
+    """Makes ids of records. With a seed, the same records get the same ids in each run, in any order of writing.
 
     Records with the same millisecond, kind and text get different ids, in the order in which they are made.
     """
@@ -162,7 +164,7 @@ class Ids:
 
 
 def new_id(now: Moment, drawn: str = "") -> str:
-    """Make a record's id: 9 characters of time in milliseconds, 9 of chance."""
+    """Make a record's id: 9 characters of the time in milliseconds, then 9 random characters."""
     milliseconds, digits = int(now * 1000), []
     for _ in range(9):
         milliseconds, digit = divmod(milliseconds, 32)
@@ -176,10 +178,10 @@ def is_tainted(record: Record) -> bool:
 
 
 def common_data(records: Sequence[Record]) -> JsonObject:
-    """Return the fields of data that are equal in all records, for a record that sleep derives from them.
+    """Return the data for a record that sleep derives from these records: the fields that are equal in all of them.
 
-    So the filter `where` finds a derived record only by values that all its sources have. It is tainted if any of them
-    is.
+    So the filter `where` finds a derived record only by values that all its sources have. The derived record is tainted
+    if any of its sources is.
     """
     first, *others = records
     common = {
@@ -200,12 +202,12 @@ def nfc(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return the form in which texts are compared: NFC, without letter case, extra spaces and final punctuation."""
+    """Return a text in the form in which two texts are compared: NFC, lower case, no extra spaces or final punctuation."""
     return " ".join(nfc(text).casefold().split()).rstrip(".!。！ ")
 
 
 def same_words(text: str) -> int:
-    """Return a signed 64-bit number that is equal for texts that count as the same."""
+    """Return a signed 64-bit hash of a text's normalised form: texts that count as the same have the same hash."""
     return _number(normalised(text))
 
 

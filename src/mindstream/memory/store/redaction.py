@@ -15,10 +15,11 @@ from mindstream.memory.store.record import nfc, normalised
 MARK = "[erased]"
 """Replaces erased words in a text."""
 SHORTEST = 8
-"""Minimum length, in characters, of a text that is searched for inside others; a shorter one must be the whole text."""
+"""Minimum length, in characters, of an erased text that is searched for inside other texts. A shorter erased text is
+found only if it is the whole of another text."""
 HEADS, TAIL = (200, 1000), 80
-"""Numbers of characters of a long text that other records quote: the first ones (records and dreams), or the last ones
-(decisions)."""
+"""Lengths, in characters, of the parts of a long text that are quoted elsewhere. HEADS: its beginning (quoted by
+records, and by dreams). TAIL: its end (quoted by decisions)."""
 
 
 RUN = re.compile(r"[a-z0-9]+")
@@ -50,10 +51,11 @@ class ErasedWords:
         return [words for some in self._by_start.values() for words in some]
 
     def may_be_in(self, payload: str) -> bool:
-        """Return quickly whether a text or JSON may contain one of the texts; the result False is always correct.
+        """Return quickly whether a text or JSON may contain one of the erased texts; False means certainly not.
 
-        For each text, this searches for its longest run of ASCII letters and digits. If the payload contains other
-        letters or escapes, which may fold into such letters, the result is always True.
+        This searches the payload for the longest run of ASCII letters and digits in each erased text. If the payload
+        contains non-ASCII characters or Unicode escapes, the result is always True, because case folding may turn these
+        into ASCII letters.
         """
         if not payload.isascii() or "\\u" in payload:
             return True
@@ -66,7 +68,7 @@ class ErasedWords:
             return MARK
         for words in self._found(text):
             text, count = _pattern(words).subn(MARK, nfc(text))
-            if not count and words in _folded(text):  # found only after folding: letters that fold to several letters
+            if not count and words in _folded(text):  # the pattern misses letters that fold to several letters (ß)
                 return MARK
         return text
 
@@ -81,10 +83,11 @@ class ErasedWords:
 def rewrite_texts(
     value: JsonValue, rewrite: Callable[[str], str], is_gone: Callable[[str], bool] = lambda _: False
 ) -> JsonValue:
-    """Return a value with every text in it rewritten. A text that is JSON is parsed, because its words are escaped.
+    """Return a value with every text in it rewritten. A text that is itself JSON is parsed first, because its words may
+    be escaped.
 
     Args:
-        is_gone: returns whether a field is removed because of its name; other names are not changed.
+        is_gone: returns, for the name of a field, whether the field is removed.
     """
     if isinstance(value, dict):
         return {name: rewrite_texts(each, rewrite, is_gone) for name, each in value.items() if not is_gone(name)}
@@ -101,7 +104,7 @@ def rewrite_texts(
 
 
 def _plain(text: str) -> str:
-    """Return a text without quotation marks around it and final punctuation, which a note of it may lack."""
+    """Return a text without surrounding quotation marks and final punctuation: a note of the text may lack these."""
     return text.strip().strip("“”\"'„«»").rstrip(".!?。！？;； ").strip()
 
 

@@ -1,4 +1,7 @@
-"""Registry of streams' names, and of names that can be used once in a stream; the database enforces uniqueness."""
+"""Registry of the names of streams, and of unique names, each of which can be used only once in a stream.
+
+The database enforces both.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,8 @@ def register(connection: Sql, key: StreamKey) -> None:
 
 
 SAID_ONCE = "said once "
-"""Prefix of the unique name of an utterance that must be processed only once; the utterance's key follows. Only the
-newest such names are kept."""
+"""Prefix of the unique name of an utterance that must be processed only once; the utterance's key follows it. Of these
+names, only the newest are kept."""
 KNOWN = 200
 OLD_ONES = (
     "DELETE FROM uniques WHERE stream = ? AND name >= ? AND name < ? AND seq < (SELECT seq FROM uniques"
@@ -90,7 +93,7 @@ WRITTEN_UNDER_DECAY = "written under decay"
 """Unique name that marks a stream of an earlier version, in which every memory decayed: it keeps that policy
 (memory/policy)."""
 FIRST_MARKED = 10
-"""The version of the SQLite file from which on it has these marks (memory/store/tables)."""
+"""The first version of the SQLite file that has these marks (memory/store/tables)."""
 MARK_DECAYING = (
     "INSERT INTO uniques (stream, name, seq{more}) SELECT key, '" + WRITTEN_UNDER_DECAY + "', 0{more} FROM streams"
     " WHERE kind = 'user' ON CONFLICT DO NOTHING"
@@ -98,8 +101,8 @@ MARK_DECAYING = (
 
 
 def register_all(connection: sqlite3.Connection) -> None:
-    """Register all streams that have rows. Of streams whose names look the same, only one is protected against further
-    names that look like it."""
+    """Register all streams that have rows. If the names of several look the same, only the first of these streams is
+    registered with its look, which no new stream may have."""
     for key in list(unknown_keys(connection)):
         try:
             register_old(connection, name_of(key))
@@ -118,9 +121,9 @@ def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
 
 
 def read_typed(path: Path) -> TypedKeys:
-    """Return the keys of streams from before names were normalised, by tenant, kind and normal form.
+    """Return the keys that earlier versions made from names as typed, by the name's tenant, kind and normal form.
 
-    No such keys are created any more, so the result of opening stays complete.
+    No version creates such keys any more, so the keys read when a store is opened stay complete.
     """
     with explain_errors(path), contextlib.closing(connect(path)) as connection:
         return typed_keys(connection)

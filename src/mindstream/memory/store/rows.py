@@ -67,7 +67,7 @@ UNREADABLE = "(what stood here cannot be read any more)"
 
 
 def salvage(row: tuple[Any, ...]) -> Record:
-    """Return the record of a damaged row, with safe values for what cannot be read; the columns are COLUMNS."""
+    """Return the record of a damaged row (COLUMNS), with safe values in place of those that cannot be read."""
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
@@ -161,7 +161,7 @@ def finite(content: object) -> Vector | None:
 
 
 def _ids(found: Sequence[object], own: object) -> tuple[str, ...]:
-    """Return those of the found values that are valid ids of other records."""
+    """Return the found values that are valid ids of records other than `own`."""
     texts = (each for each in found if isinstance(each, str) and 0 < len(each) <= 64 and each.isprintable())
     return tuple(each for each in texts if each != own)
 

@@ -42,9 +42,9 @@ from mindstream.text.dates import DateSpan
 T = TypeVar("T")
 MOST = 2**62
 ANY = ("",)
-"""Passed as the streams of a write if these are unknown: subscribers of the whole tenant are notified."""
+"""Value of the argument `about` of a write whose streams are unknown: subscribers of the whole tenant are notified."""
 FEW = 20
-"""Maximum number of rows, found by an index, that are read on the event loop's thread and not in another thread."""
+"""Maximum number of rows, found by an index, that are read on the event loop's thread instead of in another thread."""
 MAX_IN_PLACE = 256
 """Maximum number of records that an erasure removes from columns in memory; for more, the columns are rebuilt."""
 NEWEST = 20
@@ -52,7 +52,8 @@ NEWEST = 20
 WALKED = 256
 """Number of records that `walk` reads at a time."""
 OPEN = "\n"
-"""Name used in notifications in place of a stream (no stream has it): there may be work that any process can claim."""
+"""Used in notifications in place of a stream's name; it means that there may be work that any process can claim. No
+stream can have this name."""
 
 
 class SqlDatabase(Protocol):
@@ -78,8 +79,8 @@ class BackgroundWork(Protocol):
     """An object that works in the background for a store, such as an index cache."""
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
-        """Remove erased records from memory; False: this is not possible, and `caches.empty` must drop the whole
-        stream."""
+        """Remove erased records from memory, and return whether that succeeded. If not, the caller must drop the whole
+        stream from memory (`caches.empty`)."""
 
     async def close(self) -> None:
         """Cancel the work and discard unfinished results."""
@@ -111,7 +112,7 @@ class SqlStore(Store):
         self._salt = ""
 
     async def _fill(self, stream: StreamKey) -> None:
-        """Fill the index of a stream; if an error ends this, the next call continues."""
+        """Fill the index of a stream; after an error, the next call continues."""
         raise NotImplementedError
 
     def _reader(self, connection: Any, words: Sequence[str], n: int) -> IndexReader:
@@ -223,7 +224,8 @@ class SqlStore(Store):
         if not ids:
             return []
         sql = (
-            f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # without the stream: the planner would scan all of it
+            # no condition on the stream: with it, the planner would scan the whole stream
+            f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"
         )
 
         def look(connection: Sql) -> list[tuple[Any, ...]]:
@@ -379,7 +381,7 @@ class SqlStore(Store):
             return count, upto, is_ours, erasures.digest_for(rows, stream) if upto > last else ""
 
         erased, upto, is_ours, digest = await self.write(write, [stream, erasures.ERASURES])
-        if reading is not None and is_ours:  # the task's own erasure must not block its later commits
+        if reading is not None and is_ours:  # the erasure that a task makes itself must not block its later commits
             reading.upto = upto
         if digest and erasure is not None:
             caches.note_erasure(digest, upto)
@@ -394,16 +396,17 @@ class SqlStore(Store):
             return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
 
     async def _as_they_are(self, stream: StreamKey, found: Carriers | None) -> dict[str, Record]:
-        """Return the records that an erasure deletes or changes, in their state before it; {} if there are too many."""
+        """Return the records that an erasure will delete or change, in their current state; {} if there are more than
+        MAX_IN_PLACE."""
         ids = {*found.ids, *found.records, *found.rewritten} if found else set()
         return {each.id: each for each in await self.records(stream, sorted(ids))} if len(ids) <= MAX_IN_PLACE else {}
 
     async def _remove_in_place(
         self, stream: StreamKey, found: Carriers, before: Mapping[str, Record]
     ) -> list[BackgroundWork]:
-        """Remove erased records from columns in memory; return the objects that could do so."""
+        """Remove erased records from columns in memory; return the objects of `at_work` that could do so."""
         touched = {*found.records, *found.rewritten} - found.ids
-        if not before or not touched <= before.keys():  # there are too many, or one was written after `before` was read
+        if not before or not touched <= before.keys():  # too many records, or one was written after `before` was read
             return []
         after = await self.records(stream, sorted(touched))
         gone = [before[id_] for id_ in found.ids if id_ in before]
@@ -458,8 +461,8 @@ class SqlStore(Store):
         )
 
     async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[work.Taken]:
-        """Claim work that any process may claim, of at most `most` minds; the names of the owners begin with
-        `owner`."""
+        """Claim work that any process may claim, of at most `most` minds. Each claim gets an owner of its own, whose
+        name begins with `owner`."""
         owned = self.tenant.owned("mind")
         return await self.write(lambda each: work.take(each, owner, now, lease, most, answers=answers, among=owned))
 
@@ -530,7 +533,10 @@ class SqlStore(Store):
         return await self.read(lambda connection: audit.read(connection, about, tenant, limit))
 
     async def forget_tenant(self) -> None:
-        """Delete the counters of this store's tenant, after all its other data; without such counters, do nothing."""
+        """Delete the counters of this store's tenant. Call this last, after all other data of the tenant is deleted.
+
+        A store that has no counters of its own for each tenant does nothing.
+        """
 
     async def close(self) -> None:
         fillings = [*self._indexing.values()]

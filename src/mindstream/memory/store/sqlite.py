@@ -31,7 +31,7 @@ from mindstream.paths import usable
 
 SMALL = LARGEST // SEVERAL
 TRIES = 5
-"""Number of consecutive failures to write a segment (because a record changed meanwhile) after which filling ends."""
+"""Number of segments in a row that could not be written, because a record had changed, after which filling ends."""
 CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
 COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 
@@ -57,8 +57,8 @@ class SqliteStore(SqlStore):
         self._compacting = asyncio.Lock()
         self._moment: int | None = None
         self._read_upto: dict[StreamKey, int] = {}
-        """The last change that was read of each stream; valid while `_moment`, which changes with each commit, is
-        current."""
+        """For each stream, the last change that was read. It is valid only while `_moment` equals the database's current
+        moment, which changes with each commit."""
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Remove the words from the terminal's input history, and delete the copies made before a repair."""
@@ -150,10 +150,10 @@ class SqliteStore(SqlStore):
 def copy_without(
     source: Path, target: Path, rows: Iterable[int], at: float, unrated: Iterable[str] = (), lost: Iterable[str] = ()
 ) -> None:
-    """Copy a folder's database file without some rows of its log, by their numbers, and the records that they wrote.
+    """Copy a folder's database file without some rows of its log (`rows`: their numbers) and without their records.
 
-    Open work is not copied. A record that a recall after `at` returned gets `at` as the time of its last recall,
-    because the time of the recall before is not stored.
+    Open work is not copied. If a record was last recalled after `at`, the copy has `at` as the time of its last recall,
+    because the times of earlier recalls are not stored.
 
     Args:
         unrated: ids of records that were rated later; they get no importance.

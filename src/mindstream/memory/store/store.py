@@ -1,7 +1,8 @@
-"""The protocols of stores: commit, read, changes since. Ranking is done elsewhere (memory/recall).
+"""The protocols of stores: they commit, and read what was committed. Ranking is done elsewhere (memory/recall).
 
-A store contains the log, the records and the work, because these are committed together: the log row of a message, its
-record and the work that it causes; or a reasoner's thought, its belief and the end of its work.
+A store contains the log, the records and the work, because one transaction changes all three. For a message, it writes
+a log row, a record, and the work of the reasoners. For a reasoner's result, it writes a thought, a belief, and the end
+of that work.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mindstream.text.dates import DateSpan
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event for the log, and the records that are written with it; they get the seq of its row.
+    """An event for the log, and the records that are written with it; their `seq` is the number of the event's row.
 
     Attributes:
         distinct: raise Conflict if a current note, thought or exemplar has the same words as one of `records` (see
@@ -72,8 +73,8 @@ class NewWork:
     """Work to create for these slots.
 
     Attributes:
-        occasion: the cause of the work if it is not the commit's first entry (see log/work). The same occasion creates
-            work only once. 0: the first entry is the cause.
+        occasion: a cause other than a row of the log (see log/work); the same occasion creates work only once.
+            0: the commit's first entry is the cause.
     """
 
     slots: tuple[str, ...]
@@ -84,7 +85,10 @@ class NewWork:
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """Work that ends with the commit, by its first entry if there is one. `begun` False: no run has claimed it."""
+    """Work that the commit marks as done; if the commit has entries, the row of the first one is stored as the result.
+
+    `begun` False: no run has claimed the work yet.
+    """
 
     work: tuple[int, ...]
     owner: str
@@ -93,7 +97,10 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True)
 class WorkReleased:
-    """Work that a run gives back, and the reason; it is tried again. `counts`: this counts as a failed attempt."""
+    """Work that a run gives back so that it is tried again, and the reason.
+
+    `counts`: the run counts as a failed attempt.
+    """
 
     work: tuple[int, ...]
     owner: str
@@ -103,9 +110,9 @@ class WorkReleased:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Work that must be open, running and held by `owner` when the commit happens; otherwise LeaseLost is raised.
+    """Work that must be unfinished, running and held by `owner` when the commit happens; if not, LeaseLost is raised.
 
-    The commit does not close the work.
+    The commit does not end the work.
     """
 
     work: tuple[int, ...]
@@ -143,11 +150,12 @@ class Changes:
     """The changes of a stream's records since a point in the sequence of changes.
 
     Attributes:
-        records: new and changed records in their current state, in the order of writing; also archived and superseded.
+        records: new and changed records in their current state, in the order of writing, including archived and
+            superseded ones.
         gone: ids of erased records.
         upto: the point to pass as `since` next time.
-        left: if these changes are a portion: the argument `after` for the next portion; 0: this was the last one.
-        ahead: in the first portion: the maximum number of records that follow.
+        left: the argument `after` for the next portion; 0: there are no more portions.
+        ahead: in the first portion, the maximum number of records in later portions.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -159,17 +167,17 @@ class Changes:
 
 @dataclass(frozen=True)
 class Closure:
-    """Everything that is forgotten together with some records.
+    """Everything that is forgotten together with the requested records.
 
     Attributes:
-        asked: ids of these records and of their earlier wordings.
+        asked: ids of the requested records and of their earlier wordings.
         gone: ids of `asked` and of all records that were derived only from these.
-        below: ids of records that were derived from `gone`, but also from other records.
+        below: ids of records that were derived both from records in `gone` and from other records.
         rows: rows of the log that lose all their words.
         answered: ids of the mind's own messages that are derived from `asked`.
-        order: for the records in `gone` and `below`, their numbers, in the order of writing.
-        versions: by slot, all versions, oldest first, of each slot with a version in `gone` or `below` (or of all
-            slots).
+        order: for each record in `gone` and `below`, its number in the order of writing.
+        versions: for each slot with a version in `gone` or `below` (or for all slots, if requested), all its versions,
+            oldest first.
     """
 
     asked: frozenset[str]
@@ -194,8 +202,8 @@ class Erasure:
         ids: ids of the records to delete.
         rows: rows of the log that lose all their words, and whose open work ends.
         rewritten: records that stay with a new text and new data (versions of beliefs and plans).
-        is_meant: returns whether a text must be removed completely, in rows of the log without a record and in the
-            terminal's input history.
+        is_meant: returns whether a text must be removed completely; it is called for texts in rows of the log that have
+            no record, and in the terminal's input history.
         deed: an entry for the audit log; it is written in the same transaction, with the number of deleted records.
         at: the time of the entry.
     """
@@ -231,7 +239,7 @@ class LogStore(Protocol):
             Conflict: the version of a belief or plan exists already, a checkpoint is not the next version, or a
                 condition (`distinct`, `was`, `holds`, `unique`) is not met.
             LeaseLost: work of `finish` or `fence` was taken over by another process, or has ended.
-            ErasedMeanwhile: words were erased that `since` or `words_read` protect.
+            ErasedMeanwhile: words were erased after `since` or `words_read` (see Commit).
         """
 
     async def events(
@@ -249,7 +257,7 @@ class LogStore(Protocol):
         """Return the newest version of a checkpoint; None if there is none or it is damaged."""
 
     async def taken_by(self, mind: StreamKey, unique: str) -> int | None:
-        """Return the row of the log whose commit used a unique name; None if no commit has."""
+        """Return the row of the log whose commit used a unique name; None if no commit has used it."""
 
 
 async def read_log(
@@ -263,7 +271,7 @@ async def read_log(
 
 
 class RecordStore(Protocol):
-    """The records of streams. No method reads or writes records of another stream than the named one."""
+    """The records of streams. A method that names a stream reads and writes no records of other streams."""
 
     async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
         """Return the records with these ids, in the given order; ids that are unknown in the stream are left out."""
@@ -278,26 +286,32 @@ class RecordStore(Protocol):
         episode: str | None = None,
         slot: str | None = None,
     ) -> list[Record]:
-        """Return the n newest current records that are not archived, oldest first; with `slot`, its latest version."""
+        """Return the n newest current records that are not archived, oldest first.
+
+        With `slot`, return only the newest version of that slot, even if its validity has ended.
+        """
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
-        """Return the current records of a kind in UNIQUE with the same words as these texts, by normalised text."""
+        """Return the current records of a kind that have the same words as one of these texts, by normalised text.
+
+        The kind must be one of those in `UNIQUE` (memory/store/record).
+        """
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         """Return the changes of a stream after the point `since` (0: all), as of one moment.
 
         Args:
             most: return a portion of at most this number of records; it may be smaller, because its size is also
-                limited. For the next portion, pass the same `since` and the last portion's `left` as `after`. Changes
-                made between two portions are in a later portion, or follow the first portion's `upto`. Only the first
-                portion has `gone`.
+                limited. For the next portion, pass the same `since` and the last portion's `left` as `after`. A change
+                that is made between two portions is in a later portion, or is returned when the first portion's `upto`
+                is passed as `since`. Only the first portion has `gone`.
         """
 
     def walk(self, stream: StreamKey) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:
-        """Return the number of a stream's records and an iterator over them, as of one moment, with few in memory at a
-        time.
+        """Return the number of a stream's records and an iterator over them, as of one moment.
 
-        They are in the order of writing, including superseded and archived records.
+        The iterator yields the records in the order of writing, including superseded and archived ones, and holds only
+        a few in memory at a time.
         """
 
     async def recorded_embedder(self, stream: StreamKey) -> str:
@@ -324,16 +338,17 @@ class RecordStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Statistics of a whole stream, so that a part of its records can be scored as they would be among all.
+    """Statistics of a whole stream: with them, some of its records get the same scores as among all of its records.
 
     Attributes:
         records, terms: number of records, and of all their terms.
         holding: for each word of the question, the number of records that contain it.
         groups: approximate number of episodes.
-        episodes: for each episode, the BM25 score of each of these words, with the episode as one text.
+        episodes: for each episode, the BM25 score of each word of the question, with the episode as one text.
         written: number of records written in the periods that the question names.
         said: for each speaker, the number of messages and of all their terms.
-        sample: indexes of candidates that are an even sample of the stream, from which the average vector is computed.
+        sample: the indexes of the candidates that are an even sample of the stream; they serve to compute the stream's
+            average vector.
     """
 
     records: int
@@ -369,9 +384,9 @@ class CandidateStore(Protocol):
     ) -> Candidates:
         """Return records that may answer a question, in the order of writing, each once, without ranking them.
 
-        The store returns at most n records by each of its criteria: the newest, the strongest and, if it has an index,
-        those with the most similar vectors and those with most of the words. Archived and superseded records may be
-        among them.
+        The store returns up to n of the newest and n of the strongest records. As far as its index permits, it also
+        returns up to n records with the most similar vectors, up to n with most of the words, and neighbours of these
+        in their episodes. Archived and superseded records may be among them.
 
         Args:
             vector: the question's vector, of length 1; None: there is none.
@@ -402,7 +417,8 @@ class WorkStore(Protocol):
         """Release the reasoners' work on an utterance that `owner` holds and has not started, so that any process can
         claim it.
 
-        Work on the answer is not released. The work of the slots `ended`, also that on the answer, is marked as done.
+        The work of answering the utterance is not released. Work of the slots in `ended` is marked as done instead;
+        `ended` may contain the slot of the answer.
         """
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
@@ -492,17 +508,20 @@ class PrivacyStore(Protocol):
         """Return the number of the last erasure of any stream; 0: there was none."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return the salt of the digests, and the erasures with a higher number, at least those of this tenant's
-        streams."""
+        """Return the salt of the digests, and the erasures with a higher number.
+
+        They include those of this tenant's streams, and may include those of other tenants.
+        """
 
     async def lost_since(self, stream: StreamKey, number: int) -> bool | None:
-        """Return whether a whole stream (True) or a part of it (False) was erased after that erasure; None: neither."""
+        """Return what was erased in a stream after the erasure with this number: True: the whole stream; False: a part
+        of it; None: nothing."""
 
     async def note(self, at: Moment, deed: Deed) -> None:
         """Add a row to the audit log."""
 
     async def audit(self, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
-        """Return the newest rows of the audit log, oldest first; an empty list in the store of a tenant."""
+        """Return the newest rows of the audit log, oldest first. The store of a tenant returns an empty list."""
 
 
 class Store(LogStore, RecordStore, CandidateStore, WorkStore, KeptStore, MaintenanceStore, PrivacyStore, Protocol):

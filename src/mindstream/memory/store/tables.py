@@ -16,20 +16,21 @@ from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 from mindstream.memory.store.word_index import in_sqlite
 
 KEYED = {"work": "mind", "checkpoints": "stream", "erased": "stream"}
-"""Columns with the key of a stream that are not part of a checksum, by table."""
+"""By table: the column with a stream's key, in tables whose checksums do not contain the key."""
 SYSTEM = {
     "life": ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began"),
     "whisper": ("remembered",),
 }
-"""Names under which the system wrote rows of kinds that users write, too."""
+"""By name: kinds of rows that the system wrote under this name, although users can write rows of these kinds, too."""
 
 
 def adopt(connection: sqlite3.Connection) -> None:
-    """Give streams from before names had kinds keys with their kinds, and register all streams.
+    """Rename the streams of versions that had no kinds of streams to keys that contain a kind, and register all streams.
 
     The kind is determined by a stream's content, not by its name alone.
 
-    Streams whose names look the same, or have the same normal form, are kept: each opens by the name as it was typed.
+    If the names of several streams look the same, or have the same normal form, all these streams are kept: each opens
+    by its name as it was typed.
     """
     connection.create_function("event_sum", -1, _event_sum)
     connection.create_function("record_sum", -1, _record_sum)
@@ -61,8 +62,8 @@ def _kind_of(connection: sqlite3.Connection, key: str) -> tuple[StreamKind, str]
 
 
 def _rename(connection: sqlite3.Connection, old: str, new: str) -> None:
-    """Change the key of a stream's rows. Correct checksums are updated; wrong ones stay wrong, so that damage is
-    found."""
+    """Change the key in a stream's rows. Correct checksums are updated. Wrong checksums stay wrong, so that the doctor
+    still finds the damage."""
     connection.execute(
         "UPDATE log SET mind = ?, sum = event_sum(sum, ?, 0, mind, at, by, kind, payload) WHERE mind = ?",
         (new, new, old),
@@ -76,9 +77,9 @@ def _rename(connection: sqlite3.Connection, old: str, new: str) -> None:
 
 
 def _mark_system(connection: sqlite3.Connection, name: StreamName) -> None:
-    """Mark the rows that the system wrote; earlier versions showed this only by the name in `by`.
+    """Mark the rows that the system wrote; in earlier versions, only the name in `by` showed this.
 
-    If the user has the same name, only the rows of a kind that no user writes are marked.
+    If the user's name is one of the system's names, only rows of kinds that no user writes are marked.
     """
     key = name.typed_key
     for by, kinds in SYSTEM.items():
@@ -160,7 +161,7 @@ def _m002_same_words(connection: sqlite3.Connection) -> None:
 
 
 _m003_failures_of_work = _statements("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
-"""Counts the failed runs of work, because failed work is tried a limited number of times."""
+"""Adds the number of failed runs of work, because failed work is tried only a limited number of times."""
 
 _m004_sums = _statements(
     "ALTER TABLE records ADD COLUMN words_sum INTEGER",
@@ -176,7 +177,7 @@ _m004_sums = _statements(
 )
 """Adds checksums. Existing rows get none, so that a file of any size opens quickly; `doctor --mend` adds them.
 
-If another program changes words without a new checksum, triggers remove the checksum, which would be wrong.
+If another program changes words but not the checksum, a trigger removes the checksum, which would no longer be right.
 """
 
 
@@ -191,7 +192,7 @@ def _m006_names(connection: sqlite3.Connection) -> None:
 
 
 _m007_kept = _statements(kept.CREATE)
-"""Stores named values of streams, which were in separate files before."""
+"""Adds the table of named values of streams; earlier versions stored them in separate files."""
 
 _m008_best_held = _statements("CREATE INDEX records_held ON records (stream, level) WHERE level > 0")
 """Indexes the records that have gained strength, which are few."""
@@ -241,7 +242,7 @@ _m011_lineage = _statements(
     "CREATE INDEX records_superseded ON records (superseded_by) WHERE superseded_by IS NOT NULL AND slot IS NULL",
     "CREATE INDEX records_unembedded ON records (stream, number) WHERE embedder = ''",
     "CREATE INDEX work_failed ON work (mind) WHERE error <> ''",
-    # a new file contains no bytes of deleted rows
+    # in a new file, all deleted bytes are overwritten from the start
     f"INSERT INTO counters SELECT '{SECURED}', 1 FROM counters WHERE name = 'changed' AND value = 0",
 )
 """Indexes which records and rows of the log were derived from which, and which records have no vector.

@@ -6,8 +6,8 @@ from mindstream.errors import InputError
 from mindstream.log.names import MARK, StreamKey, checked_tenant, shown_name, tenant_of
 
 EVERYONE = "*"
-"""Stands for all tenants together. A server's operator may read their rows with it; no key belongs to it, so nothing
-can be written."""
+"""Stands for all tenants together. A server's operator uses it to read the rows of all tenants. No stream's key belongs
+to it, so nothing can be written with it."""
 
 
 class Tenant:

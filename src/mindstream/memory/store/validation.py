@@ -25,9 +25,10 @@ points, like in Python and JSON Schema). The REST and MCP schemas use these valu
 MAX_COUNT = 2**63 - 1
 """Maximum number of records that can be asked for."""
 MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
-"""Maximum length of a name, a keyword or a part of a triple; maximum number of keywords, and of ids of evidence."""
+"""MAX_NAME: maximum length of a name, a keyword or a part of a triple, in characters. MAX_KEYWORDS, MAX_EVIDENCE:
+maximum number of a record's keywords, and of its ids of evidence."""
 MAX_VALUES, MAX_NESTING = 20_000, 40
-"""Maximum number of values in a record's data, and maximum number of nesting levels."""
+"""Maximum number of values, and of nesting levels, in a record's data."""
 MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -44,7 +45,7 @@ def checked_text(text: str, longest: int = MAX_TEXT) -> str:
     clean = _clean(text)
     if not clean:
         raise InputError("the text has nothing to read: it is empty or has only spaces and control characters")
-    size = max(len(text), len(clean))  # also the length before cleaning, because JSON Schema counts that
+    size = max(len(text), len(clean))  # JSON Schema limits the length before cleaning
     if size > longest:
         raise InputError(
             f"the text is too long: {size:,} characters, and at most {longest:,} are accepted;"
@@ -64,7 +65,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def fitted_text(text: str) -> str:
-    """Clean a text that a model wrote like `checked_text`, but shorten it if it is too long.
+    """Clean a text that a model wrote, as `checked_text` does, but shorten it if it is too long.
 
     Raises:
         InputError: nothing is left.
@@ -132,7 +133,7 @@ def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
 
 
 def check_interval(begins: Moment | None, ends: Moment | None) -> None:
-    """Raise InputError unless `valid_until` is after `valid_from` (the first is not included in the validity)."""
+    """Raise InputError unless `valid_until` (`ends`, the first moment after the validity) is after `valid_from`."""
     if begins is not None and ends is not None and ends <= begins:
         raise InputError(
             f"valid_until: expected a time after valid_from ({format_iso(begins)}), not {format_iso(ends)}; the end is"
@@ -141,7 +142,7 @@ def check_interval(begins: Moment | None, ends: Moment | None) -> None:
 
 
 def _check_times(holder: Record | Revision, **earliest: Moment) -> None:
-    """Check the times in the named fields, if they are set; each name comes with its earliest allowed time."""
+    """Check the times in the named fields, if they are set; the value of each argument is the earliest allowed time."""
     for name, first in earliest.items():
         if (at := getattr(holder, name)) is not None:
             checked_moment(at, name, first)
@@ -191,7 +192,7 @@ def _check_text(text: object) -> None:
 
 
 def check_vector(row: Vector | None) -> None:
-    """Raise InputError if a vector is not a row of finite float16 numbers."""
+    """Raise InputError if a vector is not a one-dimensional array of finite float16 numbers."""
     if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and is_finite(row)):
         raise InputError("vector: expected one row of finite float16 numbers")
 
@@ -221,10 +222,11 @@ def _name(name: str, what: str) -> str:
 
 
 def session_names(session: str) -> tuple[str, ...]:
-    """Return the name under which a session is stored, and the other form that records of earlier versions may have.
+    """Return the normal form of a session's name, under which it is stored, and the form as it was typed, if it differs:
+    records of earlier versions may have that form.
 
     Raises:
-        InputError: the name is no text, or too long.
+        InputError: the name is not a text, or is too long.
     """
     plain = _name(session, "session")
     return tuple(dict.fromkeys((normal_name(plain), plain)))

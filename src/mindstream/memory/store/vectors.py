@@ -1,4 +1,4 @@
-"""Vectors of a stream's records, each with half of the vectors of its neighbours added, and the search among them.
+"""Vectors of a stream's records, and the search among them. Half of each neighbour's vector is added to each vector.
 
 Each number is stored as the upper half of a float32, which a processor reads ten times faster than a float16 (a cosine
 differs by about 0.0001). A search first compares one bit per dimension (whether the number is above the mean), and then
@@ -19,11 +19,13 @@ from mindstream.text.lexical import GrowingArray
 
 NEIGHBOUR = np.float32(0.5)
 OPEN_EPISODES = 100
-"""Maximum number of episodes whose last vector is kept without its neighbours' part, for the next record."""
+"""Maximum number of episodes whose last record's own vector, without its neighbours' parts, is kept. The next record of
+the episode gets half of it."""
 BYTE_OF_WORDS = 4
 """Maximum number of 64-bit words per vector for which the count of differing signs fits into a byte."""
 SAMPLE = 1 << 16
-"""Number of records above which the distance limit is computed from a sample; it has at least half this number."""
+"""Number of records above which the limit of the distance is computed from a sample. The sample has at least half as
+many records."""
 BLOCK = 65_536
 """Number of records whose bits are compared at once, so that the data stays in the processor's cache."""
 PORTION = 4_096
@@ -33,7 +35,8 @@ COMPARED = 256
 EXACT_MEAN_UP_TO = 8_192
 """Maximum number of vectors for which the mean is recomputed when some are removed; otherwise it is updated."""
 EXACT_UP_TO = 2_000
-"""Maximum number of records whose cosines are all computed; of more, only those with the most similar bits."""
+"""Maximum number of records for which a search computes all cosines. Among more records, it computes only those of the
+records with the most similar bits."""
 
 
 class Vectors:
@@ -66,8 +69,12 @@ class Vectors:
             column.reserve(count)
 
     def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
-        """Add a record's unit vector. The vector and its predecessor in the episode (-1: none) each get half of the
-        other."""
+        """Add a record's unit vector.
+
+        Args:
+            before: the row of the record before it in the episode; -1: none. Half of each of the two vectors is added
+                to the other.
+        """
         own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
         at = len(self.sums)
         self.sums.append(halve(own))
@@ -76,7 +83,7 @@ class Vectors:
             column.append(0)
         if before >= 0:
             neighbour = self._alone.pop(before, None)
-            if neighbour is None:  # no longer kept: approximate it by the sum that contains its own neighbour's part
+            if neighbour is None:  # no longer kept: approximate it by its sum, which contains a part of its neighbour
                 row = restore(self.sums.values[before])
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)
@@ -85,7 +92,7 @@ class Vectors:
         self._changed.append(at)
 
     def give(self, at: int, vector: NDArray[np.float16], neighbours: Sequence[int]) -> None:
-        """Set the vector of a record that was added without one; half of it is added to its neighbours."""
+        """Set the vector of a record that was added without one; add half of it to the vectors of its neighbours."""
         own = vector.astype(np.float32)
         self._add(at, own)
         for neighbour in neighbours:
@@ -100,11 +107,12 @@ class Vectors:
             del self._alone[next(iter(self._alone))]
 
     def without(self, removed: Ints, renewed: Mapping[int, Sequence[Floats]], last: Mapping[int, Floats]) -> Vectors:
-        """Return a copy without some records, in which others have other neighbours.
+        """Return a copy without some records; some of the records that stay have new neighbours.
 
         Args:
-            renewed: for records, by their new numbers: their own vectors and those of their neighbours.
-            last: records that are now the last of their episodes, by their new numbers, and their own vectors.
+            removed: the rows to remove.
+            renewed: for records with new words or neighbours, by new row: their own vectors, then their neighbours'.
+            last: for records that are now the last of their episodes, by new row: their own vectors.
         """
         self._settle()
         fresh, count = copy.copy(self), len(self) - len(removed)
@@ -136,7 +144,7 @@ class Vectors:
         return fresh
 
     def held_still(self) -> Live:
-        """Return the current sums, which can be written to a file while vectors are added; call `let_go` afterwards."""
+        """Return the current sums, to be written to a file while vectors are added; call `let_go` after writing."""
         self._settle()
         self._before = {}
         return Live(self.sums.values, self._before)
@@ -195,14 +203,14 @@ class Vectors:
             pass
 
     def _units(self, rows: Ints) -> Floats:
-        """Compute the lengths of vectors, and return the vectors with length 1."""
+        """Compute and store the lengths of these rows' vectors; return the vectors scaled to length 1."""
         sums = restore(self.sums.values[rows])
         self.lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
         units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
         return units
 
     def near(self, query: Floats, among: Mask, also: Ints) -> tuple[Ints, Floats]:
-        """Return rows and the cosines of their vectors with a unit vector, minus the average cosine.
+        """Return rows, and for each the cosine of its vector with the unit vector `query`, minus the average cosine.
 
         The rows are those of `among` with the most similar vectors, and those of `also` that are in `among`.
         """
@@ -239,7 +247,7 @@ class Vectors:
         return found
 
     def units(self, rows: Ints) -> Floats:
-        """Return the vectors of these rows with length 1; all zeros for a row without a vector."""
+        """Return the vectors of these rows, scaled to length 1; all zeros for a row without a vector."""
         self._settle()
         lengths = np.maximum(self.lengths.values[rows], np.float32(1e-6))
         return np.divide(restore(self.sums.values[rows]), lengths[:, None], dtype=np.float32)
@@ -258,8 +266,8 @@ class Vectors:
         return np.flatnonzero(chosen & among)
 
     def nearest_by_bits(self, query: Floats, among: Mask, n: int) -> Ints:
-        """Return about n rows of `among`: those whose vectors have the same signs as a unit vector in most
-        dimensions."""
+        """Return n to 2n rows of `among` (fewer if there are fewer): those whose vectors are on the same side of the
+        mean as the query in most dimensions."""
         self._settle()
         signs = signs_of(query - self.mean)
         byte, few = self._words <= BYTE_OF_WORDS, np.count_nonzero(among) < len(self) // 4
@@ -293,7 +301,7 @@ def signs_of(centred: Floats) -> NDArray[np.uint64]:
 
 
 def measured(count: int) -> int:
-    """Return how many of the first vectors are used for the mean; this number grows in steps of at most an eighth.
+    """Return how many of the first vectors the mean is computed from: `count`, rounded down in steps of up to an eighth.
 
     So the mean does not depend on whether vectors were added one by one or loaded at once.
     """

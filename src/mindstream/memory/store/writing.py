@@ -17,8 +17,8 @@ from mindstream.memory.store.store import Commit, Entry, Revision
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
-"""SQL condition, with a moment as its value: the record is valid then (as in memory/recall/question) and not
-archived."""
+"""SQL condition with a moment as its parameter: the record's validity has not ended then (as in memory/recall/question),
+and the record is not archived."""
 
 
 def write(connection: Sql, commit: Commit) -> list[Logged]:
@@ -71,7 +71,7 @@ def write(connection: Sql, commit: Commit) -> list[Logged]:
 
 
 def _supersede(connection: Sql, new: Record, changed: int) -> None:
-    """End the validity of the version of a slot before the new one."""
+    """End the validity of a slot's version before the new one."""
     before = (new.stream, new.slot, (new.version or 0) - 1, new.created)
     connection.execute(
         "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
@@ -121,15 +121,15 @@ def _revise(connection: Sql, commit: Commit, revision: Revision, changed: int) -
 
 
 def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) -> bool:
-    """Return whether a record has this strength when its damaged values are read, so that only the raw values
-    differ."""
+    """Return whether a record, as it is read, has this strength: in a damaged row, the stored values may differ from
+    the read ones."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
     return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
 
 
 def next_change(connection: Sql) -> int:
-    """Return the number of a commit that changes records. Writers are serialised by it: no smaller one commits
-    later."""
+    """Return the next number for a commit that changes records. Taking it locks the counter until the commit, so commits
+    happen in the order of their numbers."""
     row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
     if row is None:  # the counter is lost: continue after the highest number in the tables
         row = connection.execute(

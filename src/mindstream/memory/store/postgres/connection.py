@@ -38,7 +38,7 @@ from mindstream.memory.store.tenant import EVERYONE
 
 T = TypeVar("T")
 STALE_S = 60
-"""Time, in seconds, after which the server ends an idle transaction, because the process that began it has died."""
+"""Time, in seconds, after which the server ends an idle transaction: the process that began it has probably died."""
 OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 AT_ONCE = b""
 _clocks: dict[str, SharedClock] = {}
@@ -188,7 +188,7 @@ class PostgresDatabase:
     def subscribed(self, stream: str | None, notified: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `notified`, from another thread, after each commit to a stream (None: to any stream of the tenant).
 
-        In a store of all tenants, None means: after commits with work that any process may claim.
+        In a store of all tenants, None means: after each commit with work that any process may claim.
         """
         return listening_to(self._url).subscribed(self._digest(stream or ""), notified)
 
@@ -197,7 +197,7 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def lent(self, *, beyond: bool = False) -> Iterator[Connection]:
-        """Lend a connection for reading; `beyond`: it is kept for long, so it is not counted (ConnectionPool.lend)."""
+        """Lend a connection for reading; `beyond`: see ConnectionPool.lend."""
         self._require_open()
         with explain_errors(self.shown), self._lent.reading.lend(self._tenant, beyond=beyond) as connection:
             yield connection

@@ -43,7 +43,7 @@ COPIED = {
     "audit": "number, at, did, door, who, tenant, about, counts",
     "retention": "tenant, kinds, after_s, owner, lease, applied",
 }
-"""The tables with all their columns. If rows belong to a stream, the first column is its key."""
+"""The tables with all their columns. If a table's rows belong to streams, its first column is the stream's key."""
 OF_A_TENANT = ("log", "records", "checkpoints", "uniques", "streams")
 OF_NO_STREAM = ("streams", *tables.ACCOUNTS)
 NUMBERED = {"log": "seq", "records": "number", "work": "id", "erasures": "number", "audit": "number"}
@@ -141,10 +141,8 @@ def _number(side: Source, sql: str) -> int:
 
 
 def _set_counters(old: Source, new: Source) -> None:
-    """Set the counters of the target, so that new changes and rows get higher numbers than those of the source.
-
-    This includes the numbers of erased rows.
-    """
+    """Set the counters of the target, so that new changes and rows get higher numbers than any in the source, including
+    the numbers of rows that were erased there."""
     changed = _number(old, "SELECT max(value) FROM counters WHERE name = 'changed'")
     last = _number(
         old,

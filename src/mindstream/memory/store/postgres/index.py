@@ -1,11 +1,11 @@
 """The index of words and vectors in PostgreSQL: reading it, and filling it in the background.
 
 Words are in segments (word_index/segments). PostgreSQL's own word indexes are not usable: under row-level security the
-operators `&&` and `@@` do not use an index, because they are not leakproof. Vectors use pgvector's halfvec, if the
-server has it, in a separate table: in the table `records`, each change of a record's strength would rewrite the graph
-(the vector index). A change to a record that is being indexed deletes the row of the new segment (tables.unindex),
-which is then discarded. Vectors are written in one transaction per portion: an interrupted filling continues after the
-last portion.
+operators `&&` and `@@` do not use an index, because they are not leakproof. If the server has pgvector, vectors are
+stored as its type halfvec, in a separate table: in the table `records`, each change of a record's strength would also
+rewrite the graph (pgvector's index). If a record changes while its segment is built, a trigger (tables.unindex) deletes
+the row of the new segment, which is then discarded. Vectors are written in one transaction per portion: an interrupted
+filling continues after the last portion.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from mindstream.memory.store.word_index.segments import (
 from mindstream.text.words import batches
 
 PORTION = 500
-"""Number of vectors written per transaction, which takes a second if the graph is large."""
+"""Number of vectors written per transaction. Writing them takes a second if the graph is large."""
 BUSY = 0x73656172  # "sear": first key of the advisory lock of the process that fills a stream's index
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND ready ORDER BY last"
 BETWEEN = "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
 MAKING = "DELETE FROM segments WHERE stream = ? AND NOT ready"
 BEGUN = "SELECT 1 FROM counters WHERE name = 'changed' FOR SHARE"
-"""Waits for transactions that are in progress: they do not see the row of the new segment yet."""
+"""Waits until the transactions in progress have ended: they cannot see, and so cannot delete, the new segment's row."""
 EXTENSION = (
     "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
 )
@@ -70,7 +70,8 @@ ALL_COMPARED = (
     f" AND kind = ANY(%s)) SELECT number FROM own {BY_NEARNESS} LIMIT %s"
 )
 DEARER = 10
-"""Cost of a vector that the search in the graph visits (of any stream), relative to a vector compared in sequence."""
+"""Cost of one vector that a search in the graph visits, relative to one that is compared in sequence. The graph contains
+the vectors of all streams."""
 ALL = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'nearness'::regclass"
 
 
@@ -81,8 +82,7 @@ class PostgresIndexReader:
         self._rows = rows
 
     def _binary(self, sql: str, *values: Any) -> Cursor:
-        """Run a statement with the driver's placeholders (%s), by a cursor that returns numbers and bytes in binary
-        form."""
+        """Run a statement that has the driver's placeholders (%s). The result is transferred in binary form."""
         return self._rows.connection.cursor(binary=True).execute(sql.encode(), values)
 
     def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
@@ -117,8 +117,9 @@ class PostgresIndexReader:
     ) -> Ints:
         """Return the numbers of the records with the most similar vectors; none if the server has no pgvector.
 
-        If the search in the graph would visit too many vectors of other streams, each of the stream's `count` vectors
-        is compared. The planner cannot decide this, because it collects no statistics of names (tables.WORDS).
+        If a search in the graph would visit too many vectors of other streams, all of the stream's `count` vectors are
+        compared instead. PostgreSQL's planner cannot decide this, because it has no statistics of the column with the
+        stream's name (tables.WORDS).
         """
         row = self._rows.execute(f"{EXTENSION} AND EXISTS (SELECT 1 FROM nearness)").fetchone()
         if row is None:
@@ -198,7 +199,7 @@ class Indexing:
 
         while inside := next_gap(self._segments(rows), between, LARGEST):
             self._make(connection, inside[0], inside[-1], vectors, ())
-            if vectors:  # after each segment, from the first on: otherwise the whole graph would be built at once
+            if vectors:  # create the graph after the first segment: later, it would be built from all vectors at once
                 _index_vectors(connection, vectors)
             while several := to_join(self._segments(rows)):
                 ids = [each.id for each in several]
@@ -210,8 +211,8 @@ class Indexing:
         return [Segment(*row) for row in rows.execute(SEGMENTS, (self._stream,))]
 
     def _make(self, connection: Connection, first: int, last: int, schema: str, old: Sequence[int]) -> bool:
-        """Build a segment in place of old ones; return whether it was kept: it is not if one of its records was
-        changed."""
+        """Build a segment that replaces old ones; return whether it was kept. It is discarded if one of its records was
+        changed in the meantime."""
         rows = Rows(connection)
         row = rows.execute(
             "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind, episode, sizes, said, asks)"
@@ -247,8 +248,8 @@ class Indexing:
     ) -> bool:
         """Write missing vectors, one portion per transaction; return whether the segment is still valid.
 
-        If a record is changed at the same time, that transaction first locks the segment's row and then deletes the
-        vectors.
+        A transaction that changes one of the records at the same time first locks the segment's row, and then deletes
+        the record's vector.
         """
         rows = Rows(connection)
         sql = "SELECT number FROM nearness WHERE number = ANY(?)"
@@ -281,7 +282,7 @@ def _write_postings(
 ) -> tuple[Any, ...]:
     """Write the postings of a segment's records; return the values of its columns `words` to `asks`.
 
-    `heed` is called after each record and may raise an exception.
+    `heed` is called after each record; an exception of it ends the writing.
     """
     packed = pack(found, heed)
     rows.execute(
@@ -315,7 +316,7 @@ def written(vector: Any) -> str:
 
 
 def _index_vectors(connection: Connection, schema: str) -> None:
-    """Create the graph (the vector index) for each width of vectors: an index has one width, but embedders differ."""
+    """Create a graph (pgvector's index) for each width of vectors: embedders have different widths, an index only one."""
     widths = (
         "WITH RECURSIVE w(width) AS (SELECT min(width) FROM nearness UNION ALL"
         " SELECT (SELECT min(width) FROM nearness WHERE width > w.width) FROM w WHERE w.width IS NOT NULL)"

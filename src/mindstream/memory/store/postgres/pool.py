@@ -26,7 +26,8 @@ Migration: TypeAlias = Callable[[Connection], None]
 MOST = 8
 """Maximum number of connections lent at a time; each occupies a process of the server."""
 WAIT_S, IDLE_S, REST_S = 30.0, 60.0, 0.1
-"""In seconds: maximum wait for a free connection; lifetime of an idle one; pause between attempts to reach a server."""
+"""In seconds. WAIT_S: maximum wait for a free connection. IDLE_S: time after which an idle connection is closed. REST_S:
+pause between two attempts to reach a server."""
 NO_TENANT, UNKNOWN = "\n", "\r"
 """Tenant of a new connection, and of one whose tenant could not be set; neither is a valid tenant name."""
 IDLE = psycopg.pq.TransactionStatus.IDLE
@@ -37,7 +38,8 @@ TRANSIENT = ("08", "40", "57P", "25P03")
 """Classes of SQLSTATE after which a retry may help: connection exceptions, rolled back transactions (serialization,
 deadlock), a server that stops or starts, and a transaction that was idle for too long (the machine was suspended)."""
 REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "invalid ")
-"""Texts in libpq's error messages, which have no SQLSTATE, if the server is reachable but rejects the connection."""
+"""Texts of libpq's error messages if the server is reachable but rejects the connection; these errors have no
+SQLSTATE."""
 
 
 def is_transient(error: psycopg.Error) -> bool:
@@ -73,7 +75,7 @@ def explain_errors(place: str) -> Iterator[None]:
 
 
 class Rows:
-    """A connection that accepts the same statements as SQLite, with a ? for each value."""
+    """A connection that accepts the same statements as SQLite's, with a ? as the placeholder of each value."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -166,8 +168,8 @@ def _migrate(connection: Connection, migrations: Sequence[Migration], place: str
 def set_tenant(connection: Connection, tenant: str) -> None:
     """Set the tenant of a connection: row-level security then shows only the rows of that tenant.
 
-    Bitmap scans are switched off: the planner has no statistics of names (tables.WORDS) and assumes that each stream is
-    short, so it would collect and sort a whole stream, instead of reading it by the index that is already sorted.
+    Bitmap scans are switched off. The planner has no statistics of names (tables.WORDS) and assumes that each stream is
+    short: it would collect and sort all rows of a stream instead of reading them in order by an index.
     """
     connection.execute(
         "SELECT set_config('mindstream.tenant', %s, false), set_config('enable_bitmapscan', 'off', false)", (tenant,)
@@ -253,7 +255,7 @@ class ConnectionPool:
         is_sound = not connection.closed and connection.info.transaction_status == IDLE and connection.autocommit
         pooled.since = self._clock.elapsed()
         with self._lock:
-            is_kept = len(self._idle) < 2 * MOST  # those lent with `beyond` are not bounded by MOST
+            is_kept = len(self._idle) < 2 * MOST  # more than MOST may come back: those lent with `beyond` do not count
             if is_sound and is_kept and pooled.tenant != UNKNOWN and not self._closed:
                 self._idle.append(pooled)
                 if self._sweep is None:

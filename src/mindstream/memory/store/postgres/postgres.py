@@ -42,7 +42,8 @@ COMPACTED = (
 """Resets the counters, unless something was erased while the tables were rewritten."""
 HELD = "SELECT coalesce(sum(count), 0)::int8, coalesce(max(last), 0) FROM segments WHERE stream = ? AND ready"
 CANCELS_S = 0.1
-"""Interval, in seconds, at which a cancelled filling is cancelled again, because it may be between two statements."""
+"""Interval, in seconds, at which the cancellation of a filling is repeated until it ends: it has no effect between two
+statements."""
 
 
 class IsolatedTenant(Tenant):
@@ -111,10 +112,10 @@ class PostgresStore(SqlStore):
             yield
 
     async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[Taken]:
-        """Claim work without waiting for commits: rows that another transaction has locked are skipped.
+        """Claim work without waiting for commits: skip rows that another transaction has locked.
 
-        This is safe, because a run claims its work under the tenant's lock, and each commit that ends work checks its
-        owner.
+        This is safe, because a run takes the tenant's lock when it claims its work, and each commit that ends work
+        checks the work's owner.
         """
         owned = self.tenant.owned("mind")
         return await asyncio.to_thread(
@@ -131,7 +132,7 @@ class PostgresStore(SqlStore):
         self.tenant.own(stream)
 
         def read() -> Changes:
-            if since and not after:  # usually there is no change: check this by one statement first
+            if since and not after:  # usually nothing has changed: check this first, by one statement
                 newest = self._database.run(lambda rows: queries.newest_changes(rows, stream), AT_ONCE)
                 if max(newest) <= since:
                     return Changes(upto=since)
@@ -148,8 +149,11 @@ class PostgresStore(SqlStore):
         return queries.cut_portion(found[:most], found[most - 1][-1] if len(found) > most else 0)
 
     def _count_changed(self, connection: Rows, stream: StreamKey, since: int) -> int:
-        """Return the number of changed records. For a whole stream, the counts of segments are used: counting takes a
-        second."""
+        """Return the number of changed records.
+
+        For a whole stream (`since` 0), this adds up the stored numbers of records per segment and counts only records
+        after the last segment: counting all records takes a second.
+        """
         held, last = connection.execute(HELD, (stream,)).fetchone() or (0, 0)
         column, after = ("changed", since) if since or not held else ("number", last)
         sql = f"SELECT count(*) FROM records WHERE stream = ? AND {column} > ?"

@@ -21,7 +21,7 @@ LINEAGE = ("lineage", "log_lineage")
 """Tables that say which records and rows of the log were derived from which; triggers keep them up to date."""
 TABLES = (*FIRST, "kept", *LINEAGE, *SEARCHED)
 ACCOUNTS = ("erasures", "retention", "audit", "salts")
-"""Tables of the database as a whole, without rows of users."""
+"""Tables about the database as a whole; they contain no data of streams."""
 TENANT = """tenant text COLLATE "C" NOT NULL DEFAULT current_setting('mindstream.tenant')"""
 KEY = 'text COLLATE "C" NOT NULL'
 STEP_1 = (
@@ -164,7 +164,7 @@ def _m003_kept(connection: Connection) -> None:
 
 
 def _m004_writers(connection: Connection) -> None:
-    """Let a writer whose connection broke find out whether its last transaction was committed."""
+    """Add a table by which a writer whose connection broke finds out whether its last transaction was committed."""
     connection.execute(
         b"CREATE TABLE IF NOT EXISTS writers (id text PRIMARY KEY, batch bigint NOT NULL,"
         b" at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 50)"
@@ -200,8 +200,9 @@ def _m007_accounts(connection: Connection) -> None:
 def _m008_no_words_in_statistics(connection: Connection) -> None:
     """Keep users' words and names out of the planner's statistics, because these would outlive the rows.
 
-    Without statistics, each query must begin with a column that has an index. No index of records may begin with the
-    tenant: the planner would consider it as good as an index of a stream or of an id.
+    Because the planner has no statistics, each query must have a condition on the first column of an index. No index of
+    the table `records` may begin with the tenant: the planner would consider it as good as an index that begins with
+    the stream or the id.
     """
     connection.execute(b"ALTER TABLE records DROP CONSTRAINT records_tenant_id_key, ADD UNIQUE (id, tenant)")
     connection.execute(b"DROP INDEX records_by_id")

@@ -1,9 +1,9 @@
 """The thread that commits a tenant's writes in groups, and the listener by which all processes notice commits.
 
-A transaction that fails because of a conflict, or because the server is unreachable, is run again. If the connection
-breaks during the commit, a row that the transaction wrote for the writer shows whether it was committed. Each commit
-notifies digests of the affected streams; digests contain no names. If the listening connection breaks, all subscribers
-are called, once when it breaks and once when it is restored.
+A transaction that fails because of a conflict, or because the server is unreachable, is run again. Each transaction also
+writes a row about its writer: if the connection breaks during the commit, this row shows whether it was committed. A
+commit sends notifications with digests of the affected streams instead of their names. If the listening connection
+breaks, all subscribers are called, once when it breaks and once when it is restored.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from mindstream.log.threads import GroupWriter, Pending, Settled
 from mindstream.memory.store.postgres.pool import Connection, Rows, explained, is_transient
 
 GONE_S, REST_S = 30.0, 0.1
-"""In seconds: maximum time to retry while the server is unreachable, and pause between two attempts."""
+"""In seconds. GONE_S: maximum time for retries while the server is unreachable. REST_S: pause between two attempts."""
 LOOK_S, BROKEN_REST_S = 1.0, 0.5
-"""In seconds: interval of the check whether there are subscribers, and pause after the listening connection broke."""
+"""In seconds. LOOK_S: interval at which the listening thread checks whether there are still subscribers. BROKEN_REST_S:
+pause after the listening connection broke."""
 CHANNEL = "mindstream"
 BEGIN = (
     b"BEGIN; SELECT extract(epoch FROM statement_timestamp())::float8;"
     b" SELECT value FROM counters WHERE name = 'changed' FOR UPDATE"
 )
-"""Starts a transaction, and locks the tenant's counter: commits become visible in the order of their numbers, so that a
-reader that asks for changes after a number misses none."""
+"""Starts a transaction and locks the tenant's counter. So commits become visible in the order of their numbers, and a
+reader that asks for the changes after a number misses none."""
 FIRST = b"INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING"
 OF_THE_DEAD = "at < now() - interval '1 day'"
 """SQL condition for rows of writers that died; a living writer updates its row with each commit."""

@@ -1,2 +1,2 @@
-"""Index of words and vectors in a store, for streams whose columns are not loaded; the ranking is the same for every
-database."""
+"""Index of words and vectors in a store, for streams whose columns are not loaded in memory. SQLite and PostgreSQL use
+the same ranking."""

@@ -1,6 +1,7 @@
 """Find records that may answer a question in a store's index: by words, with their neighbours, and by vectors.
 
-The index has segments of records by number; `Places` caches their kinds, their episodes, and when they were written.
+A segment of the index is a range of a stream's records by number. `Places` caches the records' numbers, kinds and
+episodes.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturat
 HELD_SEGMENTS = 128
 """Maximum number of segments whose data is cached; each has at most 65,536 records of 14 bytes."""
 PROBES = 16
-"""Number of records that are read at once by the search for the first one written at or after a moment."""
+"""Number of times of writing that one step reads, in the search for the first record written at or after a moment."""
 
 
 class IndexReader(Protocol):
     """Reads the index of a database, as of one moment."""
 
     def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
-        """Return a stream's segments in order: id, number of records, number of their terms, and the messages and terms
-        of each speaker as JSON.
+        """Return for each segment of a stream, in order: its id, the number of its records, the number of their terms,
+        and as JSON each speaker's numbers of messages and terms.
         """
 
     def places(self, segments: Sequence[int]) -> Iterable[tuple[Any, ...]]:
@@ -44,13 +45,17 @@ class IndexReader(Protocol):
         """Yield segment, term and postings for each term that a segment contains."""
 
     def unindexed(self, stream: StreamKey) -> Sequence[int]:
-        """Return the numbers of the newest records that are in no segment."""
+        """Return the numbers of records that are in no segment and must be read directly."""
 
     def nearest(
         self, stream: StreamKey, places: Mapping[int, Place], count: int, vector: Vector, n: int, kinds: Sequence[Kind]
     ) -> Ints:
-        """Return the numbers of the n records with the most similar vectors; `count`: number of records in all
-        segments."""
+        """Return the numbers of the n records with the most similar vectors.
+
+        Args:
+            places: the records of each segment, by the segment's id.
+            count: the number of records in all segments.
+        """
 
     def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
         """Return the numbers of the n newest records of these kinds, and of the n strongest records."""
@@ -64,8 +69,8 @@ class IndexReader(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """The records of a segment: their numbers, kinds and episodes (-1: none), the number of terms of each episode, and
-    whether each record asks something.
+    """The records of a segment: the number, kind and episode (-1: none) of each record, and whether it asks something;
+    and the number of terms of each episode.
     """
 
     numbers: Ints
@@ -149,20 +154,21 @@ def _first_since(reader: IndexReader, numbers: Ints, moment: float) -> int:
 
 
 AROUND, NEXT = 2, 1
-"""Number of neighbours in the episode that are returned with a record found by words (AROUND) or by its vector (NEXT),
-because ranking scores neighbours, too."""
+"""Number of records before it, and after it, in its episode that are returned with a record that was found by words
+(AROUND) or by its vector (NEXT). Ranking needs them, because a record's neighbours contribute to its score."""
 MOST, NEAR, NEWEST = 200, 150, 100
-"""Maximum number of records found by words (MOST), by vectors (NEAR), and as the newest and strongest (NEWEST). Larger
-numbers make reading slower and improve recall little."""
+"""Maximum number of records found by words (MOST), by vectors (NEAR), and as the newest or as the strongest (NEWEST).
+Larger numbers make reading slower and improve recall little."""
 SAMPLE = 64
-"""Number of records in the sample of the stream, which are evenly spread over it."""
+"""Number of records in the sample of a stream; they are evenly spread over the stream."""
 NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
-"""Share of a word's weight that neighbours get, that the record after a question gets, and that the whole episode
-gets."""
+"""Shares of other scores that are added to a record's score. NEXT_TO: of the score of each record next to it. ANSWER: of
+the score of the record before it, in place of NEXT_TO, if that one asks something. IN_EPISODE: of the score of its whole
+episode."""
 
 
 class Found(NamedTuple):
-    """The postings of the queried terms in a segment.
+    """The postings (occurrences in records) of the queried terms in a segment.
 
     Attributes:
         begins: number of records in earlier segments.
@@ -249,8 +255,11 @@ def _found(reader: IndexReader, segments: Sequence[int], places: Sequence[Place]
 
 
 def _by_words(found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence[Kind], inside: Mask | None) -> Ints:
-    """Return the numbers of the records with most of the words in them or next to them; `inside`: only these
-    records."""
+    """Return the numbers of the n records with the highest scores for the queried words.
+
+    Args:
+        inside: marks the only records that may be returned; None: all may be.
+    """
     numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for at, each in enumerate(found):
         here, place = scoring.score(at), each.place
@@ -267,7 +276,7 @@ def _by_words(found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence
 
 
 def _joined(said: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Add up, over segments, the number of messages and of their terms of each speaker."""
+    """Return each speaker's number of messages and number of terms, summed over all segments."""
     all_: dict[str, tuple[int, int]] = {}
     for each in said:
         for by, (messages, words) in json.loads(each).items():
@@ -310,8 +319,8 @@ class _Scoring:
         return scores
 
     def tell(self, places: Sequence[Place], numbers: Ints, names: Sequence[str]) -> dict[str, Floats]:
-        """Return for each episode of some records the BM25 of each term; an episode may extend over several
-        segments."""
+        """Return, for each episode of these records, the BM25 score of each queried term in the whole episode, which may
+        extend over several segments."""
         told: dict[str, tuple[float, Floats]] = {}
         named = dict(zip(numbers.tolist(), names, strict=True))
         counted = {id(each.place): times for each, times in zip(self._found, self._times, strict=True)}
@@ -337,8 +346,8 @@ class _Scoring:
 
 
 def _saturation(mean: float) -> Floats:
-    """Return the weight of a posting for each combination of length and number of occurrences that its byte can
-    have."""
+    """Return the weight of a posting for each value of its lower byte, which contains the record's length and the number
+    of occurrences."""
     lengths = (2 ** (np.arange(16) / 2) - 1).repeat(16).astype(np.float32)
     times = np.tile(np.arange(16), 16).astype(np.float32)
     return saturated(times, resisting(lengths, mean, K1, B), np.ones(1, np.float32), K1)

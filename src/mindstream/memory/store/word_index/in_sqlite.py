@@ -1,9 +1,9 @@
 """The index of words and vectors in a SQLite file: its tables, and how it is read, filled and reduced.
 
-It is filled in the background, one segment per transaction. When words of a record are changed or deleted by
-mindstream, the record is removed from its segment (`remove_from_word_index`). When another program does so, a trigger
-deletes the segment, which is then rebuilt. Vectors are compared by signs: whether each number is above the segment's
-mean.
+It is filled in the background, one segment per transaction. When mindstream changes or deletes words of a record, it
+removes the record from its segment (`remove_from_word_index`). When another program does so, a trigger deletes the
+segment, which is then rebuilt. Vectors are compared by their signs: one bit per number, which says whether the number is
+above the segment's mean.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from mindstream.memory.store.word_index.segments import (
 from mindstream.text.words import batches
 
 RESTS_EACH, REST_S = 64, 0.001
-"""Number of records after which the building of a segment pauses, and the length of the pause in seconds."""
+"""The building of a segment pauses after each RESTS_EACH records, for REST_S seconds."""
 BLOCK = 256
 """Number of records that are read at once while a segment is built."""
 BY_SIGNS = 2
-"""Number of records returned for each one requested, because signs are less precise than vectors."""
+"""Number of records returned per requested record, because signs are less precise than vectors."""
 MOST_IN_PLACE = 64
 """Maximum number of records that are removed from a segment one by one; for more, the segment is deleted."""
 TABLES = (
@@ -61,7 +61,7 @@ TABLES = (
     "CREATE UNIQUE INDEX postings_term ON postings (segment, term)",
     "CREATE TABLE nearness (segment INTEGER PRIMARY KEY, width INTEGER NOT NULL, mean BLOB NOT NULL,"
     " signs BLOB NOT NULL)",
-    # Records that were removed from the segment in whose range they are; recall reads these records directly each time.
+    # Records that were removed from a segment although their numbers are in its range; each recall reads them directly.
     "CREATE TABLE unindexed (number INTEGER PRIMARY KEY, stream TEXT NOT NULL)",
     "CREATE INDEX unindexed_stream ON unindexed (stream, number)",
     "INSERT OR IGNORE INTO counters (name, value) VALUES ('unindexed', 0)",
@@ -89,9 +89,9 @@ NUMBERS = (
     )
     + " ORDER BY number LIMIT :most"
 )
-"""Finds the next records of a stream; the index used has the records of each kind in order."""
+"""Finds the next records of a stream, in order; for each kind, it uses an index that is sorted by number."""
 CHANGES = "SELECT coalesce(max(value), 0) FROM counters WHERE name = 'unindexed'"
-"""Number of changes and deletions of records that may be in a segment."""
+"""Counts the changes and deletions of records: if this has not changed, a segment that was built is still valid."""
 RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +stream = ?"
 
 
@@ -102,10 +102,10 @@ def numbers_between(connection: sqlite3.Connection, stream: StreamKey, after: in
 
 
 class SqliteIndexReader:
-    """Reads the index; outside of segments, it finds the newest records and those with the words of the question.
+    """Reads the index. Among records that are in no segment, it searches the texts for the words of the question.
 
     Args:
-        words: the words to search for in records that are not indexed yet.
+        words: the words to search for in records that are in no segment.
         n: maximum number of such records to return.
     """
 
@@ -177,7 +177,8 @@ class SqliteIndexReader:
 
 
 def _nearest(numbers: Ints, apart: NDArray[np.uint16], n: int) -> Ints:
-    """Return the numbers of the n records with the fewest differing signs; of equal ones, the newest."""
+    """Return the numbers of the n records with the fewest differing signs; if several have the same number of them, the
+    newest of these."""
     if len(numbers) <= n:
         return numbers
     limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), n))
@@ -195,7 +196,7 @@ class Built(NamedTuple):
 
 
 class Pace:
-    """Pauses the building of a segment at intervals, and ends it if `broken_off` is set."""
+    """Pauses the building of a segment at intervals, and ends the building once `broken_off` is set."""
 
     def __init__(self) -> None:
         self.broken_off = threading.Event()
@@ -215,7 +216,7 @@ class Pace:
 def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Callable[[], None]) -> Built | None:
     """Read and pack the next segment of a stream; None: the stream is short, or only a few records are not indexed.
 
-    No transaction is open when it returns. `heed` is called after each record and may raise an exception.
+    No transaction is open when this returns. `heed` is called after each record; an exception of it ends the building.
     """
     if not is_long(connection, stream):
         return None
@@ -234,7 +235,10 @@ def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Ca
 
 
 def _much_changed(connection: sqlite3.Connection, stream: StreamKey, segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the segment with the most removed records that still exist; none if the stream has few of these."""
+    """Return the segment from which the most still existing records were removed, so that it is built again.
+
+    Return no segment if fewer than SMALLEST records of the stream were removed from segments.
+    """
     if connection.execute("SELECT count(*) FROM unindexed WHERE stream = ?", (stream,)).fetchone()[0] < SMALLEST:
         return ()
     sql = "SELECT count(*) FROM unindexed WHERE stream = ? AND number BETWEEN ? AND ?"
@@ -255,9 +259,10 @@ def _read(
 
 
 def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tuple[int, bytes, bytes] | None:
-    """Return width, mean and signs of vectors, each with half of its neighbours' in its episode; None: no vectors.
+    """Return the width, mean and signs of vectors; None if there are no vectors.
 
-    A missing vector, or one of another width, has zeros as signs.
+    Half of the vectors of its neighbours in the episode is first added to each vector. For a record without a vector,
+    or with one of another width, all signs are 0.
     """
     widths = Counter(len(each) for each in vectors if each is not None)
     if not widths:
@@ -292,8 +297,9 @@ def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tupl
 
 
 def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool:
-    """Write a segment; return whether it was written. It is not if one of its records was changed, or another segment
-    was written, since the segment was read.
+    """Write a segment; return whether it was written.
+
+    It is not written if, after its records were read, a record was changed or another segment was written.
     """
     packed, old = built.packed, set(built.instead_of)
     if not len(packed.numbers) or connection.execute(CHANGES).fetchone() != (built.changes,):
@@ -356,7 +362,8 @@ def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, id
 
 
 def _take_out(connection: sqlite3.Connection, segment: int, number: int, record: Record) -> bool:
-    """Remove a record from its segment; False: the segment has it with other words, so it must be deleted."""
+    """Remove a record from its segment. Return False if the segment has the record with other words: then the caller
+    must delete the segment."""
     numbers, episode = (
         np.frombuffer(row, each)
         for row, each in zip(
@@ -408,7 +415,8 @@ def _less_said(connection: sqlite3.Connection, segment: int, record: Record, wor
 
 
 def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: int, gone: set[int]) -> None:
-    """Make a segment end at a record that still exists: SQLite may use the number of a deleted last record again."""
+    """Make a segment end at a record that still exists: when the last record is deleted, SQLite may give its number to a
+    new record."""
     (last,) = connection.execute("SELECT last FROM segments WHERE id = ?", (segment,)).fetchone()
     if last not in gone:
         return
@@ -425,7 +433,7 @@ def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: i
 SCANNED = 2_000
 """Number of records that are searched by one statement."""
 LOOK_S = 0.4
-"""Maximum time, in seconds, for reading texts, newest first; this is enough for some hundreds of thousands."""
+"""Maximum time, in seconds, for reading the texts of records, newest first: enough for some 100,000s of records."""
 MOST_WORDS = 16
 ENDS = " UNION ALL ".join(
     f"SELECT {end}(number) FROM records INDEXED BY records_latest WHERE stream = :stream AND kind = '{kind}'"
@@ -466,5 +474,5 @@ def _best(rows: Ints, words: int, read: int, n: int) -> list[int]:
 
 
 def _beginning(word: str) -> str:
-    """Return the beginning that all forms of a word have in common; the stem may differ from all forms in its end."""
+    """Return a beginning that all forms of a word have in common. The stem itself may have an end that no form has."""
     return word[:-1] if word.endswith("i") and len(word) > 3 else word

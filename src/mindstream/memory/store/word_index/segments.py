@@ -1,7 +1,7 @@
-"""Segments: ranges of a stream's records that are indexed by words; their content, and which one to build next.
+"""Segments: ranges of a stream's records, each with an index of the words; and which segment to build next.
 
-The postings of each term of a segment are packed into numbers. Terms are stored as hashes, so that the index contains
-no words. When there are SEVERAL neighbouring segments of similar size, they are rebuilt as one larger segment.
+The postings (occurrences) of each term in a segment are packed into numbers. Terms are stored as hashes, so that the
+index contains no words. When there are SEVERAL neighbouring segments of similar size, one larger segment replaces them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from mindstream.text.words import terms
 SEARCHED_FROM = 16_384
 """Minimum number of records for a stream to have an index; a shorter stream is read completely within a second."""
 SMALLEST, SEVERAL, LARGEST = 256, 16, 65_536
-"""Number of records of the smallest segments, growth when segments are joined, and number of the largest ones (256,
-4,096 or 65,536 records)."""
+"""SMALLEST, LARGEST: numbers of records of the smallest and largest segments. SEVERAL: number of segments that are
+joined into one. So a segment has about 256, 4,096 or 65,536 records."""
 MOST_TIMES, MOST_LENGTH = 15, 15
 PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) AS found"
 
@@ -72,8 +72,8 @@ def is_long(connection: Sql, stream: StreamKey) -> bool:
 
 
 def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packed:
-    """Return the content of a segment with these records. `heed` is called after each record and may raise an
-    exception."""
+    """Return the content of a segment with these records. `heed` is called after each record; an exception of it ends
+    the packing."""
     numbers, kind, episode, lengths, asks = array("q"), bytearray(), array("i"), array("I"), bytearray()
     kinds, episodes = _Numbered(), _Numbered()
     vocabulary, codes = _Numbered(), array("I")
@@ -116,8 +116,12 @@ class _Numbered(dict[str, int]):
 def _postings(
     vocabulary: Collection[str], codes: array[int], lengths: Ints
 ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-    """Yield each term's hash with its postings; `codes`: the numbers of the terms of all records, one after the
-    other."""
+    """Yield each term's hash with its postings.
+
+    Args:
+        codes: for each term of each record, in order, its number in the vocabulary.
+        lengths: the number of terms of each record.
+    """
     places = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
     cells, times = np.unique(np.array(codes, np.uint64) << np.uint64(32) | places, return_counts=True)
     place = (cells & np.uint64(0xFFFFFFFF)).astype(np.uint32)
@@ -146,8 +150,8 @@ def next_gap(
     sequence means that no segment is to be built.
 
     Args:
-        numbers_between: returns the numbers of the stream's records after one number and before another, at most as
-            many as the third argument says.
+        numbers_between: returns numbers of the stream's records: those above the first argument and below the second,
+            at most as many as the third.
     """
     after = 0
     for before in [each.first for each in segments] + [2**62]:
