@@ -57,8 +57,8 @@ class SqliteStore(SqlStore):
         self._compacting = asyncio.Lock()
         self._moment: int | None = None
         self._read_upto: dict[StreamKey, int] = {}
-        """For each stream, the last change that was read. It is valid only while `_moment` equals the database's current
-        moment, which changes with each commit."""
+        """For each stream, the last change that was read. It is valid only while `_moment` equals the database's
+        current moment, which changes with each commit."""
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Remove the words from the terminal's input history, and delete the copies made before a repair."""

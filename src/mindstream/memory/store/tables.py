@@ -25,7 +25,8 @@ SYSTEM = {
 
 
 def adopt(connection: sqlite3.Connection) -> None:
-    """Rename the streams of versions that had no kinds of streams to keys that contain a kind, and register all streams.
+    """Rename the streams of versions that had no kinds of streams to keys that contain a kind, and register all
+    streams.
 
     The kind is determined by a stream's content, not by its name alone.
 

@@ -222,8 +222,8 @@ def _name(name: str, what: str) -> str:
 
 
 def session_names(session: str) -> tuple[str, ...]:
-    """Return the normal form of a session's name, under which it is stored, and the form as it was typed, if it differs:
-    records of earlier versions may have that form.
+    """Return the normal form of a session's name, under which it is stored, and the form as it was typed, if it
+    differs: records of earlier versions may have that form.
 
     Raises:
         InputError: the name is not a text, or is too long.

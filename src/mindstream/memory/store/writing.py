@@ -17,8 +17,8 @@ from mindstream.memory.store.store import Commit, Entry, Revision
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
-"""SQL condition with a moment as its parameter: the record's validity has not ended then (as in memory/recall/question),
-and the record is not archived."""
+"""SQL condition with a moment as its parameter: the record's validity has not ended then (as in
+memory/recall/question), and the record is not archived."""
 
 
 def write(connection: Sql, commit: Commit) -> list[Logged]:
@@ -128,8 +128,8 @@ def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) 
 
 
 def next_change(connection: Sql) -> int:
-    """Return the next number for a commit that changes records. Taking it locks the counter until the commit, so commits
-    happen in the order of their numbers."""
+    """Return the next number for a commit that changes records. Taking it locks the counter until the commit, so
+    commits happen in the order of their numbers."""
     row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
     if row is None:  # the counter is lost: continue after the highest number in the tables
         row = connection.execute(

@@ -70,8 +70,8 @@ ALL_COMPARED = (
     f" AND kind = ANY(%s)) SELECT number FROM own {BY_NEARNESS} LIMIT %s"
 )
 DEARER = 10
-"""Cost of one vector that a search in the graph visits, relative to one that is compared in sequence. The graph contains
-the vectors of all streams."""
+"""Cost of one vector that a search in the graph visits, relative to one that is compared in sequence. The graph
+contains the vectors of all streams."""
 ALL = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'nearness'::regclass"
 
 
@@ -316,7 +316,8 @@ def written(vector: Any) -> str:
 
 
 def _index_vectors(connection: Connection, schema: str) -> None:
-    """Create a graph (pgvector's index) for each width of vectors: embedders have different widths, an index only one."""
+    """Create a graph (pgvector's index) for each width of vectors: embedders have different widths, an index only
+    one."""
     widths = (
         "WITH RECURSIVE w(width) AS (SELECT min(width) FROM nearness UNION ALL"
         " SELECT (SELECT min(width) FROM nearness WHERE width > w.width) FROM w WHERE w.width IS NOT NULL)"

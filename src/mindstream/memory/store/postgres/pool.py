@@ -26,8 +26,8 @@ Migration: TypeAlias = Callable[[Connection], None]
 MOST = 8
 """Maximum number of connections lent at a time; each occupies a process of the server."""
 WAIT_S, IDLE_S, REST_S = 30.0, 60.0, 0.1
-"""In seconds. WAIT_S: maximum wait for a free connection. IDLE_S: time after which an idle connection is closed. REST_S:
-pause between two attempts to reach a server."""
+"""In seconds. WAIT_S: maximum wait for a free connection. IDLE_S: time after which an idle connection is closed.
+REST_S: pause between two attempts to reach a server."""
 NO_TENANT, UNKNOWN = "\n", "\r"
 """Tenant of a new connection, and of one whose tenant could not be set; neither is a valid tenant name."""
 IDLE = psycopg.pq.TransactionStatus.IDLE

@@ -1,8 +1,8 @@
 """The thread that commits a tenant's writes in groups, and the listener by which all processes notice commits.
 
-A transaction that fails because of a conflict, or because the server is unreachable, is run again. Each transaction also
-writes a row about its writer: if the connection breaks during the commit, this row shows whether it was committed. A
-commit sends notifications with digests of the affected streams instead of their names. If the listening connection
+A transaction that fails because of a conflict, or because the server is unreachable, is run again. Each transaction
+also writes a row about its writer: if the connection breaks during the commit, this row shows whether it was committed.
+A commit sends notifications with digests of the affected streams instead of their names. If the listening connection
 breaks, all subscribers are called, once when it breaks and once when it is restored.
 """
 

@@ -162,9 +162,9 @@ Larger numbers make reading slower and improve recall little."""
 SAMPLE = 64
 """Number of records in the sample of a stream; they are evenly spread over the stream."""
 NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
-"""Shares of other scores that are added to a record's score. NEXT_TO: of the score of each record next to it. ANSWER: of
-the score of the record before it, in place of NEXT_TO, if that one asks something. IN_EPISODE: of the score of its whole
-episode."""
+"""Shares of other scores that are added to a record's score. NEXT_TO: of the score of each record next to it. ANSWER:
+of the score of the record before it, in place of NEXT_TO, if that one asks something. IN_EPISODE: of the score of its
+whole episode."""
 
 
 class Found(NamedTuple):
@@ -319,8 +319,8 @@ class _Scoring:
         return scores
 
     def tell(self, places: Sequence[Place], numbers: Ints, names: Sequence[str]) -> dict[str, Floats]:
-        """Return, for each episode of these records, the BM25 score of each queried term in the whole episode, which may
-        extend over several segments."""
+        """Return, for each episode of these records, the BM25 score of each queried term in the whole episode, which
+        may extend over several segments."""
         told: dict[str, tuple[float, Floats]] = {}
         named = dict(zip(numbers.tolist(), names, strict=True))
         counted = {id(each.place): times for each, times in zip(self._found, self._times, strict=True)}
@@ -346,8 +346,8 @@ class _Scoring:
 
 
 def _saturation(mean: float) -> Floats:
-    """Return the weight of a posting for each value of its lower byte, which contains the record's length and the number
-    of occurrences."""
+    """Return the weight of a posting for each value of its lower byte, which contains the record's length and the
+    number of occurrences."""
     lengths = (2 ** (np.arange(16) / 2) - 1).repeat(16).astype(np.float32)
     times = np.tile(np.arange(16), 16).astype(np.float32)
     return saturated(times, resisting(lengths, mean, K1, B), np.ones(1, np.float32), K1)

@@ -2,8 +2,8 @@
 
 It is filled in the background, one segment per transaction. When mindstream changes or deletes words of a record, it
 removes the record from its segment (`remove_from_word_index`). When another program does so, a trigger deletes the
-segment, which is then rebuilt. Vectors are compared by their signs: one bit per number, which says whether the number is
-above the segment's mean.
+segment, which is then rebuilt. Vectors are compared by their signs: one bit per number, which says whether the number
+is above the segment's mean.
 """
 
 from __future__ import annotations
@@ -415,8 +415,8 @@ def _less_said(connection: sqlite3.Connection, segment: int, record: Record, wor
 
 
 def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: int, gone: set[int]) -> None:
-    """Make a segment end at a record that still exists: when the last record is deleted, SQLite may give its number to a
-    new record."""
+    """Make a segment end at a record that still exists: when the last record is deleted, SQLite may give its number to
+    a new record."""
     (last,) = connection.execute("SELECT last FROM segments WHERE id = ?", (segment,)).fetchone()
     if last not in gone:
         return
