@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mindstream_evals.planning.questions import read_questions
 
-from mindstream.encodings import decode_clear, decode_text, decode_utf
+from mindstream.encodings import Decoded, decode_clear, decode_text, decode_utf
 from mindstream.errors import InputError
 from mindstream.paths import read_text
 
@@ -98,6 +98,28 @@ def test_repeated_east_asian_texts_are_not_mixed_up(codec: str, times: int) -> N
     line = "先生は学校の前で待っていました。" if codec in ("euc-jp", "cp932") else "他今天在門口等了很久，天很好。"
     whole = f"{line}\n" * times
     assert decode_text(whole.encode(codec)).text == whole
+
+
+CESU = "\ud83d\ude00"
+"""A character as two surrogates, each written in three bytes."""
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("Größe\0 und Maß des Schlüssels\r\n", None),
+        ("Größe\0 und Maß des Schlüssels, zwei\r\n", None),
+        ("船は港にあります。鍵はマットの下です。\0\n", None),
+        ("The key is under the mat.\n" * 3 + "\0\0", None),
+        (f"smile {CESU} end", "smile 😀 end"),
+        (f"\ufeffGrüße {CESU}{CESU}", "Grüße 😀😀"),
+        (f'{{"text": "{CESU} 船"}}', '{"text": "😀 船"}'),
+    ],
+)
+def test_utf_8_with_nul_characters_or_surrogate_pairs_is_read_as_utf_8(given: str, meant: str | None) -> None:
+    content = given.encode("utf-8", "surrogatepass")
+    assert decode_text(content) == Decoded(meant or given, "UTF-8")
+    assert decode_utf(content) == decode_clear(content) == (meant or given)
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "utf-32", "utf-8-sig"])

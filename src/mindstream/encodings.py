@@ -79,6 +79,8 @@ BYTES_PER_CONTROL = 20
 or UTF-16 or UTF-32."""
 UNUSUAL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 """Control characters that are rare in 8-bit texts and frequent in UTF-16 and UTF-32."""
+SURROGATES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
+"""A character beyond U+FFFF as two surrogates, which Java and older databases write in place of UTF-8 (CESU-8)."""
 ISO_2022 = re.compile(rb"\x1b\$[@AB(]")
 """Escape sequence that starts two-byte characters in ISO-2022-JP, -KR and -CN; the rest of such texts is ASCII."""
 
@@ -167,15 +169,25 @@ def _unicode(content: bytes) -> Decoded | None:
         return None
     if b"\0" not in sample:
         return _decoded(content, "utf-8")
+    narrow = None if _is_binary(sample) else _decoded(content, "utf-8")
+    if narrow is not None and not narrow.text.isascii():
+        return narrow
     wide = next((codec for _, codec, _ in _ranked(sample)), "")
-    return _decoded(content, wide) if wide in WIDE else None
+    return (_decoded(content, wide) if wide in WIDE else None) or narrow
 
 
 def _decoded(content: bytes, codec: str) -> Decoded | None:
+    if codec.startswith("utf-8"):
+        content = SURROGATES.sub(_joined, content)
     try:
         return Decoded(content.decode(codec).removeprefix("\ufeff"), _shown(codec))
     except UnicodeDecodeError:
         return None
+
+
+def _joined(pair: re.Match[bytes]) -> bytes:
+    """Return two surrogates as the character that they mean."""
+    return pair[0].decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass").decode("utf-16-le").encode()
 
 
 def _damaged(content: bytes) -> Decoded | None:
@@ -184,17 +196,22 @@ def _damaged(content: bytes) -> Decoded | None:
     for part in (content[:SAMPLE], content):
         beyond = [each for each in part.decode("utf-8", "surrogateescape") if each > "\x7f"]
         invalid = sum("\udc80" <= each <= "\udcff" for each in beyond)
-        if b"\0" in part or ISO_2022.search(part) or len(beyond) - invalid < max(1, DAMAGED * invalid):
+        if _is_binary(part) or ISO_2022.search(part) or len(beyond) - invalid < max(1, DAMAGED * invalid):
             return None
     found = f"UTF-8 with {invalid} invalid byte{'s' * (invalid != 1)}"
     return Decoded(content.decode("utf-8", "replace"), found, certain=False)
+
+
+def _is_binary(sample: bytes) -> bool:
+    """Return whether an 8-bit text would have too many control characters."""
+    return len(UNUSUAL.findall(sample)) * BYTES_PER_CONTROL > len(sample)
 
 
 def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
     """Return (score, encoding, text) of each possible encoding, the most likely one first."""
     from chardet import detect_all
 
-    is_binary = len(UNUSUAL.findall(sample)) * BYTES_PER_CONTROL > len(sample)
+    is_binary = _is_binary(sample)
     found: list[tuple[float, str, str]] = []
     for each in detect_all(sample, ignore_threshold=True, include_encodings=CANDIDATES, compat_names=False):
         codec = each["encoding"]

@@ -101,6 +101,25 @@ def test_a_value_is_converted_to_its_schema(given: Any, fitted: Any) -> None:
     assert fit(given, BOOK.parameters) == fitted
 
 
+SEATS = {"type": "integer"}
+PARTY = {"type": "object", "properties": {"seats": SEATS}, "required": ["seats"]}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"party": {"$ref": "#/$defs/Party"}}, "$defs": {"Party": PARTY}},
+        {"properties": {"party": {"$ref": "#/definitions/Party"}}, "definitions": {"Party": PARTY}},
+        {"properties": {"party": {"allOf": [{"$ref": "#/$defs/Party"}], "title": "x"}}, "$defs": {"Party": PARTY}},
+        {"properties": {"party": {"oneOf": [PARTY, {"type": "null"}]}}},
+        {"properties": {"party": {**PARTY, "type": ["object", "null"]}}},
+    ],
+)
+def test_an_object_that_is_given_as_text_is_converted_in_every_form_of_schema(schema: dict[str, Any]) -> None:
+    assert fit({"party": '{"seats": 4}'}, {"type": "object", **schema}) == {"party": {"seats": 4}}
+    assert fit({"party": "four"}, {"type": "object", **schema}) == {"party": "four"}
+
+
 @pytest.mark.parametrize(
     "given",
     [

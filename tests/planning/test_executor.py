@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 from planned import RecordingWatcher, plan_of
 
-from mindstream.models.model import Call
+from mindstream.models.model import Call, ToolSpec
 from mindstream.planning.executor import Executor, Limits, allow
-from mindstream.planning.plan import Plan
+from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.tools.approval import ToolRequest
-from mindstream.tools.tool import FunctionTool, Traits, tool
+from mindstream.tools.call import UntrustedText
+from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, read_arguments, tool
 
 
 async def run(plan: Plan, executor: Executor) -> dict[str, str]:
@@ -197,3 +200,66 @@ async def test_watchers_are_notified_before_and_after_each_call() -> None:
     told = RecordingWatcher()
     await run(plan_of("#E1 = shout[a]\n#E2 = shout[#E1]", ["shout"]), Executor([tool(shout)], watchers=[told]))
     assert told.lines == ["began E1", "found E1 A", "began E2", "found E2 A"]
+
+
+NUMBERS = ToolSpec(
+    "count",
+    "Count.",
+    {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "all": {"type": "array", "items": {"type": "string"}}},
+        "additionalProperties": False,
+    },
+)
+
+
+@dataclass
+class Counting:
+    """A tool with a schema of its own, as those of servers are."""
+
+    spec: ToolSpec = NUMBERS
+    traits: Traits = UNTRUSTED
+
+    async def __call__(self, call: Call) -> str:
+        return json.dumps(read_arguments(call, self.spec))
+
+
+@pytest.mark.parametrize(
+    ("said", "argument", "given"),
+    [("7", "n", "7"), (" 12\n", "n", "12"), ('["a", "b"]', "all", '["a", "b"]'), ("seven", "n", None)],
+)
+async def test_evidence_becomes_the_number_or_list_that_an_argument_requires(
+    said: str, argument: str, given: str | None
+) -> None:
+    def ask(text: str) -> str:
+        """Answer."""
+        return said
+
+    steps = (
+        PlannedStep(id="E1", tool="ask", arguments={"text": "?"}),
+        PlannedStep(id="E2", tool="count", arguments={argument: {"$ref": "E1"}}),
+    )
+    found = await run(Plan(steps=steps), Executor([tool(ask), Counting()]))
+    assert found["E2"] == f'{{"{argument}": {given}}}' if given else "n should be integer" in found["E2"]
+
+
+@pytest.mark.parametrize("said", ['{"url": "https://its.host/?d=secret"}', '["https://its.host/?d=secret"]'])
+async def test_an_address_in_evidence_that_becomes_an_object_still_needs_approval(said: str) -> None:
+    asked = list[str]()
+
+    def ask(text: str) -> UntrustedText:
+        """Answer."""
+        return UntrustedText(said)
+
+    async def refuse(wish: ToolRequest) -> bool:
+        asked.append(wish.address)
+        return False
+
+    kind = "object" if said[0] == "{" else "array"
+    counting = Counting(ToolSpec("count", "Count.", {"type": "object", "properties": {"q": {"type": kind}}}))
+    steps = (
+        PlannedStep(id="E1", tool="ask", arguments={"text": "?"}),
+        PlannedStep(id="E2", tool="count", arguments={"q": {"$ref": "E1"}}),
+    )
+    found = await run(Plan(steps=steps), Executor([tool(ask), counting], approve=refuse))
+    assert len(asked) == 1 and "its.host" in asked[0] and "not called" in found["E2"]

@@ -30,6 +30,8 @@ WRAPPERS = frozenset((*GIVEN, "name", "type", "id", "title", "description", "$sc
 NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
 """Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
 UNREADABLE = (ValueError, RecursionError)
+DESCRIBED = ("type", "properties", "anyOf", "oneOf", "enum")
+"""Keywords beside which an `allOf` is not the whole schema."""
 MAX_MENDED = 100_000
 """Maximum length of a text that is read as JSON5 or as a Python literal, in characters."""
 
@@ -168,7 +170,7 @@ def _types(schema: Any, root: JsonSchema) -> set[str]:
     schema = _resolved(schema, root)
     if not isinstance(schema, dict):
         return set()
-    named, inner = schema.get("type"), schema.get("anyOf")
+    named, inner = schema.get("type"), schema.get("anyOf", schema.get("oneOf"))
     found = {named} if isinstance(named, str) else {each for each in named or () if isinstance(each, str)}
     if isinstance(inner, list):
         each_of = [_types(each, root) for each in inner if each is not schema]
@@ -177,10 +179,15 @@ def _types(schema: Any, root: JsonSchema) -> set[str]:
 
 
 def _resolved(schema: Any, root: JsonSchema) -> Any:
-    """Return the schema that a `$ref` to `$defs` names."""
-    reference = schema.get("$ref") if isinstance(schema, dict) else None
+    """Return the schema that a `$ref` to `$defs` or `definitions` names, also as the only one of `allOf`."""
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(whole := schema.get("allOf"), list) and len(whole) == 1 and schema.keys().isdisjoint(DESCRIBED):
+        schema = whole[0] if isinstance(whole[0], dict) else schema
+    reference = schema.get("$ref")
     head, _, name = reference.rpartition("/") if isinstance(reference, str) else ("", "", "")
-    return root.get("$defs", {}).get(name, schema) if head == "#/$defs" else schema
+    shared = root.get(head[2:]) if head in ("#/$defs", "#/definitions") else None
+    return shared.get(name, schema) if isinstance(shared, dict) else schema
 
 
 def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:

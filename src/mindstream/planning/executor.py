@@ -19,6 +19,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.memory.lease import LEASE_S
+from mindstream.models.fitting import fit
 from mindstream.models.model import Call
 from mindstream.moved import renamed
 from mindstream.planning.plan import Evidence, Plan, PlannedStep
@@ -321,6 +322,7 @@ class Executor:
             return failed(f"not called: {error}")
         if traits.key and (key := key_argument(tool)):
             arguments[key] = key_of(self._run, step.id, {**arguments, key: ""})
+        arguments = fit(arguments, tool.spec.parameters)  # evidence is text, also where a number is expected
         written = _encode(arguments)
         self._written += len(written)
         if self._written > MOST_WRITTEN:
