@@ -15,7 +15,7 @@ PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 
 
 def is_visible(text: str) -> bool:
-    """Return whether a text contains any visible character: no space, control or invisible format character."""
+    """Return whether a text has a visible character, other than spaces, controls and invisible format characters."""
     return any(sign.isprintable() and not sign.isspace() for sign in text)
 
 

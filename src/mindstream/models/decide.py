@@ -37,9 +37,9 @@ from mindstream.models.reply import legible_parts
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIN_COVERED = 0.02
-"""Minimum share of the first token's probability on the answers; below it, the answer in text is used instead."""
+"""Minimum total probability that the first token gives to the answers; below it, the reply's text is read instead."""
 MIN_PROBABILITY = 1e-6
-"""Probability of an answer that the model does not mention."""
+"""Minimum probability of an answer, even if the model does not mention it."""
 Basis = Literal["distribution", "logprobs", "words"]
 
 
@@ -147,7 +147,7 @@ class Probabilities:
         weights: the answers in their order.
         basis: the source of the probabilities: a `distribution` of a rule or a decision endpoint, the `logprobs` of one
             token, or `words`: an answer in text, which gets the probability 1.
-        covered: share of the token's probability that was on any of the answers.
+        covered: total probability that the first token gave to the answers; 1 unless the basis is `logprobs`.
     """
 
     weights: tuple[tuple[str, float], ...]
@@ -210,9 +210,9 @@ async def decide(model: Model, question: Question, role: str = "") -> Probabilit
 
 
 def weigh(first: Logprobs, answers: Sequence[str], marks: Sequence[str]) -> list[float]:
-    """Return the share of the first token's probability that each answer gets.
+    """Return, for each answer, the total probability of the first tokens that stand for it.
 
-    A token counts for an answer if it is the answer's mark, or the beginning of that answer only.
+    A token stands for an answer if it is the answer's mark, or if it begins this answer and no other.
     """
     weights = [0.0] * len(answers)
     for token, logprob in first.first:

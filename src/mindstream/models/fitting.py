@@ -23,9 +23,10 @@ from mindstream.models.schema import JsonSchema, find_faults
 NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
 """Texts that mean "no arguments", in lower case."""
 MAX_NESTING = 4
-"""Maximum number of JSON strings around an object, and of levels that are fitted."""
+"""Maximum number of JSON strings that wrap an object, and maximum depth to which `fit` changes a value."""
 GIVEN = ("arguments", "parameters", "args", "input", "properties")
-"""Keys with the answer, in a call or in a copy of its schema, which also have the other keys of WRAPPERS."""
+"""Keys that hold the answer if a model wraps it in a call or in a copy of its schema; WRAPPERS has all keys of
+these."""
 WRAPPERS = frozenset((*GIVEN, "name", "type", "id", "title", "description", "$schema", "required", "function", "tool"))
 NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
 """Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
@@ -62,7 +63,8 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
-    """Read an object that is JSON5 or a Python literal, or that has other text, a fence or its own copy around it."""
+    """Read an object that is JSON5 or a Python literal, or that stands within other text, in a fence or next to a
+    copy."""
     for attempt in (text, mend_json(text)):
         found: list[Any] = []
         with suppress(ReplyInvalid):
@@ -233,7 +235,7 @@ def mend_json(text: str) -> str | None:
 
 _ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt'\n]|u[0-9a-fA-F]{4})|\\")
 _OUTSIDE = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|“[^”\"]*+”|[：，]|[A-Za-z]++", re.DOTALL)
-"""Texts in quotation marks, and what is read in another way outside of them."""
+"""Matches texts in quotation marks, and the punctuation and words outside of them that _PLAIN may replace."""
 _PLAIN = {"：": ":", "，": ",", "True": "true", "False": "false", "None": "null"}
 
 

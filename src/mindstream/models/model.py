@@ -1,6 +1,6 @@
 """The protocol `Model`, which answers a request part by part, and the types of requests, replies and their purposes.
 
-The log stores with each call what it was for:
+The log stores the purpose of each call, its `Cause`:
 
     with calls_for(Cause(rows=(heard.seq,))):
         await ask(model, prompt)
@@ -258,7 +258,7 @@ class Cause:
     """The purpose of model calls.
 
     Attributes:
-        rows: the seqs of the log rows that the calls are about, or answer.
+        rows: sequence numbers (`seq`) of the log rows that the calls process or answer.
         resident, step: the resident and the time step of a town; "" and None outside of towns.
     """
 

@@ -55,8 +55,8 @@ class Prompt(BaseModel, Generic[R_co]):
 
         mood = await ask("openai:gpt-5-mini", TellMood(text="What a day!"))
 
-    Fields are the variables of the text, which may also stand in a Markdown file with the class's name next to the
-    module (`tell_mood.md`). `data` delimits text that is not trusted.
+    Fields are the variables of the template. Instead of overriding `words`, put the template into a Markdown file with
+    the class's name next to the module (`tell_mood.md`). `data` delimits text that is not trusted.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)

@@ -89,7 +89,7 @@ class Models:
         return self.with_roles({role: wrap(model) for role, model in self._models.items()}, self._waits)
 
     def with_roles(self, roles: Mapping[str, Model], waits: Mapping[str, Waits] = MappingProxyType({})) -> Models:
-        """Return the same models, shared, with other models for some roles, and their timeouts."""
+        """Return the same models, shared, with other models for some roles; `waits` has the timeouts of these."""
         models = Models(None, {**self._models, **roles})
         models._waits = {role: each for role, each in self._waits.items() if role not in roles} | dict(waits)
         return models

@@ -91,8 +91,8 @@ class FakeModel:
 
     A text is streamed word by word; a list of texts in one line is streamed in these pieces.
 
-    A list answers all prompts that expect a text, and typed prompts, such as `extract_facts`, with `{}`: nothing.
-    `mindstream prompts` lists the prompts. A prompt without further lines raises ModelRefused.
+    The answers of a list are for all prompts that expect a text; typed prompts, such as `extract_facts`, then get `{}`,
+    an empty answer. `mindstream prompts` lists the prompts. A prompt without further lines raises ModelRefused.
     """
 
     def __init__(self, lines: Mapping[str, Sequence[Line]] | Sequence[Line], name: str = "scripted") -> None:

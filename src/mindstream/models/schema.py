@@ -1,7 +1,7 @@
 """Check values against untrusted JSON Schemas, with `jsonschema_rs`, in bounded time, and with messages for models.
 
-`bound_schema` limits a schema so that its longest reply fits a number of characters: a grammar then ends replies in
-time.
+`bound_schema` limits a schema so that its longest reply fits a number of characters; a grammar made from it ends a
+reply before the token limit does.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SchemaChecker:
             self._checker = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SchemaChecker, (self._schema,)  # a compiled schema stays in its process
+        return SchemaChecker, (self._schema,)  # a compiled schema cannot be sent to another process
 
     def find_faults(self, value: Any, unknown: Collection[Path] = ()) -> list[str]:
         """Return messages about the parts of a JSON value that do not fit the schema.
@@ -222,7 +222,7 @@ def _shorten(value: Any, longest: int = MAX_SHOWN) -> str:
 
 
 MIN_TEXT, MIN_ITEM = 24, 90
-"""Characters that every text may have at least, and that must be left for each further item of a list."""
+"""Minimum room in characters for each text, and for each item of a list."""
 MAX_ITEMS, MAX_KEYS, MAX_DEPTH = 8, 3, 8
 MAX_NUMBER = 999_999
 WEIGHTS = {"array": 3, "object": 3, "string": 2}

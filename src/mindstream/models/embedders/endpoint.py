@@ -31,7 +31,7 @@ _WIDTHS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text
 
 
 class Endpoint:
-    """An embedder by its address.
+    """An embedder at the endpoint of an address.
 
     Attributes:
         width: number of dimensions; 0 until the endpoint's first answer unless the model is a well-known one.

@@ -34,10 +34,10 @@ SPECIAL = ("<s>", "</s>", "<unk>", "▁")
 MAX_WORD = 32
 """Maximum length of a word whose tokens are cached, in characters."""
 SHORT = 3
-"""Length up to which numbers are cached like words, in characters."""
+"""Maximum length of a number whose tokens are cached, in characters."""
 _FROM_FILE = iter(range(32))
-"""The first batches of a process, whose token vectors are read from the file. Then the whole table is converted: 16 to
-30 ms of CPU time and 32 MB that a command with a single question does not need."""
+"""Counts the first 32 batches of a process, whose token vectors are read from the file. The next batch converts the
+whole table, which takes 16 to 30 ms of CPU time and 32 MB; a command with a single question does not need that."""
 _LOADING = threading.Lock()
 MAX_DIRECT = 2_000
 """Maximum characters that are embedded in the event loop; more are embedded in a thread (32 kB take 0.1 s)."""
@@ -64,7 +64,7 @@ def shared_embedder() -> WordLlama:
 
 
 def vectors(texts: Sequence[str]) -> Floats:
-    """Return the result of `WordLlama.embed`, without waiting."""
+    """Compute the result of `WordLlama.embed` synchronously."""
     found = np.zeros((len(texts), WIDTH), dtype=np.float32)
     for start in range(0, len(texts), _BATCH):
         tokens = [np.frombuffer(_packed(text), np.uintc) for text in texts[start : start + _BATCH]]
@@ -83,11 +83,11 @@ def token_ids(text: str) -> list[int]:
 
 
 def _packed(text: str) -> bytes:
-    """Return the ids of a text's tokens in an array's bytes, which need a quarter of a tuple's memory.
+    """Return the ids of a text's tokens as the bytes of an array, which needs a quarter of a tuple's memory.
 
     No token has a space in its middle, so words are tokenized one by one, and most of them are cached. Exceptions are
-    tokenized as a whole: texts with several spaces in a row (which are one token), with a space at an end, with a
-    special token, or with the tokenizer's own sign for a space.
+    tokenized as a whole: texts with several spaces in a row (which are one token), with a space at the beginning or the
+    end, with a special token, or with the tokenizer's own sign for a space.
     """
     if "  " in text or text[:1] == " " or text[-1:] == " " or any(each in text for each in SPECIAL):
         return _cut(text)
@@ -95,7 +95,7 @@ def _packed(text: str) -> bytes:
 
 
 def _is_cached(word: str) -> bool:
-    """Return whether a word's tokens are cached; not those of numbers, of which there are too many."""
+    """Return whether a word's tokens are cached; long numbers are not, because too many different ones occur."""
     return len(word) <= SHORT or (len(word) <= MAX_WORD and not word[0].isdigit())
 
 
@@ -144,7 +144,7 @@ def _tokenizer() -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(_file("tokenizers/l2_supercat_tokenizer_config.json")))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    tokenizer.model._resize_cache(0)  # its cache would keep words of users; without it, it is not slower
+    tokenizer.model._resize_cache(0)  # its own cache would keep words of users, and makes it no faster
     return tokenizer
 
 

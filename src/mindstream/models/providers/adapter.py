@@ -68,7 +68,7 @@ class Adapter(Protocol):
 
 
 class Gathered:
-    """The arrivals of a generator in order, read by a task of its own."""
+    """Buffers the arrivals of a generator, which a separate task reads (see `gathered`)."""
 
     def __init__(self) -> None:
         self._came: list[Arrival] = []

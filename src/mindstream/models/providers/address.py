@@ -158,7 +158,7 @@ DECISIONS = {"decisions": OPENAI_HOME, "systemone": "https://api.typesafe.ai/v1"
 WINDOW = 4_096
 """Default context window of a model in this process, in tokens."""
 LOCAL_DOMAINS = (".local", ".localhost", ".lan", ".home", ".internal")
-"""Ends of host names in the same network."""
+"""Suffixes of host names in the local network."""
 REQUEST_PATHS = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
 """Paths of requests that users copy together with the base URL; `_url` removes them."""
 QUERY_KEYS = frozenset({"key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key"})

@@ -88,7 +88,7 @@ _PATTERNS = {
 _NAMED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()} | {"tools": UNKNOWN_TOOLS}
 """Patterns of field names in a refusal. For LIMITS, whose names occur in other errors too, see `refused_fields`."""
 _SHORT = re.compile(r"output limit|max_(completion_)?tokens|(at least|minimum).{0,40}tokens", re.IGNORECASE)
-"""Errors of models that think: they cannot answer with the single token whose probabilities are requested."""
+"""Errors of reasoning models that refuse a limit of one token, with which `decide` requests probabilities."""
 _ALIASES = {
     "top_logprobs": "logprobs",
     "functions": "tools",
@@ -130,7 +130,11 @@ def refused_fields(status: int, body: object, message: str, sent: dict[str, Any]
 
 
 def _sent(found: set[str], sent: dict[str, Any], text: str) -> set[str]:
-    """Return those of the refused fields that the request has."""
+    """Return the refused fields that the request has.
+
+    ROLES counts if the request has a system message or repeated roles. Otherwise the endpoint refused tool messages,
+    and the field is `tools`.
+    """
     kept = found & ({_ALIASES.get(name, name) for name in sent} - {"messages", "model"})
     if {"tools", "tool_choice"} <= kept:  # a server that does not know `tool_choice` may know tools
         kept.discard("tools" if not _TOOLS.search(text) else "tool_choice")

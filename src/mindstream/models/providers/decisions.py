@@ -82,7 +82,7 @@ def _weights(question: Question, found: Any) -> list[tuple[str, float]]:
         yes = float(found["probability" if kind == "predicate" else "noul"])
         return [("yes", yes), ("no", 1.0 - yes)]
     given = found["probabilities"]
-    if isinstance(given, list):  # OpenAI's: one entry an answer
+    if isinstance(given, list):  # OpenAI's protocol: one entry per answer
         given = {each["value"]: each["probability"] for each in given}
     by_key: dict[Any, float] = {int(key) if kind == "score" else str(key): float(p) for key, p in given.items()}
     keys = range(len(answers)) if kind == "score" else answers

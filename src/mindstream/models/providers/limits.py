@@ -71,9 +71,9 @@ class Tally:
 
     Attributes:
         full: a description of the limit that was reached; "" if none was.
-        late: the limit is the timeout.
-        said: the reply has text.
-        called: the reply has a call.
+        late: whether this limit was the timeout of the whole reply.
+        said: whether the reply has text.
+        called: whether the reply has a call.
     """
 
     def __init__(self, request: Request) -> None:

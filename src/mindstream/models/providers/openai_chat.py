@@ -390,7 +390,7 @@ def _unwrapped(chunk: Any) -> dict[str, Any]:
 
 
 class _Reply:
-    """Reads a reply, chunk by chunk; a violation of the protocol raises one of Python's own errors."""
+    """Reads a reply, chunk by chunk; a violation of the protocol raises a built-in error, which `failures` converts."""
 
     def __init__(self, at: Address, tools: Sequence[str], *, typed: bool) -> None:
         self._at, self._typed = at, typed
@@ -432,7 +432,7 @@ class _Reply:
         return found
 
     def _read_totals(self, chunk: dict[str, Any], choice: dict[str, Any]) -> None:
-        """Note the usage, and that the prompt was refused; few chunks have these fields."""
+        """Store the usage, and the reason if the prompt was blocked; few chunks have these fields."""
         self._cached = read_count((chunk.get("timings") or {}).get("cache_n")) or self._cached
         groq = chunk.get("x_groq")
         used = chunk.get("usage") or choice.get("usage") or (isinstance(groq, dict) and groq.get("usage"))

@@ -205,7 +205,8 @@ class _Reading:
     name says that it thinks. Text of another endpoint that has not answered before is held back for HOLD_S only.
 
     Attributes:
-        until: the time on the loop's clock at which text that is held back is passed on; None: it waits for a mark.
+        until: the time on the loop's clock at which text that is held back is passed on; None: only a closing mark or
+        the end of the reply releases it.
         truncated: whether the endpoint's token limit was reached.
         thought: whether there were thoughts.
         came: number of characters that arrived, of any kind.

@@ -35,7 +35,8 @@ _NEXT = (
     "<|im_start|>user <|im_start|>system <|im_start|>tool <|start_header_id|>user <|start_header_id|>system"
     " <|start_header_id|>ipython <start_of_turn>user <｜User｜>"
 )
-"""Beginnings of another's turn. After an end of the reply's own turn, the model writes what others might say."""
+"""Marks that begin another role's turn. If one follows the end of the reply's own turn, the rest is dropped: there the
+model only invents what others might say."""
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _ANSWERS = ("Here is my response:", "Here's my response:")
 _THINKS = ("Here is my thought process:", "Here's my thought process:")
@@ -91,7 +92,7 @@ class Thinking:
     Attributes:
         unopened: whether a closing mark arrived without an opening mark before it.
         opened: whether a mark opened thoughts.
-        leaked: whether some of these thoughts had been passed on as the answer before the unopened closing mark.
+        leaked: whether thoughts had been passed on as the answer before their unopened closing mark arrived.
     """
 
     def __init__(self, *, typed: bool = False, holds: bool = False) -> None:
@@ -113,7 +114,8 @@ class Thinking:
         """Thoughts since the last closing mark, while an outer mark is open."""
         self._quoting = _Quoting()
         self._turned = self._over = False
-        """Whether the last text was the end of the reply's turn; whether another's turn began after it."""
+        """`_turned`: whether the reply's own turn has ended, and no text followed. `_over`: whether another role's turn
+        followed."""
 
     @property
     def holding(self) -> bool:

@@ -123,7 +123,7 @@ class ToolCalls:
         return piece or name
 
     def whole(self) -> Iterator[Call]:
-        """Yield the complete calls, and forget them."""
+        """Yield all calls, and discard them."""
         calls, self._calls = self._calls, []
         ids: set[str] = set()
         for call in calls:
@@ -149,7 +149,11 @@ class ToolCalls:
         return call if name == call.name and (not call.is_complete or _object(piece) == call.arguments) else None
 
     def _with_id(self, same: list[_PartialCall], index: Any, name: str, piece: str) -> _PartialCall | None:
-        """Return the one of these calls, all of one id, that a delta continues; some servers give all calls one id."""
+        """Return the call that a delta continues, of the calls with the delta's id; None if the delta begins a new
+        call.
+
+        There may be several such calls, because some servers give all calls one id.
+        """
         call = next((each for each in reversed(same) if each.index == index), same[-1])
         if not name or not call.name or self._is_part(call, name):
             return call
@@ -206,7 +210,7 @@ _AFTER_NAME = (
     r"|(?:<\|channel\|>\w++\s*+)?(?:<\|constrain\|>\s*+)?(?:json)?\s*+<\|message\|>)?\s*+(?:```(?:json)?\s*+)?"
 )
 NAMED = re.compile(rf"(?:{_BEFORE_NAME})([\w.-]++){_AFTER_NAME}(?=\{{)")
-"""A call whose name stands before its JSON: Llama 3.1, Mistral, DeepSeek, gpt-oss, Hermes, Kimi."""
+"""A call whose name precedes the JSON of its arguments: Llama 3.1, Mistral, DeepSeek, gpt-oss, Hermes, Kimi."""
 TAGGED = re.compile(
     r"(?:<function=|<invoke\s++name=[\"']|<tool_call>\s*+)([\w.-]++)[\"']?>?\s*+((?:<(?:parameter|arg_key).*?)?)"
     r"</(?:function|invoke|tool_call)>",
@@ -310,7 +314,7 @@ async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed:
                 yield Delta("arguments", waits)
     for each in _read(held, request, typed and not calls, calls):
         yield each
-    if not (said or calls):  # some servers take the calls of a model that thinks for thoughts
+    if not (said or calls):  # some servers send a reasoning model's calls as thoughts
         for call in find_calls("".join(thoughts), request):
             yield call
 
@@ -426,7 +430,7 @@ def _described(tool: ToolSpec) -> str:
 
 
 def _as_text(turn: Message) -> Message:
-    """Write calls in the form in which they are requested, and tool results as text of the user's side."""
+    """Return a turn as text: calls as the JSON that INSTRUCTIONS describe, and a tool's result as a user message."""
     if turn.role == "tool":
         return Message("user", f"(What {turn.tool or 'the tool'} gave:)\n{turn.text}")
     calls = [

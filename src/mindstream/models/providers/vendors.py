@@ -115,7 +115,7 @@ def _model(at: Address, http: Any) -> Model:
 
 
 def _messages(request: Request) -> list[pydantic.ModelMessage]:
-    """Return messages in pydantic-ai's form: adjacent messages of other roles than the model become one request."""
+    """Return messages in pydantic-ai's form: adjacent messages that the model did not write become one request."""
 
     def heard(message: Message) -> pydantic.ModelRequestPart:
         if message.role == "tool":
@@ -179,7 +179,7 @@ def _fault(error: Exception) -> Fault:
 
 
 def _broken(error: Exception) -> Fault:
-    """Convert a connection error that pydantic-ai passes on to a `Fault`."""
+    """Convert a connection error that pydantic-ai did not wrap into a `Fault`."""
     return Fault(f"{type(error).__name__}: {error}", "not_taken" if isinstance(error, Refusal) else "broken")
 
 

@@ -104,8 +104,8 @@ ERROR_READERS: dict[type[Exception], Callable[[Exception], Fault]] = {
 class Client:
     """An HTTP client for one endpoint, in one event loop; it sends each request once.
 
-    The query of the address is added to each request. Responses are streams, or, with `whole_bytes`, bodies of at most
-    this size.
+    The query of the address is added to each request. If `whole_bytes` is 0, responses are streams; otherwise they are
+    complete bodies of at most this size.
     """
 
     def __init__(self, at: Address, whole_bytes: int = 0) -> None:
@@ -229,7 +229,8 @@ def environment_proxy(url: str) -> str | None:
 
 
 def _is_direct(host: str, port: int | None, listed: str) -> bool:
-    """Return whether a host is this machine, or is in the list `no_proxy` with its port or in a network: 10.0.0.0/8."""
+    """Return whether a host is this machine, or the list `no_proxy` has it as `host:port` or within a network
+    (10.0.0.0/8)."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     if f"{host}:{port}" in (each.strip(BLANK) for each in listed.split(",")):
@@ -292,7 +293,7 @@ class Response:
             if not (packed := self._packed or await self._received()):
                 data = self._unpack.flush()
                 break
-            if self._unpack.eof:  # another member of the same file
+            if self._unpack.eof:  # the body has several gzip members
                 self._unpack = _unpacker()
             try:
                 data = self._unpack.decompress(packed, MAX_UNPACKED)
@@ -397,7 +398,8 @@ class EventReader:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
         self._rest = self._event = ""
         self._data, self._other = list[str](), list[str]()
-        """The data lines of the current event; lines outside any event, before the first event."""
+        """`_data`: the data lines of the current event. `_other`: lines before the first event, such as those of a JSON
+        body."""
         self._has_events = False
         self._error: ValueError | None = None
 

@@ -16,7 +16,7 @@ from mindstream.models.recording import costs_nothing
 MIN_REPLY = 200
 """Minimum number of tokens left for a reply (less if the reply is shorter); with fewer, the call is not made."""
 UNTRIED = 20
-"""Until the first call has ended, calls run in parallel only if this multiple of an estimate is left."""
+"""Until the first call has ended, another call starts only if this multiple of its estimated tokens is left."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,7 @@ class Budget:
                 )
 
     async def begin(self, request: Request) -> Reserved:
-        """Wait until the call fits into the budget beside the running ones, count it, and reserve its tokens.
+        """Wait until the call fits into the budget in addition to the running ones, count it, and reserve its tokens.
 
         Raises:
             BudgetSpent: too little is left for this call.

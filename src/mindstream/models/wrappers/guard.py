@@ -26,7 +26,7 @@ OPEN_TURN = re.compile(r"(?:^|\n)[ \t*]*([A-Za-z]{0,9})[ *]*$")
 ROLES = ("user", "human")
 MARK_SIGNS = frozenset("<[#:\n|>")
 STEP, STEPS = 48, 8
-"""Interval in characters of checks for repetitions at the reply's end; each STEPS-th check is of the whole window."""
+"""Interval of checks for repetitions at the reply's end, in characters; each STEPS-th check covers the whole window."""
 NEAR = 40
 """Maximum distance of a mark from the beginning of its line, in characters."""
 LINES = 2
