@@ -63,7 +63,7 @@ function, plain or async, that decides about each call."""
 
 
 async def refuse(_: ToolRequest) -> bool:
-    """Approve nothing: the default without a person to ask."""
+    """Approve nothing: the default if there is no person to ask."""
     return False
 
 

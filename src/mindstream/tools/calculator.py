@@ -39,7 +39,7 @@ _TOKEN, _ARGUMENT = (
     )
     for grouped in (r"\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|", "")
 )
-"""`1,200` is one number, but two among the arguments of a function."""
+"""Tokens outside and inside a function's brackets: `1,200` is one number, but `max(1,200)` has two arguments."""
 
 Tree: TypeAlias = "str | tuple[Any, ...]"
 """A number or a name as text, or an operator or function followed by its arguments."""
@@ -72,7 +72,7 @@ class _Reader:
         self._in_call = False
         """Whether the innermost bracket is that of a function."""
         self._kind = self._word = ""
-        """The current token: `number`, `name`, or an operator in both."""
+        """The current token. `_kind` is `number`, `name`, or the operator itself; `_word` is the token's text."""
         self._next()
 
     def statements(self) -> list[Formula]:
@@ -166,7 +166,7 @@ class _Reader:
         return values
 
     def _take(self, sign: str) -> str:
-        """Pass a sign and return it; return "" if it is not the current token."""
+        """Return a sign and go to the next token; return "" if the sign is not the current token."""
         if self._kind != sign:
             return ""
         self._next()
@@ -217,7 +217,7 @@ Linear: TypeAlias = Mapping[str, Real]
 
 
 class NotLinear(Exception):  # noqa: N818 (a property of the formula, not a failure)
-    """The formula multiplies unknowns, divides by one, or applies a function to one."""
+    """The formula multiplies unknowns, divides by an unknown, or applies a function to an unknown."""
 
 
 def _plus(first: Linear, second: Linear, times: Real = Fraction(1)) -> Linear:

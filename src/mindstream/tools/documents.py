@@ -46,7 +46,8 @@ Files that are not read in this time are read by the next searches.
 """
 Stamp: TypeAlias = tuple[int, int]
 FAILURES, FAILED = "unparsed", TypeAdapter(dict[str, tuple[Stamp, str]])
-"""Name and type of the checkpoint that maps each file that cannot be parsed to its stamp then, and the reason."""
+"""Name and type of the checkpoint about files that cannot be parsed: for each, its stamp at that time, and the
+reason."""
 MAX_FAILURE = 2_000
 """Maximum characters of the log's entry about files that cannot be parsed."""
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -114,7 +115,7 @@ class Documents:
         """Store the names of files that cannot be parsed, so that no process parses them again until they change."""
         data = FAILED.dump_json({name: (self._stamps[name], why) for name, why in failures.items()})
         event = Failed(text="; ".join(failures.values())[:MAX_FAILURE], where="documents")
-        with contextlib.suppress(Conflict):  # another process has stored its own
+        with contextlib.suppress(Conflict):  # another process has stored its list
             await self.memory.commit(Entry(event, self.memory.name), checkpoint=Checkpoint(FAILURES, version, data))
 
     async def _read(self, name: str, there: list[Record], room: int, failed: str) -> int:

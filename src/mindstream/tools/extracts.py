@@ -21,7 +21,7 @@ WHOLE = 400
 SIMILARITY = 0.5
 """Weight of the similarity of vectors, relative to shared words."""
 RANK = 0.3
-"""Advantage of a line of the first portion over one of the last."""
+"""Advantage in score of a line of the first portion over a line of the last one."""
 MIN_LINES, MIN_SCORE = 2, 0.4
 """Number of lines that are always returned; a further line needs this share of the best score."""
 GAP = "…"
@@ -34,9 +34,9 @@ class Line:
     """A row of a table, an item of a list, or a paragraph or a part of it.
 
     Attributes:
-        under: its headings.
+        under: the headings above it.
         block: the number of its table, list or paragraph in the portion.
-        columns: the header row of its table.
+        columns: the header row of its table; "" outside of tables.
     """
 
     text: str
@@ -59,7 +59,7 @@ class Portion:
     text: str
 
     def lines(self) -> Iterator[Line]:
-        """Yield its lines, each with its headings."""
+        """Yield the portion's lines, each with the headings above it."""
         above = open_headings([], 1, self.under) if self.under else []
         texts = self.text.splitlines()
         headings = {

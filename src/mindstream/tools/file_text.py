@@ -4,7 +4,7 @@ These functions run in a child process (`child.run_child`), because a malicious 
 for minutes. This module imports nothing from mindstream. `SystemExit` carries the error message for the caller.
 
 A file is read as lines. Each has a unit ("sheet Prices", "slide 2") and the number of its paragraph or row. Tables are
-written in Markdown, the column names repeated above every few rows.
+written in Markdown; their column names are repeated above every few rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Line = tuple[str, str, int]
 
 
 def read_html(html: str) -> str:
-    """Return the title and the content of a page, a paragraph a line."""
+    """Return the title and the content of a page, one paragraph per line."""
     try:
         from selectolax.lexbor import LexborHTMLParser
     except ImportError:
@@ -112,7 +112,10 @@ def pdf(path: str) -> Iterator[Line]:
 
 
 def table(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Iterator[Line]:
-    """Yield a table in blocks below its column names; a row with one cell above the names is a paragraph."""
+    """Yield a table in blocks, each below the column names.
+
+    A row that has only one cell and comes before the column names is yielded as a paragraph.
+    """
     names, head, size = list[str](), 0, 0
     for number, row in rows:
         filled = [cell for cell in row if cell]

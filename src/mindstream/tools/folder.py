@@ -75,7 +75,8 @@ class Document:
         numbers: the number of each line, paragraph or row; 0: it has none.
         noun: what the numbers count.
         note: a message for the user: an encoding that was assumed, a part that was not read.
-        tables: the first line of each table with column names, and its length in characters; it is not divided.
+        tables: maps the first line of each table with column names to the table's length in characters. A passage that
+        has no room for a whole table ends before it.
     """
 
     lines: tuple[str, ...]

@@ -138,7 +138,8 @@ async def run_tool_loop(
 
         answer = await run_tool_loop(model, Light(day="2026-11-24"), [moon], approve=["order"])
 
-    The sequence of tools is read at each step, so that a tool can add others to it (`tool_search.find_tools_tool`).
+    Unless `approve` is given, the sequence of tools is read at each step, so that a tool can add others to it
+    (`tool_search.find_tools_tool`).
 
     Args:
         approve: the names of tools that may change the world, or a function that decides about each such call

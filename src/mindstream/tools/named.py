@@ -1,5 +1,7 @@
-"""The tools of mindstream by name, with those over a mind's own model and memory: `LLM` (the name in ReWOO's plans, Xu
-2023), and `recall`.
+"""The tools of mindstream by name.
+
+Two of them are made here: `LLM` (the name in ReWOO's plans, Xu 2023), which asks a mind's model, and `recall`, which
+searches its memory.
 """
 
 from __future__ import annotations

@@ -3,8 +3,11 @@
 The parent and the child exchange lines of JSON. The first input line describes the server to open
 (`McpServer.opening`). Further lines are calls (`id`, `tool`, `accepted`: a fingerprint, `arguments`), or `cancel` with
 an id. The child ends when its input ends. The first output line has `tools` (each as name, description, schema, hints)
-and `refused` (reasons by name), or `fault`. Then follows a line for each call: its `id` with `text` and `failed`, with
-`changed` (the tool as it is now, or null), or with `fault`; and `over` if no more calls are accepted.
+and `refused` (reasons by name), or `fault`. Then follows a line for each call. It has the call's `id` and one of these:
+
+- `text` and `failed`;
+- `changed`: the tool as it is now, or null;
+- `fault`, with `over` (true: no more calls are accepted) and `unheard` (true: the call did not reach the session).
 """
 
 from __future__ import annotations

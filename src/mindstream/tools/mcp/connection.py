@@ -228,7 +228,7 @@ class _Life:
 
 
 def _describe_exit(code: int) -> str:
-    """Describe the exit code of a child; over 128 it is a signal's."""
+    """Describe the exit code of a child; a code over 128 is 128 plus the number of a signal."""
     if code == 128 + signal.SIGXCPU:
         return f"the server sent a message that takes more than {SECONDS} seconds to read"
     if code in (OUT_OF_MEMORY, 128 + signal.SIGABRT, 128 + signal.SIGSEGV):

@@ -52,7 +52,8 @@ class McpTools(list[McpTool]):
     """The tools that may be called.
 
     Attributes:
-        refused: reasons why other tools may not be called (by `server/tool`), or a server is not available (`server`).
+        refused: reasons why a tool may not be called (key `server/tool`), or why a server is not available (key
+        `server`).
     """
 
     def __init__(self, tools: Iterable[McpTool] = (), refused: Mapping[str, str] | None = None) -> None:
@@ -75,7 +76,7 @@ async def mcp_tools(
         pins: the definitions that were accepted before. A new or changed tool is not offered until it is accepted.
         allow: hosts that may be used although they are private, on this machine, or not encrypted.
         approve: asks a person about new and changed tools; None: they are refused.
-        taken: names of other tools.
+        taken: names that other tools have already.
 
     Raises:
         SettingsError: an address is invalid, or the extra `mcp` is not installed.

@@ -65,7 +65,7 @@ def show(text: str) -> str:
 
 @dataclass(frozen=True)
 class Changes:
-    """Tools of a server about which a person is asked: new ones, and (before, now) of changed ones."""
+    """Tools of a server about which a person is asked: new ones, and pairs (before, now) of changed ones."""
 
     server: str
     address: str
@@ -114,7 +114,8 @@ class _Pin:
     """An accepted definition.
 
     Attributes:
-        reads: whether its hint that it only reads counts; None, in older files, means that it does.
+        reads: whether the server's hint that the tool only reads counts; None, in files of older versions, means that
+        it counts.
     """
 
     hash: str

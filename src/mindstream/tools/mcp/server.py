@@ -20,7 +20,7 @@ from mindstream.tools.web.addresses import is_allowed
 MAX_BYTES = 8_000_000
 """Maximum length of a message that is read, in bytes."""
 SECONDS, MEGABYTES = 10, 700
-"""Limits of CPU seconds and memory for the child, to read the messages after a request."""
+"""Limits of the child process: CPU seconds for reading the messages after one request, and memory."""
 OUT_OF_MEMORY = 77
 """Exit code of a child whose Python ran out of memory; other libraries abort the process."""
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
@@ -39,7 +39,8 @@ class McpServer:
 
     Attributes:
         address: a command line, or a URL (http, https).
-        name: the name of the server in mindstream; its own name is not used. "": derived from the address.
+        name: the name of the server in mindstream; the name that the server reports is not used. "": derived from the
+        address.
         env: environment variables that the command gets in addition to the harmless ones (PATH, HOME, LANG, …).
         headers: sent with every request to a URL; `$NAME` is replaced by the environment variable.
         reads: the names of tools that you know to change nothing; the server's hints do not matter for them.
@@ -82,7 +83,7 @@ class McpServer:
 
     @cached_property
     def identity(self) -> str:
-        """The key of its accepted tools: its name, and a hash of the address, which may be private."""
+        """The key of the server's accepted tools: its name, and a hash of the address, which may be private."""
         meant = "\0".join(self.command) or self.address
         return f"{self.name}:{hashlib.sha256(meant.encode('utf-8', 'replace')).hexdigest()[:32]}"
 

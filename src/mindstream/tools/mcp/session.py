@@ -150,7 +150,11 @@ async def _http_transport(server: Mapping[str, Any]) -> AsyncIterator[Any]:
 async def _list_tools(client: Client) -> tuple[dict[str, Definition], dict[str, str]]:
     """Return the tools by name, and the reasons why some are refused.
 
-    If the list exceeds a limit, the tools read so far are used. An empty cursor counts as a cursor.
+    If there are more than MAX_TOOLS tools or MAX_PAGES pages, the tools read so far are used. An empty cursor counts as
+    a cursor.
+
+    Raises:
+        ToolError: the list has more than MAX_LIST characters.
     """
     tools: dict[str, Definition] = {}
     refused: dict[str, str] = {}

@@ -147,7 +147,8 @@ async def _keep_tail(process: Process, ending: Ending) -> None:
 
 
 async def _has_ended(process: Process) -> bool:
-    """Wait up to END_S; `Process.wait` would also wait for other processes that hold the output."""
+    """Wait up to END_S for a process to end; `Process.wait` would also wait for other processes that hold its
+    output."""
     for _ in range(50):
         if process.returncode is not None:
             return True
@@ -158,6 +159,6 @@ async def _has_ended(process: Process) -> bool:
 def _signal(process: Process, name: str) -> None:
     with suppress(ProcessLookupError, PermissionError):
         if hasattr(os, "killpg"):
-            os.killpg(process.pid, getattr(signal, name))  # it leads a group of its own
+            os.killpg(process.pid, getattr(signal, name))  # the process leads a group of its own
         else:
             process.kill()

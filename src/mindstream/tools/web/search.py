@@ -217,7 +217,7 @@ def page_tool(web: Web) -> FunctionTool:
 
 
 async def readable(answer: WebResponse) -> str:
-    """Return the text of a page, a paragraph a line.
+    """Return the text of a page; HTML as one paragraph per line.
 
     Raises:
         ToolError: the page is not text, or is empty.
