@@ -1,8 +1,8 @@
 """Run planned steps in parallel, each as soon as the steps that it needs have evidence (Kim 2024, 3.2).
 
 A step may begin while the planner still writes the next one. A failed step has evidence that is marked as failed. A
-step that needs this evidence is not called, unless it only inserts it into a longer text; then a remark in the text
-says that it is missing.
+step that needs failed evidence is not called, unless it only inserts the evidence into a longer text; then a remark in
+that text says that the evidence is missing.
 """
 
 from __future__ import annotations
@@ -207,14 +207,14 @@ class Executor:
         self._batches = Batches()
         self._steps: dict[str, PlannedStep] = {}
         self._needs: dict[str, tuple[str, ...]] = {}
-        self._settled = dict(self.evidence)  # usable by later steps: the watchers know of it
+        self._settled = dict(self.evidence)  # later steps may use it: the watchers know of it
         self._waiting: dict[str, PlannedStep] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._finished: asyncio.Future[None] | None = None
         self._ended: list[asyncio.Task[None]] = []
 
     def begin(self, step: PlannedStep) -> None:
-        """Run a step as soon as its needs have evidence; ignore it if its id was begun or has evidence already."""
+        """Run a step once the steps that it needs have evidence; ignore a step whose id was begun or has evidence."""
         if step.id not in self._steps and step.id not in self._settled:
             self._steps[step.id] = self._waiting[step.id] = step
             self._needs[step.id] = step.needs
@@ -225,7 +225,7 @@ class Executor:
         return self._steps.get(step.id) is step
 
     def fail(self, step: PlannedStep, why: str) -> Evidence:
-        """Mark a step that cannot be called as planned as failed, with the reason; cancel it if it runs."""
+        """Let a step fail because it cannot be called as planned (`why`: the reason); cancel it if it runs."""
         if running := self._running.pop(step.id, None):
             running.cancel()
             self._ended.append(running)
@@ -390,7 +390,8 @@ def key_of(run: str, step: str, arguments: Mapping[str, JsonValue]) -> str:
 def _failed_essentials(step: PlannedStep, needed: Mapping[str, Evidence]) -> list[Evidence]:
     """Return the failed evidence without which a step cannot be called.
 
-    That is evidence that is an argument by itself, and evidence of steps in `after`; pieces of texts can be missing.
+    That is evidence that is a whole argument or value, and evidence of steps in `after`. Evidence that is only a piece
+    of a text can be missing.
     """
     failed = [each for each in needed.values() if each.failed]
     if not failed:

@@ -1,5 +1,7 @@
-"""Exemplars: solved tasks for the planner's prompt. They are shipped with the package, read from a file, or found in a
-pool; and runs are exported as such, as training data for planners (Xu 2023, section 3.3).
+"""Exemplars: solved tasks for the planner's prompt.
+
+They are shipped with the package, read from a file, or found in a pool. Runs can be exported in the same form, as
+training data for planners (Xu 2023, section 3.3).
 """
 
 from __future__ import annotations
@@ -26,14 +28,15 @@ MOST = 64
 SHIPPED, NONE = "shipped", "none"
 SHIPPED_FILE = Path(__file__).with_name("exemplars.txt")
 SEARCH = "search"
-"""In the shipped exemplars, the name of any tool that takes a query."""
+"""Name that stands for any tool with an argument `query` in the shipped exemplars."""
 
 
 class LessonText(str):
     """Lessons of a pool as one text in the prompts of planner and solver.
 
     Attributes:
-        ids: the ids of the lessons; foreign: third-party content was part of the work that one was learned from.
+        ids: the ids of the lessons.
+        foreign: whether a lesson was learned from work that contained third-party content.
     """
 
     ids: tuple[str, ...]

@@ -139,15 +139,18 @@ class RunCheckpoint:
     """The state of a run according to its log.
 
     Attributes:
-        plan: the newest plan; None: no complete plan was written. given: the caller's plan.
+        plan: the newest plan; None: no complete plan was written.
+        given: the caller's plan; None: the planner writes one.
         remembered: whether the plan was remembered from another task.
-        evidence: evidence of the plan's steps; failed: evidence of failed steps, used if the run resumes during a
-            revision.
+        evidence: evidence of the plan's steps that did not fail.
+        failed: evidence of failed steps, used if the run resumes during a revision or after one that left the plan
+            unchanged.
         replans: number of revisions that were begun.
         missing: the steps that an unfinished revision is about; () if no revision is unfinished.
         kept: whether the last revision left the plan unchanged and no step was run since.
         spent: what the run had spent at its last row.
-        answer: the answer; None: the run has not ended. lessons: ids of the pool's lessons that were in its prompts.
+        answer: the answer; None: the run has not ended.
+        lessons: ids of the pool's lessons that were in the run's prompts.
         at: time of the last row.
     """
 

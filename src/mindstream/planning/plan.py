@@ -127,7 +127,8 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def malformed(self) -> list[JsonValue]:
-        """The objects with a key of a reference or of a text with references that are not valid as either."""
+        """The objects in the arguments that have the key `$ref` or `$text`, but are neither a reference nor such a
+        text."""
         arguments: Any = self.arguments
         return [reduce(getitem, at, arguments) for at, part in self._parts if part is None]
 
@@ -157,7 +158,7 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values; they are not validated."""
         copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("_found", None)  # of other arguments
+        copied.__dict__.pop("_found", None)  # the parts of the old arguments
         return copied
 
     def is_same_call(self, other: PlannedStep | None) -> bool:

@@ -83,8 +83,9 @@ class Planner(Explained):
         exemplars: solved tasks for the planner's prompt, in the form of the strategy; or a source that finds them,
             asked once per call: a `Member` of a pool.
         budget: limit of model calls, tokens and money for all runs of this planner; None: no limit.
-        tool_calls: maximum number of tool calls in a run. Both limits include what a resumed run had spent before. When
-            one is reached, the run ends early and `Solution.stopped` says so; at most one more model call is made.
+        tool_calls: maximum number of tool calls in a run. This limit and `budget` include what a resumed run had spent
+            before. When either is reached, the run ends early and `Solution.stopped` says so; at most one more model
+            call is made.
         seconds: timeout of a run; it starts again when a run is resumed.
         replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
         own_knowledge: whether the model is asked for its own knowledge if a step fails; such evidence is marked
@@ -198,7 +199,7 @@ class Planner(Explained):
             tools = checked_tools(self.tools)
             specs = [tool.spec for tool in tools]
             shown = await find_exemplars(self.exemplars, task) if self.exemplars else ()
-            has_lessons = any(isinstance(each, LessonText) for each in shown)  # a remembered plan does not know them
+            has_lessons = any(isinstance(each, LessonText) for each in shown)  # a remembered plan was made without them
             is_planned = how in UNPLANNED or plan or begun.plan
             plans = None if is_planned or has_lessons else self.remembered
             known = await plans.find(task, specs) if plans else None

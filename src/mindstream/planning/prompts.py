@@ -63,17 +63,18 @@ MISSING = re.compile(
     re.MULTILINE,
 )
 Kind: TypeAlias = Literal["person", "place", "date", "amount", "text", "absent"]
-"""The kind of a missing value; `absent`: it is nowhere, so that no search can find it. It is one of a fixed list, so
-that it cannot contain an instruction (Debenedetti 2025, CaMeL)."""
+"""The kind of a missing value; `absent`: the value does not exist, so that no search can find it. A kind is one of a
+fixed list, so that it cannot contain an instruction (Debenedetti 2025, CaMeL)."""
 NOT_RUN = "Not run yet."
 OWN = "(Not found; known without looking:) "
 MAX_CALL, MAX_SOURCE = 200, 1_000
+"""Maximum characters of a call, and of evidence that a concluding tool has read, in the solver's prompt."""
 MAX_INLINE_LINE = 60
-"""Maximum length of a call, as the solver sees it, and of evidence that is shown even if a concluding tool has read it;
-maximum length of evidence that is inserted into a shown call, and of a line that is repeated if two steps found it."""
+"""Maximum characters of evidence that is shown within another step's call, and of a line that is shown again if a
+second step found it, too."""
 AROUND = " *_`.:：—–-"
 NAMING = ("", *":：—–-(")
-"""Characters after MISSING by which it is recognised as a mark, and not as a word of the answer."""
+"""Characters after MISSING that show that it is a mark, not a word of the answer."""
 QUOTED = "No model was there to answer; what was found is quoted:"
 """The first line of an answer that was given without a model and only quotes evidence."""
 
@@ -106,7 +107,7 @@ class Shown(Frozen):
     text: str
     failed: bool = False
     shows_call: bool = True
-    """False: the reason says enough, since it is the step's own and no evidence was inserted into the call."""
+    """False: the reason is enough, because no other step has the same reason and the call contains no evidence."""
 
     def __str__(self) -> str:
         call = self.call if self.shows_call or self.failed else ""
@@ -139,11 +140,10 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
 
 
 def _new_lines(id: str, text: str, holders: dict[str, str]) -> str:
-    """Return the lines of a step's text, with headings, that no earlier step has shown; the steps that show the others
-    are named.
+    """Return the lines of a step's text that no earlier step shows; name the steps that show the others.
 
-    `holders` are the steps that show a line, by the line, or by a line below a heading with this heading; those of this
-    step are added.
+    Lines stay below their headings. `holders` maps lines to the step that shows them: a long line by itself, and a line
+    below a heading together with the heading. The lines of this step are added to it.
     """
     parts, again, keys = list[str](), set[str](), list[str]()
     for part in text.split("\n\n"):
@@ -335,7 +335,7 @@ def calculate_or_look_up(ask: MakePlan) -> str:
 
 
 def _is_formula(task: str) -> bool:
-    """Return whether a task is a formula: an equation, or expressions without words and not numbers only."""
+    """Return whether a task is a formula: an equation, or expressions without words that are not only numbers."""
     try:
         formulas = read_formulas(task)
     except ToolError:

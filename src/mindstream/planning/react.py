@@ -117,7 +117,8 @@ class _Watched:
         return self._steps[this]
 
     def with_key(self, call: Call, tool: Tool) -> Call:
-        """Return a call with its idempotency key, if its tool takes one; the n-th equal call always has the same."""
+        """Return a call with its idempotency key, if its tool takes one; the n-th of equal calls always has the same
+        key."""
         if not (name := key_argument(tool)):
             return call
         step = self.step(call)

@@ -117,7 +117,8 @@ def fill(
 def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text | None]]:
     """Yield each reference and each text with references, with the keys and indexes that lead to it.
 
-    An object with a key of a reference or of a text with references that is not valid as either yields None.
+    For an object that has the key `$ref` or `$text` but is neither a reference nor such a text, yield None in its
+    place.
     """
     if isinstance(value, dict):
         if REF in value or TEXT in value:

@@ -1,9 +1,9 @@
 """Remembered plans: a plan that solved a task is reused for another task that differs only in names and numbers.
 
 A plan that solved its task is stored as an exemplar. It is reused for another task if exchanging the names, numbers and
-quoted texts in which the two tasks differ turns each task into the other. Each of these must occur in the arguments of
-the plan's steps. No other name or number may occur there, since it might have been derived from them. Only characters
-are compared; the meaning of words is not considered.
+quoted texts in which the two tasks differ turns each task into the other. Each exchanged part must occur in the
+arguments of the plan's steps. A name or number that the task does not contain must not occur there, since it might have
+been derived from an exchanged part. Only characters are compared; the meaning of words is not considered.
 """
 
 from __future__ import annotations

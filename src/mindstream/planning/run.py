@@ -47,7 +47,7 @@ from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import genai, span
 
 SHOWN_REPLY = 300
-"""Maximum number of characters of a planner's reply without a plan that the error message quotes."""
+"""Maximum number of characters that the error message quotes of a planner's reply without a plan."""
 
 
 async def plan_task(
@@ -79,7 +79,7 @@ def is_untrusted(exemplars: Sequence[str]) -> bool:
 async def write_steps(
     task: str, specs: Sequence[ToolSpec], model: Model, exemplars: Sequence[str] = ()
 ) -> AsyncGenerator[PlannedStep]:
-    """Ask the planner for a plan, and yield its steps as soon as they are written; thoughts before it are skipped.
+    """Ask the planner for a plan, and yield each step as soon as it is written; thoughts before the plan are skipped.
 
     The reply is stopped when its plan is too long to run. Raises as `plan_task` does.
     """
@@ -274,8 +274,8 @@ class PlanningRun:
 
     @property
     def may_mend(self) -> bool:
-        """Whether the plan may be revised: the limit is not reached, and it is not the case that the last revision
-        changed nothing and no step has run since."""
+        """Whether the plan may be revised: a revision is left, and the last one changed the plan or a step has run
+        since."""
         return self.replans > 0 and not self._is_kept
 
     # Planning.
@@ -333,7 +333,7 @@ class PlanningRun:
             return False
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
-        self.plan, self._executor = mended, None  # its evidence may belong to the old plan
+        self.plan, self._executor = mended, None  # the executor has evidence of the old plan
         await self.tell(f"{', '.join(insufficient) or 'the plan'} did not give what was needed")
         return True
 

@@ -2,9 +2,14 @@
 
 In a numbered list, each item waits for the one before it. Indented lines belong to the item above.
 
-In LLMCompiler's format, `$1` can be a reference or an amount of money. It is a reference only if a step 1 came before,
-and if it is a whole argument or list item, is written `${1}`, or is not followed by something that makes it an amount:
-a letter, a digit, `,000`, `.50`, "million". So "Split $5 in two" after a step 5 contains a reference.
+In LLMCompiler's format, `$1` can be a reference or an amount of money. It is a reference only if a step 1 came before
+and one of these is true:
+
+- It is a whole argument or list item.
+- It is written `${1}`.
+- Nothing that makes it an amount follows it: a letter, a digit, `,000`, `.50`, "million".
+
+So "Split $5 in two" after a step 5 contains a reference.
 """
 
 from __future__ import annotations
@@ -195,14 +200,15 @@ ARGUMENTS = (
 WHY = ("why", "reason", "thought", "description", "rationale", "plan")
 AFTER = ("after", "depends_on", "dependencies", "deps", "requires", "依赖")
 OUTPUT = ("output", "output_variable", "output_key", "save_as", "store_as", "assign_to", "result")
-"""Keys of another name of a step's result."""
+"""Keys under which a step gives its result a name other than the step's id."""
 BLOCK = re.compile(r"```\w*[ \t]*\n(.*?)```", re.DOTALL)
 YAML_STEP = re.compile(r"^[ ]*+(?:-[ ]*+)?(?:tool|action|function|name)[ ]*+:", re.MULTILINE)
 YAML_REFERENCE = re.compile(r"(:[ ]+)(#[^\n\"']*)$", re.MULTILINE)
 """A reference without quotation marks, which YAML would read as a comment."""
 YAML_ALIAS = re.compile(r"(?:^|[\s\[{,:-])[&*]\w|<<[ ]*:", re.MULTILINE)
 MAX_YAML = 20_000
-"""Maximum length of a text that is read as YAML, in characters. Texts with aliases, which multiply, are not read."""
+"""Maximum length of a text that is read as YAML, in characters. Texts with aliases, which can multiply the data, are
+not read."""
 TABLE_ROW = re.compile(
     r"\s*\|\s*[*`#]{0,3}(?:E|Step )?(\d{1,4})[*`]{0,2}\s*\|\s*[*`]{0,2}([\w. -]+?)[*`]{0,2}\s*\|(.*?)\|[^|]*"
 )
@@ -235,7 +241,7 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
         raise InputError(f"expected JSON with a list of steps under one of {', '.join(STEPS[:3])}, found none")
     steps = _with_usual_ids(steps)
     written = json.dumps(steps, ensure_ascii=False, default=str)
-    earlier = Compiler(tools)  # reads references such as `$1`, unless the plan has others, and no amounts of money
+    earlier = Compiler(tools)  # reads `$1` as a reference or an amount; unused if the plan has `#E1`
     found: tuple[PlannedStep, ...] = ()
     for number, each in enumerate(steps, 1):
         found += ((step := _read_step(each, number, tools, earlier)),)
@@ -263,7 +269,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _with_usual_ids(steps: list[Any]) -> list[Any]:
-    """Return steps with usual ids and references, if their ids or results have other names: `{{sum.output}}`."""
+    """Return steps with ids such as E1 and references such as #E1, if the plan uses others: `{{sum.output}}`."""
     given = [str(_first(each, ID)).strip() for each in steps if isinstance(each, Mapping)]
     if len(given) != len(steps) or (len({*given}) != len(steps) and {*given} != {"None"}):
         return steps

@@ -31,9 +31,9 @@ from mindstream.planning.references import TEXT, Reference, Text, fill, parse_pa
 Scan = Callable[[str], JsonValue]
 """Replaces the references in a text, written in the notation of one plan format."""
 INPUT = "input"
+"""Name of the only argument of an unknown tool."""
 PYTHON_PREFIXES = ("f", "F", "r", "R", "b", "u")
 """Letters before the quotation marks of texts in Python: f"{E1} * 2"."""
-"""Name of the only argument of an unknown tool."""
 KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")
 BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
 """A reference in JSON that lacks its quotation marks."""
@@ -47,7 +47,7 @@ LITERALS: JsonObject = {
 }
 ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
 IN_THE_PAPER = {"google": "web_search", "wolframalpha": "wolfram", "searchsotu": "search_documents"}
-"""Tool names of Xu 2023, with the names of our tools. (Wikipedia, LLM and Calculator differ in case only.)"""
+"""Tool names of Xu 2023, mapped to mindstream's tools. (Wikipedia, LLM and Calculator differ in case only.)"""
 OPENING, CLOSING, QUOTES = "([{", ")]}", "\"'"
 EMBRACING = {
     "“": "”",
@@ -173,7 +173,7 @@ def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan
 
 
 def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:
-    """Read a value as a literal, or as text if the argument must be a string and the literal is none."""
+    """Read a value as a literal; if the argument must be a string but the literal is none, return the text itself."""
     value = read_literal(text, scan)
     is_text = isinstance(value, str) or parse_part(value) is not None
     return value if is_text or _types(schema) != {"string"} else scan(text.strip())
@@ -236,8 +236,8 @@ def split_arguments(text: str, start: int, stop: re.Pattern[str] | None = None) 
 
     The end is the closing bracket, a match of `stop`, or the end of the text.
 
-    A quotation ends before a comma, a colon, a closing bracket or the end of the text. Brackets, commas and matches of
-    `stop` within a quotation are text.
+    A quotation mark closes a quotation only before a comma, a colon, a closing bracket or the end of the text.
+    Brackets, commas and matches of `stop` within a quotation are text.
     """
     parts: list[str] = []
     begin, at, depth = start, start, 0
@@ -374,7 +374,7 @@ class StepReader:
 DIGITS = r"0{0,3}([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
 STEP = rf"[EeＥｅ]{DIGITS}"
 FIELD = r"(?:\.(?:result|output|value|answer|text|content)(?![\w.(\[]))?"
-"""A field of a step's result, as in `#E1.output`; the result has one text, so that the field means the result."""
+"""A field of a step's result, as in `#E1.output`; a result is a single text, so the field means the whole result."""
 REFERENCE = re.compile(
     rf"\$?\{{{{1,2}}\s?[#＃]?\s?{STEP}{FIELD}\s?\}}{{1,2}}"  # {#E1} {{E1}} ${E1}
     rf"|(?<![\w)])(?:\*\*[#＃]\s?{STEP}\*\*|`[#＃]\s?{STEP}`)(?![\w(])"  # **#E1** `#E1`; in x**#E1**2 only #E1
@@ -401,13 +401,13 @@ SPACE = re.compile(r"\s*+")
 OPENS, CLOSES = "[［【", "]］】"
 MARKS = " \t\n*_`.,;，；。"
 OTHER_ID = re.compile(r"\\?[#＃]\s?(E|S|Evidence|Step|Result|Observation)([ _-]?)([0-9]{1,4})(?!\w)", re.IGNORECASE)
-"""Other forms of step names, such as `#S1` or `#Step 1`; they are accepted if a step of the plan begins with that
-form."""
+"""Other forms of step ids, such as `#S1` or `#Step 1`. A form is read as a step id from the first line on that begins a
+step with it."""
 OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pattern}[*`\])]*+\s*+{SIGN}", re.IGNORECASE)
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")
 BARE_ID = re.compile(rf"(?<![\w#＃$.]){STEP}")
-"""A step's name without `#`: a reference in a plan whose steps are named so."""
+"""A step id without `#`; it is a reference if the plan's own steps are written without `#`, too."""
 FRAGMENT = re.compile(r"://\S*\w\Z")
 """A web address directly before `#E1`, which is then the fragment of the address and not a reference."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")
@@ -450,14 +450,14 @@ class Rewoo:
         self._tools = tools
         self._why = ""
         self._is_bare_why = False  # whether the last line was only "Plan:", so that the reason may follow
-        self._forms: dict[tuple[str, str], int] = {}  # other forms of step names, with the offset of their numbers
+        self._forms: dict[tuple[str, str], int] = {}  # other forms of ids in use: 1 if a form counts from 0
         self._open: list[str] = []  # lines of a step whose bracket is still open
         self._is_over = self._is_bare = False  # `_is_bare`: whether the steps are named without `#`
 
     def read_line(self, line: str) -> list[PlannedStep]:
         if self._is_over:
             return []
-        if line.isascii() and not (self._open or self._forms):  # what most planners write, without the other forms
+        if line.isascii() and not (self._open or self._forms):  # the form of most planners: fast patterns
             if plain := PLAIN_STEP.fullmatch(line):
                 return self._add(int(plain[1]), plain[2], plain[3])
             if line.startswith("Plan:") and not MAY_BE_STEP.search(line):
@@ -474,7 +474,7 @@ class Rewoo:
     def _with_usual_ids(self, line: str) -> str:
         """Return a line in which other forms of step names, such as `#S1`, are replaced by `#E1`.
 
-        If the first step of such a form has the number 0, all its numbers are increased by one.
+        If the first step in such a form has the number 0, all numbers in this form are increased by one.
         """
         if "\\" in line and (head := ESCAPED_HEAD.match(line)) and "\\" in head[0]:
             line = MARKDOWN.sub(r"\1", line)
@@ -654,7 +654,7 @@ def _begins_anew(line: str) -> bool:
 
 
 def _may_close(lines: Sequence[str]) -> bool:
-    """Return whether the lines may contain the closing bracket; brackets in JSON texts are not told apart."""
+    """Return whether the lines may contain the closing bracket; brackets within JSON strings are counted, too."""
     text = "\n".join(lines)
     opened, closed = (sum(text.count(sign) for sign in signs) for signs in (OPENS, CLOSES))
     return closed >= opened or (lines[-1].rstrip(MARKS)[-1:] in CLOSES and "{" in lines[0])
