@@ -86,8 +86,9 @@ BACK = re.compile(
 )
 """Patterns of unambiguous answers to a question about danger: yes, no, "I did not mean it"."""
 GAPS, MODELS = (0, 2, 4), 2
-"""Number of answers after which an unanswered question about danger is repeated: the n-th number after it was asked n
-times, then always the last. MODELS: maximum number of times that it is asked if only a model suggested danger."""
+"""GAPS: number of answers after which an unanswered question about danger is repeated. The n-th number holds after the
+question was asked n times; the last number holds from then on. MODELS: maximum number of times that a question is asked
+if only a model suggested danger."""
 HARMLESS = ("no", DENIES, TAKES_BACK, NO_MESSAGE)
 """Answers of the safety classifier that mean no danger."""
 
@@ -306,7 +307,8 @@ SHORT = 80
 """Maximum length of an utterance, in characters, that the classifier reads together with the last answer; a longer one
 speaks for itself unless a question about danger is open."""
 LONGEST_WORD = 40
-"""Characters after which a text without blanks is cut anywhere, as in Chinese."""
+"""Maximum length of a word that is not cut, in characters; a longer text without blanks, as in Chinese, is cut
+anywhere."""
 DANGEROUS = ("yes", DANGER)
 IN_THIS_PROCESS = ("local", "gguf:")
 

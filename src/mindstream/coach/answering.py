@@ -30,7 +30,7 @@ from mindstream.tracing import genai, span, tell
 UNAVAILABLE = "unavailable"
 """Model name that is logged for an answer which only says that no model could answer."""
 LEFT, LEFT_TOKENS = 3, 90
-"""Maximum number of utterances that are left for the reasoner's next run, and their maximum length in tokens."""
+"""Maximum number of utterances that are left for the reasoner's next run, and their maximum total length in tokens."""
 WRITES = 3
 """Maximum number of attempts to commit an answer that was shown."""
 
@@ -46,8 +46,8 @@ class Answer:
         one_answer: whether no follow-up is possible.
         waited: whether the answer waited for the reasoner; late: whether the reasoner missed the deadline.
         words: all text that was shown.
-        kept: the part of it that is stored in memory; an excuse is not.
-        verdict: the alarm's part of the answer; judged: whether it was determined.
+        kept: the part of `words` that is stored in memory; an excuse is not stored.
+        verdict: the effect of alarms on the answer; judged: whether the verdict was determined.
         erasures: number of the last erasure when the talker began to read the memory.
         written: whether a commit was attempted; decided: whether the log has the decision.
         speaking: whether words are being shown, so that no filler is needed.
@@ -89,8 +89,8 @@ class AnswerLog:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
         self._left: list[str] | None = None
-        """The utterances that are left for the reasoner's next run; None: it has to process the next one, because that
-        is the first of the conversation."""
+        """The utterances that are left for the reasoner's next run; None: the next utterance is the first of the
+        conversation, so the reasoner has to process it."""
 
     async def keep(self, answer: Answer) -> Logged:
         """Commit an answer and store it in memory; end the reasoner's work on the utterance if that is not needed.
@@ -134,7 +134,7 @@ class AnswerLog:
             except StorageError as error:
                 if attempt >= WRITES or (isinstance(error, LeaseLost) and finish == own):
                     raise
-                needless, finish = None, own  # another process may be thinking about it: leave that work open
+                needless, finish = None, own  # another process may be doing the reasoner's work: leave it open
                 await asyncio.sleep(0.1 * attempt)
             else:
                 answer.decided = True
@@ -163,8 +163,8 @@ class AnswerLog:
     async def _needless(self, answer: Answer) -> WorkDone | None:
         """Return the end of the belief reasoner's work on an utterance if that work is not needed; None if it is.
 
-        It is not needed if the talker decided to answer alone. Of the utterances that only need the reasoner in the
-        background, at most LEFT in a row, of LEFT_TOKENS in all, are left for the next run (`defers`).
+        It is not needed if the talker decided to answer alone. An utterance that needs the reasoner only in the
+        background is left for the reasoner's next run (`defers`), at most LEFT in a row with LEFT_TOKENS in total.
         An utterance with an alarm or a hint of danger is never left.
         """
         decision, way = answer.decision, answer.handover.way
@@ -309,7 +309,7 @@ class Answering:
             if answer.defers:
                 self._reasoners.defer(heard.seq, self._pack.name)
             else:
-                self._reasoners.release(heard.seq)  # now they process the utterance and its answer
+                self._reasoners.release(heard.seq)  # now the reasoners process the utterance and its answer
 
         turn.add_done_callback(end)
         return self._events(heard, turn, exchange)
@@ -371,7 +371,8 @@ class Answering:
 
     @contextlib.asynccontextmanager
     async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
-        """Hold the turn among all processes, then in this one; yield whether another process was waited for."""
+        """Wait for the turn among all processes, then in this one, and hold it; yield whether another process had
+        it."""
         talks: dict[str, genai.Value] = {genai.AGENT: "talker", genai.CONVERSATION: self._talker.session}
         began, task = _now_s(), asyncio.current_task()
         assert task is not None

@@ -44,9 +44,9 @@ def safety_model(models: Models) -> Model | None:
 
 
 def _reasoners(models: Models, pack: Pack, thinking_s: float, zone: tzinfo | None) -> list[Reasoner]:
-    """Return the belief reasoner, which also notes facts.
+    """Return the belief reasoner, which also notes facts, and the reasoners that the pack names.
 
-    Without a language model for it, a reasoner for facts is added if that has a language model.
+    If the role `reasoner` has no language model but the role `facts` has one, a reasoner for facts notes them instead.
     """
     thinks, facts = models.of("reasoner"), models.of("facts")
     believer = BeliefReasoner(thinks, pack, thinks.name != Rules.name, timeout_s=thinking_s, zone=zone)

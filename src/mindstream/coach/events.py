@@ -26,11 +26,12 @@ class Decided(Event):
 
     kind = "decided"
     answers: int
-    """The seq of the utterance."""
+    """Sequence number (`seq`) of the log row of the utterance."""
     gate: Name
     waits: bool
     thinks: bool
-    """Whether it wakes the belief reasoner. If not, but `why` ends with ": think", the next run processes it."""
+    """Whether the belief reasoner is woken. If not, but `why` ends with ": think", its next run processes the
+    utterance."""
     why: Quotes[str] = ""
     phase: Name
 
@@ -41,7 +42,7 @@ class LeftUnsaid(Event):
     kind = "left_unsaid"
     text: Quotes[str]
     answers: int
-    """The seq of the utterance."""
+    """Sequence number (`seq`) of the log row of the utterance."""
 
 
 class Judged(Event):
@@ -49,7 +50,7 @@ class Judged(Event):
 
     kind = "judged"
     about: int
-    """The seq of the utterance."""
+    """Sequence number (`seq`) of the log row of the utterance."""
     needed: bool
     """Whether the answer should have waited for the reasoner."""
     changed: bool
@@ -63,7 +64,7 @@ class Alarmed(Event):
     kind = "alarmed"
     session: Name
     answers: int
-    """The seq of the utterance."""
+    """Sequence number (`seq`) of the log row of the utterance."""
     alarm: Name
     """The id of the pack's alarm."""
     strength: Strength

@@ -110,8 +110,8 @@ EXEMPLAR_TOKENS = 1_000
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
 ITEMS = (2, 4)
-"""Number of the newest items of a belief's list in the prompt: if it has all conversations, and otherwise. Lists
-of fields with `always` are shown whole."""
+"""Number of the newest items of a belief's list in the prompt: if the prompt has all conversations, and otherwise.
+Lists of fields with `always` are shown whole."""
 
 
 class Talker:
@@ -241,7 +241,7 @@ class Talker:
         return fresh(phrases(self.pack, move, language_of(text, self.pack.languages)), said, len(said))
 
     def excuse(self, failure: BaseException, text: str) -> str:
-        """Return the explanation of a failure: the whole text at first, shorter when it repeats."""
+        """Return the explanation of a failure: the full text at first, a shorter one if answers fail repeatedly."""
         move = "model_failed" if isinstance(failure, ModelError) else "fault"
         move = "model_refused" if isinstance(failure, ModelRefused) else move
         move = "budget_spent" if isinstance(failure, BudgetSpent) else move

@@ -3,8 +3,8 @@
 A mini-reasoner is the prompt of one phase of the conversation. Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
 In one run, the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its phase),
-the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If the talker waits and it
-changes to a phase that plans, but plans nothing, the mini-reasoner of the new phase thinks as well.
+the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If the talker waits, and the
+mini-reasoner changes to a phase that plans but plans nothing itself, the mini-reasoner of the new phase thinks as well.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
 """Number of lines of the conversation in the prompt, and their maximum tokens; number of recalled memories, and their
 maximum tokens. Older lines are covered by belief, plan and the last briefing."""
 SHOWN = 2
-"""Number of these lines that the prompt shows before the newest ones (think.md); all of them can support a belief."""
+"""Number of lines that the prompt shows before the newest ones (think.md); all LINES lines can support a belief."""
 QUESTIONS, LONGEST_QUESTION = 5, 120
 """Number of the coach's earlier questions in the prompt, and their maximum length in characters."""
 
@@ -78,7 +78,7 @@ class BeliefReasoner:
         believing = InterimBelief(context, belief, question)
         patches, before, plan, found = list[JsonObject](), question.plan, question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
-        for _ in range(2):  # a second time if the talker waits and it enters a phase that plans, but plans nothing
+        for _ in range(2):  # a second time for a new phase that plans, if there is no plan and the talker waits
             tools = WithBelief(self._tools(question, context), believing, context)
             newest = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
             found, patches, plan = _joined(found, newest), [*patches, newest.patch], plan.edit(newest.plan)
@@ -216,7 +216,7 @@ async def _talk(context: RunContext) -> list[Record]:
 async def _newest(context: RunContext) -> tuple[Line, ...]:
     """Return all lines from the first of the utterances on, in order, with the answers between and after them.
 
-    Utterances that an earlier conversation has left are among them.
+    They include utterances of an earlier conversation that were left for this run.
     """
     if not context.utterances:
         return ()
@@ -229,7 +229,7 @@ async def _newest(context: RunContext) -> tuple[Line, ...]:
 
 
 def _asked_by_coach(context: RunContext, shown: Sequence[Record]) -> list[str]:
-    """Return the coach's newest questions of this conversation, without those in the lines shown."""
+    """Return the coach's newest questions of this conversation, without those in the lines `shown`."""
     seen = {record.id for record in shown}
     older = [each for each in context.conversation if each.id not in seen and not each.data.get("by_user")]
     first = min((utterance.seq for utterance in context.utterances), default=0)
@@ -298,11 +298,11 @@ async def read_briefing(stream: Memory, slot: str) -> Briefing:
 
 
 MAX_TIMES, MAX_ASKED = 2, 24
-"""How often a question may be in briefings, and how many briefings are looked back on for that."""
+"""Maximum number of times that a question is in briefings, and number of last briefings in which it is counted."""
 
 
 def ask_once_more(found: Thinking, asked: Sequence[str]) -> tuple[Thinking, tuple[str, ...]]:
-    """Remove a question that was in briefings MAX_TIMES times; return also what has been asked since.
+    """Remove a question that was in briefings MAX_TIMES times; also return the subjects asked so far, with this one.
 
     A question that is repeated in the next briefing counts once, because the talker may not have asked it yet.
 
@@ -317,7 +317,7 @@ def ask_once_more(found: Thinking, asked: Sequence[str]) -> tuple[Thinking, tupl
 
 
 def _shown(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return what was asked as the prompt shows it."""
+    """Return the subjects of earlier questions in the form in which the prompt shows them."""
     return tuple(
         f"{about} (twice: not again)" if asked.count(about) >= MAX_TIMES else about
         for about in dict.fromkeys(asked)

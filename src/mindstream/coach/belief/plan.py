@@ -1,7 +1,7 @@
 """The coaching plan: steps with reasons and resources; stored in versions, across sessions, and edited by step.
 
-`Calibration` compares the likelihood, stated by the reasoner, that the user does a step with the outcome. This goes
-beyond the paper (Christakopoulou 2024, future work).
+The reasoner states how likely the user is to do a step; `Calibration` compares these forecasts with the outcomes. This
+goes beyond the paper (Christakopoulou 2024, future work).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The prompt of a phase's mini-reasoner, which decides with tools what to believe, plan and say.
+"""The prompt of a mini-reasoner (the reasoner in one phase), which decides with tools what to believe, plan and say.
 
 Beliefs must be supported by utterances, notes or tool results (`ground_patch`). Resources and links must come from the
 pack, the plan or tool results. After a tool result, the mini-reasoner may note an interim belief, on which its next
@@ -41,7 +41,7 @@ from mindstream.tools.tool import FunctionTool, Tool, tool
 
 T = TypeVar("T")
 STEPS, RESOURCES = 4, 4
-"""Maximum number of results."""
+"""Maximum number of steps, and of resources, that a search returns."""
 LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
 """Weight of similarity in meaning, in addition to common topics and words; minimum score of a result; minimum score of
 a result if no better one exists."""
@@ -73,7 +73,7 @@ def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple
 
 
 def _found(ranked: Sequence[tuple[float, T]]) -> list[T]:
-    """Return the results above the minimum score; if there are none, the near ones."""
+    """Return the results that score more than ENOUGH; if there are none, those that score more than LEAST."""
     return [item for score, item in ranked if score > ENOUGH] or [item for score, item in ranked if score > LEAST]
 
 
@@ -165,7 +165,8 @@ LOOKED_BACK = 400
 
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
-    """Return entries and revisions for a changed belief: notes of new items, and the end of removed items' notes."""
+    """Return the changes of notes for a changed belief: entries that note new items, revisions that end those of
+    removed ones."""
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
     stream = context.memory
@@ -201,8 +202,8 @@ class Given:
     Attributes:
         links: links of the pack, the previous plan and tool results; a resource may have these.
         said: `links`, and links in the conversation and in notes; texts may repeat these.
-        titles: titles of resources of the pack and the plan, in compared form.
-        results: all tool results as one text, in compared form.
+        titles: titles of resources of the pack and the plan, in the form that `_letters` returns.
+        results: all tool results as one text, in the same form.
     """
 
     links: frozenset[str]
@@ -252,7 +253,7 @@ def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Seq
 
 
 def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the links and titles of resources, in their compared form."""
+    """Return the links and titles of resources, in the forms in which they are compared (`bare`, `_letters`)."""
     links_of, titles = set(), set()
     for resource in resources:
         titles.add(_letters(resource.title))
@@ -324,7 +325,8 @@ def ground_patch(patch: Mapping[str, JsonValue], rests_on: str, support: Support
 
 
 def _letters(text: str) -> str:
-    """Return the compared form of a title: only letters and digits, in lower case (`&lt;` is an escaped `<`)."""
+    """Return the form in which titles are compared: only letters and digits, in lower case (`&lt;` is an escaped
+    `<`)."""
     return re.sub(r"[\W_]+", "", text.casefold().replace("&lt;", ""))
 
 
@@ -380,7 +382,7 @@ class Think(Prompt[Thinking]):
         briefing: the last briefing.
         conversation: the lines before the utterances. newest: all lines from the first of the utterances on, in order.
         reply: the Talker's answer. `waits`: the Talker waits for this thought instead.
-        first: the briefing of the phase before, if its thought changed the phase.
+        first: the briefing by the mini-reasoner of the previous phase, if it changed the phase in this run.
         hint: the alarm that the newest words may hint at.
         kept: how often steps that were thought likely were done.
         asked: what earlier questions were about, and the coach's questions that the lines shown do not have.
@@ -452,7 +454,8 @@ class Think(Prompt[Thinking]):
         return reply.model_copy(update={"patch": patch, "thought": thought}), complaint(gone)
 
     def stated(self) -> Iterator[str]:
-        """Yield the texts that can support a belief, besides tool results: user statements, notes, current belief."""
+        """Yield the texts that can support a belief, apart from tool results: user statements, notes, current
+        belief."""
         newest = next((n for n, line in enumerate(reversed(self.newest)) if line.by_user), 0)
         yield from user_statements([*self.conversation, *self.newest[: len(self.newest) - newest]], self.utterances)
         yield from (note.text for note in self.recalled)

@@ -1,8 +1,8 @@
 """The schema of a pack: the data that specialises a coach in a domain, such as sleep or language learning.
 
 A pack is a folder of YAML files: `pack.yaml` (required), `topics.yaml`, `steps.yaml`, `resources.yaml`, `phrases.yaml`,
-`safety.yaml`. Text in several languages is a mapping from language code to text; a plain text counts as the pack's
-first language of the pack.
+`safety.yaml`. Text in several languages is a mapping from language code to text; a plain text is in the first language
+of the pack.
 """
 
 from __future__ import annotations
@@ -100,9 +100,9 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     of: tuple[str, ...] = ()
     """For text and list: the allowed values; empty: any text."""
     audience: bool = False
-    """Its topics describe who the user is (a parent, a shift worker): steps on them are only for such users."""
+    """Its topics describe who the user is (a parent, a shift worker): steps on these topics are only for such users."""
     always: bool = False
-    """Of a list: the Talker sees all its items, such as refusals; of other lists it sees the newest items."""
+    """The Talker sees all items of this list, such as all refusals; of other lists it sees only the newest items."""
     ask: Lists = []
     """Questions about it, used without a language model."""
 
@@ -116,9 +116,9 @@ class Phase(PackPart):
     instructions: str
     """What the Talker does in this phase."""
     thinking: str
-    """The chain of thought of this phase's mini-reasoner."""
+    """The chain of thought that the Reasoner follows in this phase."""
     fields: tuple[str, ...]
-    """The belief fields that this phase's mini-reasoner fills."""
+    """The belief fields that the Reasoner fills in this phase."""
     needs: tuple[str, ...] = ()
     """Fields that must be known before the next phase begins (unless the user asks for a plan)."""
     plans: bool = False
@@ -153,7 +153,7 @@ class Step(PackPart):
     topics: tuple[str, ...]
     caution: Texts = ""
     not_for: tuple[str, ...] = ()
-    """Topics (a newborn, shift work, …) with which this step is not offered."""
+    """Topics (a newborn, shift work, …): a user who has named one is not offered this step."""
 
 
 class Resource(PackPart):
@@ -183,7 +183,7 @@ class Alarm(PackPart):
     recogniser: Literal["danger"] | None = None
     """A classifier that detects danger to life in other words; its result is a hint, never certain."""
     hints: dict[Language, list[Pattern]] = {}
-    """Regular expressions for words that may mean it."""
+    """Regular expressions for words that may mean this danger."""
     hint_ask: Texts = ""
     """The careful question after a hint; if the user affirms it, the alarm is certain."""
     unless: dict[Language, list[Pattern]] = {}
@@ -192,7 +192,7 @@ class Alarm(PackPart):
     stops: bool = True
     """True: the alarm's words are the whole answer. False: they precede the ordinary answer."""
     danger: bool = False
-    """It concerns danger to life, so answers without a model keep to it. True for every alarm with a recogniser."""
+    """It concerns danger to life, so answers of rules give no other advice. Every alarm with a recogniser does, too."""
 
     @property
     def is_danger(self) -> bool:

@@ -100,7 +100,7 @@ Part = Literal["patterns", "hints", "unless"]
 
 
 def _matching(pack: Pack, text: str, part: Literal["patterns", "hints"] = "patterns") -> list[Alarm]:
-    """Return the alarms with a pattern in a text, apart from harmless phrases."""
+    """Return the alarms with a pattern in a text, outside of their harmless phrases."""
     spared = _found(pack, text, "unless")
     found = _found(pack, text, part)
     return [
@@ -161,7 +161,8 @@ Name = TypeVar("Name", bound=Hashable)
 Span: TypeAlias = tuple[int, int]
 """Start and end of a match in a text."""
 Groups: TypeAlias = Sequence[str]
-"""One cue of each group must be near the others: 'wheel|driving'; no cue of a group that begins with '-' may be."""
+"""Groups of alternative cues: 'wheel|driving'. A cue of each group must occur, all near each other; no cue of a group
+that begins with '-' may occur near them."""
 NEAR, NEAR_ZH = 150, 48
 """The range of characters in which all groups must occur."""
 GAP, WIDEST = "*", 3
@@ -181,7 +182,7 @@ OLD_STORY = re.compile(r"\b(?:years ago|in (?:19|20)\d\d|as a (?:child|kid)|deca
 
 
 class Together(Generic[Name]):
-    """Sets of groups in one language, each with a name."""
+    """Finds which sets of groups occur in a text of one language; each set has a name."""
 
     def __init__(self, language: Language, named: Mapping[Name, Sequence[Groups]]) -> None:
         self._chinese = language == "zh"
@@ -251,7 +252,7 @@ class Together(Generic[Name]):
 
 
 def _clauses(text: str) -> Iterator[tuple[int, str]]:
-    """Yield a text's clauses and their starts; a very long one in overlapping parts."""
+    """Yield the clauses of a text, each with its start; a very long clause is yielded in overlapping parts."""
     start = 0
     for mark in [*BREAKS.finditer(text), None]:
         end = mark.start() if mark else len(text)
@@ -276,7 +277,7 @@ def _without_cues_of_several_words(text: str, spans: Iterable[Span]) -> str:
 
 
 def _stemmed(word: str) -> str:
-    """Return the compared form of a word: 'can't' and 'cant' are equal."""
+    """Return the form in which words are compared, the stem: 'can't' and 'cant' are equal."""
     return stem(word.lower().replace("’", "'").replace("n't", "nt"))
 
 
@@ -292,7 +293,7 @@ def _in_words(words: Sequence[tuple[str, Span]], cues: Sequence[tuple[str, ...]]
 
 
 def _end(cue: Sequence[str], words: Sequence[tuple[str, Span]], at: int) -> int:
-    """Return the end of a cue that begins at a word, the nearest one; 0: it does not occur there."""
+    """Return the nearest end of a cue that begins at a given word; 0: the cue does not begin there."""
     ends = [at]
     for part in cue:
         if part == GAP:
@@ -316,13 +317,14 @@ def _is_of_others(before: str) -> bool:
 
 
 FILE = Path(__file__).with_name("danger.npz")
-"""Written by benchmarks/train_recogniser.py."""
+"""The classifier of the recogniser, written by benchmarks/train_recogniser.py."""
 LONG = 120
-"""A sentence longer than this, in characters, is read in windows: its end is not to be drowned by its beginning."""
+"""Maximum length in characters of a sentence that is read at once; a longer one is read in windows, so that its
+beginning does not outweigh its end."""
 MANY = 64
-"""Maximum number of pieces that are also read in pairs."""
+"""Maximum number of sentences or windows that are paired with their neighbours one by one."""
 WHOLE = 400
-"""Texts longer than this are only read in parts."""
+"""Maximum length in characters of a text that is also read as a whole; a longer one is only read in parts."""
 ABOVE = 0.0
 """Minimum log odds after any one word is removed from a text.
 
@@ -331,7 +333,7 @@ No single word may decide, so short texts of common words need more.
 STRONGEST = 8
 """Number of parts, the most suspicious ones, that are tested by removing words."""
 SURER = 1.0
-"""Additional log odds for a part: out of context, many sentences sound darker."""
+"""Additional log odds that a part of a text needs, because many sentences sound darker out of context."""
 
 
 @remember(REMEMBERED)
@@ -354,9 +356,10 @@ def _holds(text: str, above: float) -> bool:
 
 
 def parts(text: str) -> Iterator[str]:
-    """Yield the sentences of a text, and neighbouring pairs; windows of very long sentences.
+    """Yield the parts of a text: sentences, windows of very long sentences, and pairs of neighbours; none if it has
+    one.
 
-    If there are very many, short neighbours are joined up to a window instead of pairs.
+    If there are more than MANY sentences or windows, short neighbours are joined before they are paired.
     """
     pieces = [piece for sentence in sentences(text) for piece in windows(sentence, LONG)]
     if len(pieces) > 1:
