@@ -375,7 +375,8 @@ class ChatBot:
         settle_s: float = SETTLE_S,
         exemplars: Exemplars | None = None,
     ) -> None:
-        """Describe a bot that `async with` opens; arguments as in `open`. With a mind as `data`, it is open already."""
+        """Describe a bot that `async with` opens; arguments as in `open`. If `data` is a mind, the bot is open
+        already."""
         if isinstance(data, Mind):
             self.mind = data
             return

@@ -36,7 +36,7 @@ class HomeLoop:
         return asyncio.get_running_loop() is self._loop
 
     async def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on this loop for a caller on another loop; cancelling the caller cancels it.
+        """Run a coroutine on this loop for a caller on another loop; cancelling the caller cancels the coroutine.
 
         Raises:
             InputError: the loop is closed.
@@ -48,7 +48,7 @@ class HomeLoop:
             work.close()  # in case it was not started
 
     async def iterate(self, items: AsyncGenerator[T]) -> AsyncGenerator[T]:
-        """Yield the items of a generator that runs on this loop; closing the returned generator closes it."""
+        """Yield the items of a generator that runs on this loop; closing the returned generator closes `items`."""
         here = asyncio.get_running_loop()
         queue = asyncio.Queue[list[T]]()
 

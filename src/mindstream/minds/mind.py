@@ -223,7 +223,8 @@ class Mind:
 
     @contextlib.asynccontextmanager
     async def _in_session(self, session: str) -> AsyncIterator[Mind]:
-        """Yield a mind for a session: this one if it is its session, otherwise one that shares its memory."""
+        """Yield a mind for a session: this one if the session is its own, otherwise a new one that shares its
+        memory."""
         if session == self.session:
             yield self
             return
@@ -411,7 +412,7 @@ class Mind:
 
 
 async def _until(rows: AsyncIterator[Logged], over: asyncio.Future[None]) -> AsyncGenerator[Logged]:
-    """Yield rows until a future is done, including the rows that were published before that."""
+    """Yield rows until a future is done, including all rows that were published before it was done."""
     coming: asyncio.Future[Logged] | None = None
     try:
         while True:

@@ -76,10 +76,10 @@ class _WithoutRefused:
     """A model that is called without the refused messages.
 
     If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
-    the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If that
-    holds for none, all candidates are left out together; if the prompt is refused even then, no message is recorded as
-    refused. A prompt that asks for the answer to a refused message fails, because a reply to the marker would not be an
-    answer.
+    the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If the
+    prompt is refused each time, all candidates are left out together; if it is refused even then, no message is
+    recorded as refused. A prompt that asks for the answer to a refused message fails, because a reply to the marker
+    would not be an answer.
     """
 
     def __init__(self, model: Model, refused: RefusedMessages) -> None:

@@ -89,7 +89,7 @@ class Handling:
         answer: the function that answers the utterance.
         phase: the phase of the conversation, for the triggers of reasoners.
         besides: slots of reasoners that the utterance does not wake.
-        hold: whether reasoners do not process the utterance before it is answered (see Background.release).
+        hold: whether reasoners process the utterance only after it is answered (see Background.release).
         by: the author of the utterance; "": the mind's user.
     """
 

@@ -5,8 +5,9 @@ conclusion) together with the end of the work. The lease is renewed during the r
 expires and another process claims the work. A failing run is logged, retried at most TRIES times, and then
 dead-lettered.
 
-`Turns`: of all processes that talk with a user, only one answers an utterance, and in order. Answering is a work item
-(log/work) like others: its lease begins when the utterance is committed, and the commit of the answer ends it.
+`Turns`: of all processes that talk with a user, only one answers each utterance, and utterances are answered in order.
+Answering is a work item (log/work) like others: its lease begins when the utterance is committed, and the commit of the
+answer ends it.
 """
 
 from __future__ import annotations
@@ -169,7 +170,8 @@ class Turns:
 
 
 async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged | None:
-    """Return the utterance that claimed work is to answer; None: there is none, and the work was ended."""
+    """Return the utterance that claimed work has to answer; if there is none to answer, end the work and return
+    None."""
     rows = await store.events(mind, work.cause - 1, [Heard.kind], 1)
     if rows and rows[0].seq == work.cause and work.error != STOPPED:
         said = [row.event async for row in read_log(store, mind, work.cause, [Said.kind])]
@@ -364,7 +366,7 @@ class Background:
         """Signals of the callers that wait in `settled`."""
         self._held: set[int] = set()
         self._deferred: dict[int, str] = {}
-        """Log rows of utterances that a slot processes with the next one, with the name of the slot."""
+        """Log rows of utterances that were left for the next run of a slot, each with the name of that slot."""
         self._pause: asyncio.TimerHandle | None = None
         self._hearing = 0
         self._over = False
@@ -680,10 +682,10 @@ class Background:
                 await self._fail(slot, run, reason, cause)
         finally:
             erasures.READING.reset(outer)
-            slot.run = run.thinking = None  # the second refers to the context of the run, which refers to the run
+            slot.run = run.thinking = None  # ends a circle: `thinking` refers to the context, which refers to the run
 
     async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
-        """Release work after some of the texts that it had read were erased, so that it is done again without them."""
+        """Release a run's work after texts that the run had read were erased, so that it is done again without them."""
         if run.work and not erased.whole:
             with contextlib.suppress(LeaseLost, ErasedMeanwhile):  # the work was erased together with the texts
                 await self.memory.commit(put_back=WorkReleased(run.ids, self.owner, FORGOTTEN, counts=False))

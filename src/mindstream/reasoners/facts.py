@@ -20,7 +20,7 @@ class FactsReasoner:
     """Extract facts about the user from utterances, and write them as notes (Christakopoulou 2024, 3.2.2).
 
     Attributes:
-        leaves_out: returns True for an utterance that no note is made of.
+        leaves_out: a function that returns True for an utterance from which no facts are noted.
     """
 
     model: Model

@@ -49,7 +49,7 @@ class Occurrence:
 class Trigger:
     """When a reasoner wakes.
 
-    On events that meet all conditions (`every`, `phases`, `entering`, `on`), after silence (`idle_s`), or at a time
+    It wakes on events that meet all of `every`, `phases`, `entering` and `on`, after silence (`idle_s`), or at a time
     (`at`).
 
     Attributes:
@@ -59,8 +59,8 @@ class Trigger:
         on: kinds of the events; `heard` is an utterance.
         idle_s: wake once after this many seconds without such an event.
         at: wake at this time; afterwards `Reasoner.trigger` should return another time.
-        each: whether every process that has the mind open wakes its reasoner at the time `at`, because the work has
-            its own lease (a life). Otherwise only one process does the work of a silence or a time.
+        each: whether every process that has the mind open wakes its reasoner at the time `at`, because the work has its
+            own lease (a life). Otherwise only one process does the work that a silence or a set time causes.
     """
 
     every: int = 1
@@ -235,8 +235,8 @@ class RunContext:
         await self.memory.commit(Entry(event, self.slot))
 
     def _refusal(self, call: Call) -> str:
-        """Return why a call is refused: after third-party content was read, its address must come from the user or a
-        search; "" if it is allowed."""
+        """Return why a call is refused: after third-party content was read, an address in a call must come from the
+        user or a search; "" if the call is allowed."""
         tool = next((each for each in self.tools if each.spec.name == call.tool), None)
         if tool is None or not self.strangers:
             return ""
@@ -273,8 +273,8 @@ class Briefing:
         ask: the one question that should be asked next.
         offer: the next thing to say, in suitable words.
         care: a caution, or something that should not be said.
-        asked: what the questions of this and earlier briefings were about, the newest last; "": a briefing without a
-            question. The talker does not see it.
+        asked: the subjects of the questions of earlier briefings and this one, the newest last; "" for a briefing
+            without a question. The talker does not see this list.
     """
 
     stands: str = ""

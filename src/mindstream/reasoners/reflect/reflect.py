@@ -75,7 +75,7 @@ class SalientQuestions(Prompt[Questions]):
 START = 150.0
 RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5
 BY, OWN = "reflect", "own"
-"""Author of insights; and the data field that marks an insight about the mind itself, which is not passed on to
+"""Author of insights; and the data field that marks an insight about the mind itself, which is not shared with
 others."""
 MAX_SHOWN_CHARACTERS = 500
 """Maximum number of characters of a memory that the model is shown."""
@@ -149,7 +149,7 @@ async def rate(stream: Memory, model: Model) -> None:
 
 @dataclass(frozen=True)
 class ReflectReasoner:
-    """Reflect in the background of a conversation, if it is due at every fifth utterance (or by another trigger)."""
+    """Reflect in the background of a conversation: at every fifth utterance (or by another trigger), if it is due."""
 
     model: Model
     start: float = START
