@@ -149,7 +149,7 @@ def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:
     return [each for each in percepts if each.danger]
 
 
-PEOPLE, THING, DANGER = 1.0, 3.0, 8.0
+PEOPLE, THING, ADDRESSED, DANGER = 1.0, 3.0, 4.0, 8.0
 """Importance of percepts if no model rates them."""
 
 
@@ -210,13 +210,20 @@ async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float 
     In the mode `paper`, None means that the percept is rated later; an object in use gets 1.0.
     """
     if turn.lives_in_scenes:
-        return [DANGER if each.danger else PEOPLE if each.who else THING for each in new]
+        return [_by_rule(turn, each) for each in new]
     if turn.is_paper():
         return [1.0 if each.passing else None for each in new]  # an object in use is of no importance
     if not new:
         return []
     rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(each.text for each in new)))
     return [float(each) for each in rated.ratings]
+
+
+def _by_rule(turn: ResidentTurn, percept: Percept) -> float:
+    """Return the importance of a percept in scenes; what another does with this resident counts as said to it."""
+    if percept.danger or not percept.who:
+        return DANGER if percept.danger else THING
+    return ADDRESSED if turn.name in percept.text else PEOPLE
 
 
 def _keywords(percept: Percept) -> tuple[str, ...]:
