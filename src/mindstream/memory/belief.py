@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Shape = TypeVar("Shape", bound=BaseModel)
 MOST, LONGEST = 40, 500
-"""Maximum number of list items (the newest are kept), and of characters of an item or text. What is dropped remains in
-older versions; these are records, and a recall with `as_of` finds them."""
+"""MOST: maximum number of items of a list; the newest are kept. LONGEST: maximum number of characters of an item or
+text. Dropped items and words remain in older versions: these are records, and a recall with `as_of` finds them."""
 Patch: TypeAlias = Mapping[str, JsonValue]
 """A change of a belief, by field: a value replaces, a list adds to a list, null clears, and {"add": […], "remove": […]}
 adds to and removes from a list."""
@@ -59,7 +59,8 @@ def _in_words(held: object) -> str:
 def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
     """Read a belief from the record of its latest version; an empty belief if there is none.
 
-    Fields that the shape no longer has, or whose values no longer fit it, are left out, so that a pack may be changed.
+    Fields that the shape no longer has, and fields whose values no longer fit, are left out, so that a pack can change
+    its shapes.
     """
     if record is None:
         return Belief(slot, 0, shape())
@@ -149,8 +150,8 @@ def _folded(item: object) -> str:
 async def believe(
     stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Belief[Shape]:
-    """Merge a patch into a belief and write the new version, again after each conflict with another writer. If the
-    patch changes nothing, nothing is written."""
+    """Merge a patch into a belief, write the new version, and return it. If the patch changes nothing, nothing is
+    written. If another writer was first, merge the patch into that writer's version and try again."""
     while True:
         entry = await revision(stream, slot, patch, shape, evidence=evidence, by=by)
         if entry is None:
@@ -175,7 +176,7 @@ async def revision(
         return None
     event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
     before = stream.last_version(slot)
-    taint = {TAINTED: True} if before and is_tainted(before) else {}  # this version still contains its untrusted text
+    taint = {TAINTED: True} if before and is_tainted(before) else {}  # the new version contains the old one's text, too
     new = RecordDraft(
         text=render_belief(slot, value),
         kind="belief",

@@ -15,7 +15,7 @@ from mindstream.models.model import Message
 
 USER = "user"
 MAX_YES = 30
-"""Maximum length, in characters, of an utterance that may be a mere confirmation of a question."""
+"""Maximum length, in characters, of an utterance that may just confirm a question, such as "yes"."""
 MAX_SHOWN = 4_000
 """Maximum number of characters of a line or a note in a prompt."""
 
@@ -75,7 +75,8 @@ def _day(record: Record, now: Moment | None) -> str:
 
 
 def format_ago(passed_s: float) -> str:
-    """Return how long ago a moment was, in whole days, because the time zone is unknown."""
+    """Return how long ago a moment was, in whole days: the time zone is unknown, so calendar days cannot be
+    compared."""
     return _format_days(passed_s, "earlier", "a day ago", "ago")
 
 
@@ -99,9 +100,9 @@ def lines(records: Sequence[Record]) -> tuple[Line, ...]:
 def lines_of_talks(
     records: Sequence[Record], session: str, now: Moment, known: Mapping[str, Line] = MappingProxyType({})
 ) -> tuple[Line, ...]:
-    """Return chat records of several conversations as lines. Lines of other sessions than `session` have their day.
+    """Return chat records of several conversations as lines; lines of other sessions than `session` have a day.
 
-    The first line of each conversation, except the first one, says how much later it began.
+    The first line of each conversation but the first says how much later than the one before it the conversation began.
 
     Args:
         known: lines of `session` that exist already, by the id of their record.
@@ -118,14 +119,16 @@ def lines_of_talks(
 
 
 def format_later(passed_s: float) -> str:
-    """Return how much later a moment is, in whole days, because the time zone is unknown."""
+    """Return how much later a moment is, in whole days: the time zone is unknown, so calendar days cannot be
+    compared."""
     return _format_days(passed_s, "later", "the next day", "later")
 
 
 def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
     """Yield the user's statements, those of `utterances` last.
 
-    Short newest utterances ("yes, exactly") may confirm the question before them, so that question is yielded as well.
+    If the newest utterances are short ("yes, exactly"), they may confirm the question before them. Then that question
+    is yielded as well.
     """
     yield from (line.text for line in conversation if line.by_user)
     asked = next((line.text for line in reversed(conversation) if not line.by_user), "")

@@ -97,7 +97,7 @@ def note_nothing(ask: ExtractFacts) -> Facts:  # noqa: ARG001
 
 
 KNOWN = 40
-"""Number of known facts in the prompt, newest last."""
+"""Maximum number of known facts in the prompt, newest last."""
 SHOWN_LINES = 6
 """Number of lines before the newest utterances that the prompt contains."""
 
@@ -131,7 +131,7 @@ async def facts_to_write(
     """
     now = stream.clock.now()
     there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
-    # a correction ends the old note, so its text is compared only with notes that are valid now
+    # A correction ends the note that it replaces. So its text is compared only with notes that are valid now.
     corrected = [fact.text for fact in found.facts if fact.replaces]
     there |= await stream.store.find_same(stream.key, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}

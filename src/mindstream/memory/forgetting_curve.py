@@ -1,6 +1,7 @@
 """The rules by which the records of a memory get stronger and weaker by themselves.
 
 Forgetting on request is in memory/curation/forgetting.
+
 A record strengthens when a recall returns it. It decays when a recall finds it but does not return it, or when a sleep
 draws it. The rules are pure functions of a record's strength and a moment, and work with any clock (docs/papers.md).
 
@@ -26,12 +27,12 @@ from mindstream.errors import InputError
 class Strength:
     """The constants of the rules.
 
-    With the defaults, T is 1, 2, 4, 8, 16 hours, at most one day. So a record in daily use becomes long-term within a
-    week, while ten returns in an hour raise its level once: a return before T has passed does not count and restarts
-    the wait. With a longer cap, a record in daily use would therefore never become long-term. A record that was not
-    returned for 14 days may lose one level each time a sleep draws it; one that was not returned for 30 days also loses
-    a level each time recall finds it and returns others. Decay is slow on purpose: recall does not find archived
-    records, and a fact that was mentioned once may be needed a week later.
+    With the defaults, T is 1, 2, 4, 8, 16 hours, and then one day, the cap. A return before T has passed does not raise
+    the level, and T starts again. So ten returns within an hour raise the level once, and a record in daily use becomes
+    long-term within a week. With a longer cap it never would, because each daily return would come before T has passed.
+    A record that was not returned for 14 days loses a level each time a sleep draws it. A record that was not returned
+    for 30 days also loses a level each time a recall finds it and returns others. Decay is slow on purpose: recall does
+    not find archived records, and a fact that was mentioned once may be needed a week later.
 
     Attributes:
         first_s: T(0), in seconds.
@@ -71,8 +72,8 @@ DECAY, KEEP = Strength(), Strength(keeps_all=True)
 
 
 class StrengthState(NamedTuple):
-    """The strength of a record: its level, whether it is long-term, and when it was last returned (or, before the first
-    return, written)."""
+    """The strength of a record: its level, whether it is long-term, and when it was last returned (if it never was:
+    when it was written)."""
 
     level: int
     lasting: bool
@@ -133,7 +134,7 @@ def curve(
 
     Args:
         drawn: the probability that one sleep draws a given record: n / (number of records that a sleep can draw).
-        passed_over_per_day: number of times per day that a record is found while others are returned.
+        passed_over_per_day: number of times per day that a recall finds the record but returns others.
     """
     if laws.keeps_all or level >= laws.lasting_level:
         return [Point(day, 1.0) for day in range(days + 1)]
@@ -155,9 +156,10 @@ def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float =
     """Return the probability that a record at `level` is not archived: that it has lost at most `level` levels.
 
     Args:
-        sleeps: number of sleeps since the record was last returned, counted after `asleep_s`.
+        sleeps: number of sleeps that came later than `asleep_s` after the record's last return.
         drawn: the probability that one sleep draws the record; the number of draws is binomial.
-        passed_over: expected number of recalls that found and did not return it, after `passed_over_s`; Poisson.
+        passed_over: expected number of recalls that found but did not return the record, later than `passed_over_s`
+            after its last return; the number of these is Poisson-distributed.
     """
     whole = int(sleeps)
     by_sleep = [math.comb(whole, k) * drawn**k * (1 - drawn) ** (whole - k) for k in range(min(level, whole) + 1)]
@@ -167,7 +169,7 @@ def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float =
 
 
 def rehearsals(laws: Strength) -> list[float]:
-    """Return the earliest times, in seconds after writing, at which returns make a record long-term."""
+    """Return the times of the returns, in seconds after writing, that make a record long-term as early as possible."""
     times = [0.0]
     for level in range(1, laws.lasting_level):
         times.append(times[-1] + laws.interval_s(level))

@@ -1,7 +1,7 @@
-"""Exclusive work on a stream: one process holds it by a lease, which it renews. Writes of a process that lost the lease
-are refused.
-A process that died does not renew its lease; when the lease has expired, another process continues. Runs of reasoners
-and plans, lives and towns are held in this way.
+"""Exclusive work on a stream: one process holds it by a lease, which it renews.
+
+A process that died does not renew its lease; when the lease has expired, another process continues the work. Writes of
+a process that lost the lease are refused. Runs of reasoners and plans, lives and towns are held in this way.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def find_lease(stream: Stream, slot: str) -> Moment | None:
 def renewing(
     store: WorkStore, clock: Clock, work: Callable[[], Sequence[int]], owner: str, lease_s: float
 ) -> Iterator[None]:
-    """Renew the lease of work while the block runs. If the lease is lost, the next commit fails."""
+    """Renew the lease of work while the block runs. If the lease is lost, the next commit with this work fails."""
     with renewing_by(lambda until: store.renew(work(), owner, until), clock, lease_s):
         yield
 
@@ -62,8 +62,8 @@ def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, leas
 
 @contextlib.contextmanager
 def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[None]:
-    """Pass the open work of a stream to `at` every second while the block runs, so that requests to stop are
-    noticed."""
+    """Pass the open work of a stream to `at` every second while the block runs, so that `at` notices requests to
+    stop."""
 
     async def look() -> None:
         with contextlib.suppress(StorageError):
@@ -115,7 +115,7 @@ async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -
         with renewing(stream.store, stream.clock, lambda: ids, owner, lease_s):
             yield Fence(ids, owner)
     finally:
-        with contextlib.suppress(Exception):  # if it fails, the lease expires by itself
+        with contextlib.suppress(Exception):  # if releasing the work fails, the lease expires by itself
             await asyncio.shield(stream.store.give_up(owner))
 
 

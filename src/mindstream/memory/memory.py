@@ -87,8 +87,8 @@ class Memory(Stream):
     ) -> None:
         """Describe a memory that `async with` opens; the arguments are those of `open`.
 
-        With a store and an `embedder`, the memory is open already; `feed`, `strength` and `second` are for this case
-        (see Stream).
+        With a store and an `embedder`, no `async with` is needed to open it. `feed`, `strength` and `second` apply only
+        in this case (see Stream).
         """
         if embedder is None:
             opening = Memory.open(data, name, embed=embed, clock=clock, seed=seed, policy=policy, model=model)
@@ -104,7 +104,7 @@ class Memory(Stream):
     async def __aenter__(self) -> Self:
         if self._opening is not None:
             opening, opened = self._opening, await self._opening.__aenter__()
-            self.__dict__ = opened.__dict__  # both are one memory from here on
+            self.__dict__ = opened.__dict__  # from here on, both objects share their state
             self._opening = opening
         return self
 
@@ -142,11 +142,12 @@ class Memory(Stream):
         A store that is opened here is closed when the block ends.
 
         Args:
-            embed: an embedder or its name; None: the embedder that made the memory's vectors, wordllama for a new
-                memory. With any other, recall and writing are refused until `reembed()` was called.
-            policy: `keep` (nothing is archived) or `decay` (unused records are archived), recorded for this memory; or
-                values by name, valid while it is open (memory/policy). Empty: the recorded policy, `keep` for a new
-                memory.
+            embed: an embedder or its name; None: the embedder that made the memory's vectors, or wordllama for a new
+                memory. With another embedder than that of the vectors, recall and writing are refused until `reembed()`
+                was called.
+            policy: `keep` (nothing is archived) or `decay` (unused records are archived): it is recorded for this
+                memory. Or values by name (memory/policy): they apply while the memory is open. Empty: the recorded
+                policy, or `keep` for a new memory.
             model: extracts facts in `retain_messages(…, extract=True)`: a name such as `openai:gpt-5-mini`, a model, or
                 a table of these by role (`facts`). None: no model.
 
@@ -171,8 +172,8 @@ class Memory(Stream):
             messages: `role` (`user`, or the name of another speaker) and `content`, as in chat APIs, and optionally
                 `created` (ISO 8601); oldest first.
             session: the session that the messages belong to.
-            extract: let the memory's model extract lasting facts about the user, and write them as notes. They
-                supersede notes that are no longer true because of them. The new notes are returned after the messages.
+            extract: let the memory's model extract lasting facts about the user, and write them as notes. A new note
+                supersedes notes that it makes untrue. The new notes are returned after the messages.
 
         Raises:
             SettingsError: `extract` is set and the memory was opened without a model; nothing is written.
@@ -256,7 +257,7 @@ class Memory(Stream):
         """Permanently delete records, by id or by the other criteria, with all records derived only from these.
 
         Records that are only similar to the subject `about` are kept and returned as `similar`; they can be forgotten
-        by id. To check first what will be deleted, call `remove(await find_removal(…))` instead.
+        by id. To check first which records will be deleted, call `find_removal(…)`, and pass its result to `remove`.
         """
         return await self.remove(
             await self.find_removal(*ids, about=about, session=session, since=since, until=until, kinds=kinds)
@@ -299,7 +300,8 @@ class Memory(Stream):
         Args:
             model: makes the dream (role reasoner); None: rules.
             rater: rates importance; None: `model` (role importance).
-            cause: a row of the log; an interrupted sleep that was started for that row is continued.
+            cause: a row of the log; if a sleep that was started for that row was interrupted, it is continued.
+            fence: work whose lease this process must hold at each step.
             compose: makes the dream in place of `model`.
 
         Returns:

@@ -59,7 +59,7 @@ def _opened(where: Location, tenant: str) -> SqlStore:
 
 
 def clock_of(data: AnyStore) -> Clock:
-    """Return the clock that all users of this data share: this machine's, or that of the database server."""
+    """Return the clock that all processes with this data share: this machine's clock, or the database server's."""
     if not isinstance(data, AnyData):
         found: Clock | None = getattr(data, "clock", None)
         return found or SystemClock()
@@ -73,8 +73,8 @@ def clock_of(data: AnyStore) -> Clock:
 
 @contextlib.asynccontextmanager
 async def opened_store(data: AnyStore) -> AsyncIterator[Store]:
-    """Yield the store of a location, and close it when the block ends; until then, erasures by other processes are
-    applied. A store that is already open is yielded as it is."""
+    """Yield the store of a location, and close it when the block ends. While the block runs, erasures by other
+    processes are applied to this process's caches. A store that is already open is yielded as it is."""
     if not isinstance(data, AnyData):
         yield data
         return
@@ -89,8 +89,8 @@ def is_begun(data: AnyData) -> bool:
 
 
 def finish_erasures(data: AnyData, user: StreamKey) -> None:
-    """Finish an interrupted erasure of a user in a folder. In a database nothing can be interrupted, because an erasure
-    is one transaction there.
+    """Finish an interrupted erasure of a user in a folder. In a database, an erasure is one transaction, so none can be
+    incomplete.
 
     Raises:
         StorageError: the erasure of `user` cannot be finished (see log/erasure).

@@ -1,11 +1,14 @@
 """The policy of a memory: how it recalls, and whether unused records are archived.
 
-A policy has three layers; later ones take precedence: defaults; the values recorded for this memory (`mindstream memory
-policy base=3`, `Memory.open(policy="decay")`); the settings of the process that opens it.
+A policy has three layers, of which later ones take precedence:
+1. the defaults,
+2. the values recorded for this memory (`mindstream memory policy base=3`, `Memory.open(policy="decay")`),
+3. the settings of the process that opens the memory.
+
 The retention policy is `keep` (default: records strengthen and rank higher, nothing is archived) or `decay` (the rules
 of memory/forgetting_curve apply). A life records `decay` for its memory unless a policy is recorded. A memory that an
-earlier version wrote keeps `decay`: the migration marks its stream, and the first process that opens it for use records
-the policy as an event.
+earlier version wrote keeps `decay`: a migration of the tables marks its stream, and the first process that opens it for
+use records the policy as an event.
 """
 
 from __future__ import annotations
@@ -90,9 +93,9 @@ async def open_policy(store: Store, stream: StreamKey, given: Mapping[str, JsonV
 
 
 async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPolicy) -> MemoryPolicy:
-    """Return the policy of a memory that is opened for use, and record what must be remembered of it.
+    """Return the policy of a memory that is opened for use, and record the part of it that later openings must use.
 
-    Two things are recorded: a retention policy given by its name, and `decay` for a memory of an earlier version.
+    This part is a retention policy that is given by its name, or `decay` for a memory of an earlier version.
 
     Raises:
         InputError: `given` is not a policy, or has an unknown name or an invalid value.
@@ -108,7 +111,7 @@ async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPo
 
 
 async def own_policy(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
-    """Return the values recorded for this memory; for a memory that an earlier version wrote, with `decay`."""
+    """Return the values recorded for this memory. For a memory that an earlier version wrote, `decay` is added."""
     recorded = await _recorded(store, stream)
     if "retention" not in recorded and await store.taken_by(stream, WRITTEN_UNDER_DECAY) is not None:
         return {**recorded, "retention": "decay"}

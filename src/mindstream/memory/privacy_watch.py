@@ -1,4 +1,4 @@
-"""Apply erasures by other processes to this process within LOOK_S: to cached columns and texts, and to open minds.
+"""Apply erasures by other processes to this process within LOOK_S seconds: to its caches, and to open minds.
 
 A PostgreSQL store announces erasures at once (`subscribe`); other stores are polled.
 """
@@ -19,7 +19,8 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.kept_columns import delete_erased, kept_beside
 
 LOOK_S = 1.0
-"""Maximum time, in seconds, until a process drops what another process erased; a running step is finished first."""
+"""Maximum time, in seconds, until a process drops data that another process erased. A running step is finished
+first."""
 
 
 class TellsErasures(Protocol):
@@ -45,8 +46,8 @@ class ErasureWatch:
         self._upto: int | None = None
 
     async def begin(self) -> int:
-        """Record and return the number of the last erasure when the watch begins. Data erased earlier can only be in
-        kept files, because this process had not read anything."""
+        """Record and return the number of the last erasure. Call this before the process reads anything: then data that
+        was erased earlier can only be in kept files."""
         if self._began is None:
             self._began = await self._store.last_erasure()
         return self._began
@@ -54,7 +55,7 @@ class ErasureWatch:
     async def look(self) -> list[str]:
         """Apply the erasures since the last look; return the affected streams that this process has opened.
 
-        The first look also deletes kept files that still contain data erased earlier.
+        The first look also deletes the kept files (store/kept_columns) that still contain data erased earlier.
         """
         began, upto, kept = await self.begin(), self._upto, {}
         if upto is None:
@@ -70,16 +71,16 @@ class ErasureWatch:
         for stream, number in found.items():
             caches.empty(stream, whole=number > 0, before=number)
         kept = kept or await asyncio.to_thread(kept_beside, self._folder)
-        await asyncio.to_thread(delete_erased, kept, salt, erased)  # if it fails, the next look repeats it
+        await asyncio.to_thread(delete_erased, kept, salt, erased)  # if this fails, the next look repeats it
         self._upto = erased[-1].number
         return list(found)
 
 
 @contextlib.asynccontextmanager
 async def watching(store: TellsErasures) -> AsyncIterator[None]:
-    """Apply announced erasures at once, and others every LOOK_S seconds, while the block runs."""
+    """While the block runs, apply erasures: announced ones at once, others within LOOK_S seconds."""
     watch, told = ErasureWatch(store), asyncio.Event()
-    with contextlib.suppress(StorageError):  # if it fails, the first `look` calls `begin`
+    with contextlib.suppress(StorageError):  # if this fails, the first `look` calls `begin`
         await watch.begin()  # before this process reads anything
 
     async def go_on() -> None:

@@ -85,8 +85,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 @awaited
 @traced(genai.CREATE_MEMORY, "news", tell_written)
 async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
-    """Write records in one transaction. A record that repeats a known one is not written: the known record is returned
-    in its place.
+    """Write records in one transaction and return them. If a record repeats a known one (see `Stream.find_same`), it is
+    not written, and the known record is returned in its place.
 
     Raises:
         InputError: a text is too long or empty.
@@ -120,8 +120,12 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
 
 
 async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, Record], set[str]]:
-    """Find records whose words are known. Return, by id, the known record to return in place of each; and the ids of
-    records with known words that must still be written, because they are valid at another time."""
+    """Find records whose words are known.
+
+    Returns:
+        By id of such a record, the known record that takes its place; and the ids of records with known words that must
+        be written nevertheless, because they are valid at another time.
+    """
     found: dict[str, Record] = {}
     timed: set[str] = set()
     for kind in {record.kind for record in records} & UNIQUE:
@@ -148,7 +152,7 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
 async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
     """Build records from drafts, with vectors; they are not written, and `commit` validates them.
 
-    A text that is too long is shortened, not rejected: a model wrote it, and its run must not stop because of it.
+    A text that is too long is shortened, not rejected, because the text may be a model's, whose run must not fail.
     """
     stream.require_own_vectors()
     texts = [fitted_text((await redaction.cleaned(new.text)).text if redaction.is_on() else new.text) for new in news]
@@ -201,7 +205,7 @@ async def _depths_and_taints(stream: Stream, evidence: Sequence[Sequence[str]]) 
     """Return for each list of evidence the depth of a record derived from it, and whether that record is tainted.
 
     The depth is 1 + that of the deepest evidence, or 0 without evidence. A record is tainted (contains untrusted text)
-    if any of its evidence is; the mark is stored with the record and stays when the evidence is erased.
+    if any of its evidence is tainted. The mark is stored with the record, and stays when the evidence is erased.
     """
     ids = list(dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str)))
     known = {record.id: record for record in await stream.records(ids)} if ids else {}
@@ -228,8 +232,8 @@ class _SlotEviction:
 class Stream:
     """The records and log of one name in a store. Names are isolated: no other stream is read or written.
 
-    Close it (or leave its `async with`) before the store: touches (effects of recalls) of the last second may not have
-    been written yet, and a background task may be requesting vectors.
+    Close it (or leave its `async with`) before the store is closed: touches (effects of recalls) of the last second may
+    not have been written yet, and a background task may be requesting vectors.
 
     Attributes:
         name: the name as users write it.
@@ -237,11 +241,12 @@ class Stream:
 
     Args:
         name: a plain string is the name of a user.
-        strength: the rules by which its records strengthen and decay; `KEEP`: they strengthen, and nothing is archived;
-            None: they never change.
+        strength: the rules by which its records strengthen and decay. `KEEP`: they strengthen, and nothing is archived.
+            None: their strength never changes.
         second: the reranker of its recalls; None: no second stage (memory/recall/rerank).
         seed: makes the ids of its records reproducible, so that the same run writes the same log; None: random ids.
-            Raises (from every method): StorageError; InputError for invalid arguments.
+
+    Raises (from every method): StorageError; InputError for invalid arguments.
     """
 
     def __init__(
@@ -272,11 +277,11 @@ class Stream:
         self._touches = Touches(store, self._columns_of, self.key, clock, strength)
         self._lately = RecentTexts(self.key)
         self.beside: list[Entry] = []
-        """Entries that are written together with the next commit of entries. The caller that adds them must itself
-        commit those that are left at the end."""
+        """Entries that the next commit with entries writes, too. Code that adds entries here must commit those that are
+        left at the end itself."""
         self._held: dict[str, Record | None] = {}
         self.vectors_of = ""
-        """The embedder that made the stream's stored vectors, if it is not `embedder`; "": it is."""
+        """The name of the embedder that made the stored vectors, if it is another one than `embedder`; otherwise ""."""
         self._since: int | None = None
         self._eviction = _SlotEviction(self.key, self._held)
         caches.note(self.key)
@@ -307,9 +312,9 @@ class Stream:
     async def begin(self) -> None:
         """Record the number of the last erasure, once, so that erased data is not written back.
 
-        Every commit contains this number, and the store refuses it (ErasedMeanwhile) if the whole stream was erased
-        later. `Mind` calls this before its first read. Otherwise the first commit calls it, and data read before that
-        is not covered.
+        Every commit contains this number, and the store refuses the commit (ErasedMeanwhile) if the whole stream was
+        erased later. `Mind` calls this before its first read. If it was not called, the first commit calls it; then
+        data that was read before that commit is not protected.
         """
         if self._since is None:
             since = await self.store.last_erasure()
@@ -338,11 +343,12 @@ class Stream:
         A store that is opened here is closed when the block ends.
 
         Args:
-            embed: an embedder or its name; None: the embedder that made the stream's vectors, wordllama for a new
-                stream. With any other, recall and writing are refused until `reembed()` was called.
-            policy: `keep` (nothing is archived) or `decay` (unused records are archived), recorded for this stream; or
-                values by name, valid while it is open (memory/policy). Empty: the recorded policy, `keep` for a new
-                stream.
+            embed: an embedder or its name; None: the embedder that made the stream's vectors, or wordllama for a new
+                stream. With another embedder than that of the vectors, recall and writing are refused until `reembed()`
+                was called.
+            policy: `keep` (nothing is archived) or `decay` (unused records are archived): it is recorded for this
+                stream. Or values by name (memory/policy): they apply while the stream is open. Empty: the recorded
+                policy, or `keep` for a new stream.
 
         Raises:
             InputError: there is no such policy.
@@ -378,13 +384,13 @@ class Stream:
         await self._touches.settle()
 
     async def columns(self) -> Columns:
-        """Return the stream's records as arrays, including the latest writes of all processes; long reads let other
-        tasks run."""
+        """Return the stream's records as arrays, including the latest writes of all processes. Other tasks can run
+        while many changes are read."""
         return await self._recaller.shelf.columns(self.key)
 
     async def columns_at_hand(self) -> Columns | None:
-        """Return the columns if they are loaded and up to date; otherwise return None and load them in the
-        background."""
+        """Return the columns if they are complete and up to date, or can be brought up to date at once; otherwise
+        return None and load them in the background."""
         columns = await self._recaller.shelf.at_hand(self.key)
         return None if columns is None or columns.behind else columns
 
@@ -417,11 +423,11 @@ class Stream:
         Args:
             kind: `note` (a fact), `chat`, `observation`, `thought`, `document`, …; recall can filter by it.
             importance: 1 (mundane) to 10 (poignant); None: not rated.
-            evidence: ids of the records that it is derived from.
+            evidence: ids of the records that the new record is derived from.
             data: custom fields; `recall(where=…)` filters by them.
             created: when the statement or observation was made; None: now.
-            valid_from, valid_until: the period for which it is true, from (included) and until (excluded); None:
-                unlimited.
+            valid_from, valid_until: the period in which the statement is true, from `valid_from` (included) until
+                `valid_until` (excluded); None: unlimited.
         """
         new = RecordDraft(
             text=text,
@@ -442,8 +448,9 @@ class Stream:
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return the known records with the same words as these texts, by normalised text.
 
-        These are current records of this kind, and records that recall returned recently, so that memory does not store
-        copies of its own content. Only notes, thoughts and exemplars can be known: a second "yes" is a new message.
+        Known are the current records of this kind, and records that a recall returned recently, so that memory does not
+        store copies of its own content. For other kinds than notes, thoughts and exemplars, no record counts as known:
+        a second "yes" is a new message.
         """
         if kind not in UNIQUE:
             return {}
@@ -477,13 +484,13 @@ class Stream:
             limit: another name of `k`.
             since, until: time of writing, both included: seconds since 1970, a datetime, a date or ISO 8601 text, in
                 UTC unless it names a zone. A date alone is a whole day.
-            as_of: read the stream as of that moment: records that were written and valid then. Such a recall has no
-                effect on records. Without `as_of`, records that become valid later are found too.
+            as_of: search the records that had been written and were valid at that moment. Such a recall has no effect
+                on records. Without `as_of`, records that become valid in the future are found, too.
             where: required values of `by`, `episode`, `slot` or entries of `data`.
             touch: True: returned records strengthen, and records found but not returned may decay
-                (memory/forgetting_curve); this is written within a second. False: the recall changes nothing, for
-                pages, searches, interviews and benchmarks. To write the effect in one commit with your own entries,
-                recall with False and call `commit(…, touch=found.touch)`.
+                (memory/forgetting_curve); this effect is written within a second. False: the recall changes nothing;
+                use it for pages, searches, interviews and benchmarks. To write the effect in one commit with your own
+                entries, recall with False and call `commit(…, touch=found.touch)`.
             asked_in: id of the record that contains the question itself, which is excluded.
             floor: return nothing if the certainty (0 to 1) is below this. By default everything is returned, and
                 `low_confidence` marks uncertain results.
@@ -537,14 +544,17 @@ class Stream:
         """Write events, records, revisions and work in one durable transaction, then publish the events to the feed.
 
         Args:
-            fence: work whose lease the owner must still hold, otherwise LeaseLost; the work stays open (`finish` ends
-                it).
-            touch: the effect of a recall with `touch=False` (`Recollection.touch`); it is written with the rest, once.
-            checkpoint: the next version of data derived from the stream, otherwise Conflict.
-            unique: a key that can be used once in the stream, otherwise Conflict.
-            words_read: the number of the last erasure when the words in this commit were read; ErasedMeanwhile if words
-                of the stream were erased since. None: the number that the current task has recorded (log/erasures
-                `reading`).
+            fence: work whose lease the owner must still hold; this does not end the work (`finish` does).
+            touch: the effect of a recall with `touch=False` (`Recollection.touch`), to be written with the rest.
+            checkpoint: the next version of data derived from the stream.
+            unique: a key that can be used only once in the stream.
+            words_read: the number of the last erasure when the words in this commit were read. None: the number that
+                the current task has recorded (log/erasures `reading`).
+
+        Raises:
+            LeaseLost: the owner of `fence` does not hold the lease any more.
+            Conflict: `checkpoint` is not the next version, or `unique` was used before.
+            ErasedMeanwhile: words of the stream were erased after `words_read`.
         """
         await self.begin()
         if words_read is None and entries and (reading := erasures.READING.get()) is not None:
@@ -572,7 +582,7 @@ class Stream:
     async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
         beside = self.beside[:] if commit.entries else []
         del self.beside[: len(beside)]
-        before = len(beside) if commit.wake is None else 0  # the first row of a commit is what wakes work
+        before = len(beside) if commit.wake is None else 0  # the first row of a commit is the cause of its new work
         ordered = (*beside, *commit.entries) if before else (*commit.entries, *beside)
         whole = replace(commit, entries=ordered) if beside else commit
         try:
@@ -606,15 +616,15 @@ class Stream:
         where: Mapping[str, JsonValue] | None = None,
         over: bool = False,
     ) -> list[Record]:
-        """Return at most n current records that match the filters, newest first, without ranking or effect on the
-        records.
+        """Return at most n current records that match the filters, newest first. They are not ranked, and their
+        strength does not change.
 
         Args:
             since, until, where: as in `recall`.
             over: include superseded, expired and archived records.
 
         Raises:
-            InputError: n is negative or no whole number, or a filter is invalid.
+            InputError: n is negative or not a whole number, or a filter is invalid.
         """
         if n is not None:
             check_whole(n, "the number of records", 0, MAX_COUNT)
@@ -636,7 +646,8 @@ class Stream:
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first.
 
-        If this process holds the stream's columns, only changes since their last read are read from the store.
+        If this process holds the stream's columns, only the changes since the columns were last read are read from the
+        store.
         """
         now = self.clock.now()
         if (columns := await self._caught_up()) is None:
@@ -668,7 +679,7 @@ class Stream:
     def last_version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version that was read or written through this object.
 
-        Newer versions by other processes are found by the next `version` or `belief`.
+        A newer version of another process is only seen after the next call of `version` or `belief`.
         """
         return self._held.get(slot)
 

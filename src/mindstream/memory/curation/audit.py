@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 ONCE: frozenset[Kind] = UNIQUE | {"document", "dream"}
-"""Kinds in which repeated words are duplicates. In other kinds, such as messages or percepts, a repetition is real."""
+"""Kinds of which two records with the same words are duplicates. In other kinds they are not: a user can send the same
+message twice, or the same thing can be observed twice."""
 WRITTEN: frozenset[Kind] = frozenset({"note", "thought"})
 """Kinds that models write, where junk accumulates."""
 JUNK = {
@@ -41,8 +42,8 @@ class Junk:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A record that repeats an older record (`of`) of another kind: it was derived from the memory and not from an
-    observation."""
+    """A record with the same words as an older record (`of`) of another kind: it was derived from the memory itself,
+    not from an observation."""
 
     id: str
     of: str
@@ -57,8 +58,8 @@ class Audit:
         superseded, forgotten: number of superseded and of archived records.
         exact: groups of records of one kind with the same words.
         near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates), which the next sleep merges.
-        never_recalled: records that can decay, are older than a day, and have not been returned by a recall (or have
-            decayed to level 0 again).
+        never_recalled: records that can decay, are older than a day, and were never returned by a recall (or have
+            decayed to level 0 since the last return).
         echoes: notes, thoughts or exemplars with the words of an older record of another kind. Repeated messages do not
             count, because notes are made from messages.
         foreign: number of records without a vector of the stream's embedder.
@@ -132,7 +133,7 @@ def _junk(text: str) -> str:
 
 
 def _echoes(records: Iterable[Record], now: Moment) -> list[Echo]:
-    """Find records with the words of an older record of another kind."""
+    """Find records with the same words as an older record of another kind."""
     first: dict[str, Record] = {}
     found: list[Echo] = []
     for record in records:

@@ -39,8 +39,8 @@ class Drawn:
 
     Attributes:
         missing: ids of evidence that does not exist: it was erased, or was never a record of this stream.
-        cut: True: the record has evidence that is not shown here, because it is shown elsewhere in the tree or is
-            deeper than MAX_DEPTH.
+        cut: the record has evidence that is not listed here, because it is shown elsewhere in the tree or is deeper
+            than MAX_DEPTH.
     """
 
     record: Record
@@ -54,9 +54,9 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
     """Write a correction of a record and end the validity of the old record, in one commit.
 
     The new record keeps all other fields: validity, importance, keywords, data, session. A text that differs only in
-    letter case or punctuation is a correction, too; if it is identical, nothing is written. If another current record
-    of a kind without duplicates has the new text already, that record replaces the old one and no new record is
-    written.
+    letter case or punctuation is a correction, too; an identical text is not, and nothing is written. If the record's
+    kind is one without duplicates and another current record already has the new text, no new record is written: that
+    record replaces the old one.
 
     Raises:
         InputError: the record does not exist, is no longer current, or is a version of a belief or plan.
@@ -128,8 +128,8 @@ async def _correctable(stream: Stream, id_: str) -> Record:
 
 
 async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str], now: Moment) -> Record:
-    """Build the correction of a record. It is valid from `now`, when the old record ends, unless the old record states
-    when its validity began."""
+    """Build the correction of a record. If the old record states when its validity began, the correction is valid from
+    then; otherwise from `now`, when the old record's validity ends."""
     about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
     new = RecordDraft(
         text=text,
@@ -151,14 +151,14 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
 async def evidence_of(stream: Stream, id_: str) -> Drawn:
     """Return a record with its evidence, recursively down to observations.
 
-    A record that is evidence several times has its own evidence only once in the tree, where it is nearest to the top.
+    If a record occurs several times in the tree, its own evidence is shown only at the place nearest to the top.
     Evidence below MAX_DEPTH levels is left out.
 
     Raises:
         InputError: there is no such record.
     """
     found: dict[str, Record] = {}
-    owner: dict[str, str] = {id_: ""}  # by record: the record nearest to the top that it is evidence of
+    owner: dict[str, str] = {id_: ""}  # for each record, the one nearest to the top among those whose evidence it is
     levels = [[id_]]
     for _ in range(MAX_DEPTH):
         there = await stream.records(levels[-1])
@@ -206,7 +206,7 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
         there = [each for each in await stream.records(before) if each.superseded_by in found]
         found |= {record.id: record for record in there}
         before = [each for record in there for each in record.evidence if each not in found]
-    # A correction to an earlier wording makes that record the current one again.
+    # Sorted first by whether a record is superseded: a correction back to an earlier wording makes that record current.
     return sorted(found.values(), key=lambda record: (not record.superseded_by, record.seq))
 
 
@@ -234,12 +234,12 @@ async def purge(stream: Stream, before: Time | None = None) -> int:
 async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: bool = True) -> str:
     """Remove erased data from the bytes of the files; return the reason if that could not be completed, otherwise "".
 
-    The deletion itself is committed. So a file that another program uses is not an error: the next compaction or
-    opening removes the bytes.
+    The deletion itself is committed before. So it is not an error if another program uses the file: the next compaction
+    or opening removes the bytes.
 
     Args:
-        unembedded: ids of records that already had no vector before the erasure; others without one lost words by the
-            erasure and get a new vector.
+        unembedded: ids of records that had no vector before the erasure. Other records without a vector lost words by
+            the erasure, and get a new vector here.
         compact: False: the bytes are not removed now.
     """
     pending = ""
@@ -264,7 +264,7 @@ async def _forgotten(stream: Stream, before: Moment) -> list[str]:
 
 
 async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None] = lambda _: None) -> int:
-    """Add the vectors of the stream's embedder that records lack, in batches; return the number of added vectors.
+    """Embed the records that have no vector of the stream's embedder, in batches; return the number of added vectors.
 
     The call can be interrupted and repeated. If the embedder rejects a text, its record stays without a vector and an
     `error` row of the log names it; other records are not affected.
@@ -312,7 +312,7 @@ class Session:
         first, last: when its first and last record were written.
         lines: its number of records.
         opening: the beginning of its first record.
-        seq: the row of the log with its first record; 0: none.
+        seq: the row of the log with which its first record was written; 0: none.
     """
 
     name: str
@@ -342,7 +342,7 @@ async def list_sessions(stream: Stream) -> list[Session]:
     return sorted(found, key=lambda session: session.first)
 
 
-# Corrections, together with everything that was derived from the old words.
+# Corrections, and what was derived from the old record.
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,8 @@ class Correction:
         record: the new record.
         superseded: the old record, which is no longer current.
         drawn: current records that were derived from the old one and may now be wrong.
-        items: items of beliefs and plans that are based on the old record, or share evidence and words with it.
+        items: items of beliefs and plans that are based on the old record, or that share both evidence and words with
+            it.
     """
 
     record: Record

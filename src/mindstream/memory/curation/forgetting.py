@@ -1,9 +1,10 @@
 """Forgetting on request: records are permanently deleted. (Automatic decay only archives: memory/forgetting_curve.)
+
 A request names records, a subject, a session or a span of time. `find_removal` shows in advance what will be deleted:
-the requested records and everything derived only from them. `remove` deletes it in one transaction and rewrites the
+the requested records and everything derived only from them. `remove` deletes these in one transaction and rewrites the
 file. A record that was also derived from other records stays, without the forgotten words. An independent record stays
-unchanged even if it says the same: words of other speakers, another message of the user, an earlier answer, or an
-answer that does not repeat the forgotten words.
+unchanged even if it says the same: words of other speakers, another message of the user, or an earlier answer. A later
+answer stays unchanged if it does not repeat the forgotten words.
 """
 
 from __future__ import annotations
@@ -34,21 +35,22 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 SIMILAR_EXAMINED, SIMILAR_SHARE, MAX_SIMILAR = 50, 0.5, 10
-"""Limits for records that recall finds for a subject although they do not mention it: SIMILAR_EXAMINED hits are
-examined, MAX_SIMILAR are returned. Each must have at least the share SIMILAR_SHARE of the best score and, if recall has
-low confidence, a word of the subject."""
+"""Limits for records that recall finds for a subject although they do not mention it. SIMILAR_EXAMINED: number of hits
+that are examined. MAX_SIMILAR: maximum number that is returned. SIMILAR_SHARE: minimum score, as a share of the best
+one. If recall has low confidence, a record must also contain a word of the subject."""
 PARTS: frozenset[Kind] = frozenset({"note", "thought", "observation", "feedback", "evidence"})
-"""Kinds of records that may contain only one of several statements of a message."""
+"""Kinds of records that may contain only one of the statements of the message that they were derived from."""
 BY = "forget"
 PORTION = 256
 """Number of records read from the store at a time."""
 MAX_PASSES = 10
-"""Maximum number of passes of a removal; each later pass looks for records that were written during the one before."""
+"""Maximum number of passes of a removal. Each pass deletes the records that were written during the previous one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """What is to be forgotten: the records with these ids, and all records that meet all other given criteria.
+    """What is to be forgotten: the records with these ids, and in addition the records that meet all the other criteria
+    that are given.
 
     Attributes:
         about: a subject in words; a record meets it if it mentions the subject.
@@ -81,8 +83,8 @@ class Removal:
         items: items that are removed from beliefs and plans.
         sources: the evidence of the requested records; it stays.
         similar: records that do not mention the subject but may be about it. They stay; the user can forget them by id.
-        apart: those of `drawn` that do not mention the subject: the message that they were derived from says other
-            things, too.
+        apart: the records in `drawn` that do not mention the subject: the message that they were derived from says
+            other things, too.
         left: the new text of each record in `changed`, in the same order.
     """
 
@@ -109,8 +111,8 @@ class Forgotten:
         changed: number of records that lost words.
         items: number of items removed from beliefs and plans.
         similar: records that only resemble the subject and were kept (see `Removal`).
-        pending: why the bytes of deleted records are still in the file; "": they are not. No query finds these records;
-            the bytes are overwritten when the file is next compacted or opened.
+        pending: why the bytes of deleted records are still in the file; "": they are not. No query finds the deleted
+            records in any case; the bytes are overwritten when the file is next compacted or opened.
     """
 
     records: int = 0
@@ -142,7 +144,7 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
     Args:
         compact: rewrite the file, so that no byte of the records remains. To remove records from many streams, pass
             False for all but the last.
-        deed: an entry for the audit log; it is written with the deletion in one transaction, with the counts added.
+        deed: an entry for the audit log; it is completed by the counts and written in the transaction of the deletion.
     """
     if not removal:
         return Forgotten(similar=removal.similar)
@@ -205,7 +207,8 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
 async def _within(
     stream: Stream, request: ForgetRequest, is_meant: Callable[[Record], bool] = lambda _: True
 ) -> list[str]:
-    """Return the ids of the records that meet the criteria of a request, except the subject, and also `is_meant`."""
+    """Return the ids of the records that meet the criteria of a request other than the subject, and for which
+    `is_meant` returns True."""
     if not (request.narrows or request.about.strip()):
         return []
     sessions = session_names(request.session)
@@ -222,8 +225,10 @@ async def _within(
 
 
 async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
-    """Yield the records that may meet a request, in portions and in the order of writing. If the index is loaded, only
-    candidates from the index are read; otherwise all records."""
+    """Yield the records that may meet a request, in portions and in the order of writing.
+
+    If the stream's columns are loaded, only the records that these allow are read; otherwise all records.
+    """
     columns = await stream.columns_at_hand()
     rows = None if columns is None else np.arange(len(columns))
     if columns is not None and request.about.strip():
@@ -310,8 +315,8 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
 
 
 def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
-    """Yield derived records that do not mention the subject: the message that they were derived from says other
-    things."""
+    """Yield the derived records that do not mention the subject: the message that they were derived from says other
+    things, too."""
     if request.about.strip() and not request.ids:  # a record that is named by id is forgotten completely
         is_mentioned = mentions(request.about)
         for record in drawn:
@@ -322,8 +327,9 @@ def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
 async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
     """Return answers that stay but repeat deleted text, without the lines that repeat it.
 
-    An answer can only repeat texts that were written before it. Answers to a forgotten message are deleted; an answer
-    to another message stays, even with the same words, because answers are not compared with deleted answers.
+    An answer can only repeat texts that were written before it. Answers to a forgotten message are deleted. An answer
+    to another message stays even if it has the same words as a deleted answer: answers are compared only with other
+    texts.
     """
     gone = await stream.records(sorted(found.gone - found.answered))
     gone.sort(key=lambda record: record.seq)
@@ -342,8 +348,8 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
 
 
 async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) -> list[Record]:
-    """Return the answers given after the first of these records that may repeat one of them. If the index is loaded,
-    only its candidates are read."""
+    """Return the answers after the first of these records that may repeat one of them. If the stream's columns are
+    loaded, only the answers that these allow are read."""
     columns = await stream.columns_at_hand()
     rows = None if columns is None else may_quote(columns, [record.text for record in gone])
     ids = None if columns is None or rows is None else [columns.ids[at] for at in rows.tolist()]

@@ -1,19 +1,20 @@
-"""Decide whether a text mentions a subject that is to be forgotten. The rules are strict; other texts are only similar.
+"""Decide whether a text mentions a subject that is to be forgotten. The rules are strict: a text about the subject that
+does not meet them counts only as similar.
 
 A text mentions a subject if it contains all words of the subject, in any order. Letter case, accents, Unicode form
 (NFC or NFD, full width), possessive and plural make no difference; other word forms do. More exactly:
-- English function words ("the", "of", "my") are ignored next to other words, except negations. A function word with a
-capital is a name (Will, IT, May): the text must have it with the same capitals. At the beginning of a sentence every
-word has a capital, so there only function words that are also names count.
-- A word with symbols (C++, C#, .NET, A/B, $5), an emoji or a symbol must occur exactly: C is not C++, and a thumb is
-not a thumb of another skin tone.
+- English function words ("the", "of", "my") are ignored if the subject has other words, except negations. A function
+word with a capital is a name (Will, IT, May): the text must have it with the same capitals. At the beginning of a
+sentence every word has a capital, so there only function words that are also names count.
+- A word with symbols (C++, C#, .NET, A/B, $5), an emoji or a symbol must occur exactly: C is not C++, and a thumb emoji
+is not one of another skin tone.
 - Characters of a script without spaces must be adjacent, as in the subject; only "的" and "の" may be missing. A
 Chinese name whose last character is doubled is another name: 王明 is not 王明明, but occurs in 王明明天来 ("comes
 tomorrow"). Other longer names (张三, 张三丰) cannot be distinguished without a dictionary: check the preview first.
 
-`may_mention` and `may_quote` find candidates by the word index; the caller then checks each text. No matching record is
-missed: only terms that every matching text must contain are looked up. If a subject or text has no such term (a single
-emoji, a name that is also a stop word), the result is None: the caller must read all texts.
+`may_mention` and `may_quote` find candidates by the word index; the caller then checks each text. They miss no matching
+record, because they only look up terms that every matching text must contain. If a subject or text has no such term (a
+single emoji, a name that is also a stop word), they return None: the caller must read all texts.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ NAMES = frozenset(["don", "go", "may", "will"])
 DETERMINERS = STOP & frozenset(
     "a an the my your his her its our their this that these those all some any i".split()  # noqa: SIM905
 )
-"""Function words that are ignored next to other words, even with a capital."""
+"""Function words that are ignored if the subject has other words, even with a capital."""
 NEGATIONS = frozenset(["no", "not", "never", "without"])
 PLURAL_ONLY = frozenset(["news", "lens", "gas", "bus", "james"])
 """Words that end in -s and are not plurals."""
@@ -54,7 +55,7 @@ TOKEN = re.compile(
     rf"|(?P<run>[{UNSPACED}]+)"
 )
 SYMBOLS = "@#%&*/\\_"
-"""Punctuation that belongs to the word that it touches, like all characters of Unicode's categories S."""
+"""Punctuation that belongs to the word that it touches. So do all symbols (Unicode's categories S*)."""
 AROUND = "\"'“”‘’„«»()[]{},;:!?。！？，、；：…"
 SMILEYS = frozenset([":)", ":(", ";)", ":-)", ":-(", ";-)"])
 JOINED = "&/+#@.-'"
@@ -70,7 +71,8 @@ AFTER_MING = "天年日早晚白确显后確顯後"
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 
 MIN_QUOTED_WORDS, MIN_QUOTED_SHARE = 3, 0.75
-"""Minimum number of words of a text whose repetition is detected, and minimum share of them in the repeating line."""
+"""MIN_QUOTED_WORDS: minimum number of words of a text whose repetition is detected. MIN_QUOTED_SHARE: minimum share of
+these words in a line for the line to repeat the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Piece:
     """A part of a subject, such as a word.
 
     Attributes:
-        quick: case-folded strings; each text that contains this part contains one of them. A fast first test.
+        quick: case-folded strings for a fast first test: each text that contains this part contains one of them.
         check: decides whether a text contains this part.
         is_word: the strings in `quick` are words of the text, or parts of words in a script without spaces.
     """
@@ -170,7 +172,7 @@ def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
 def _pieces(subject: str) -> list[Piece]:
     plain = _plain(subject).strip()
     if len(plain) > 1 and " " in plain and plain.isupper():
-        plain = plain.lower()  # all in capitals: they do not mark names
+        plain = plain.lower()  # the subject is all in capitals, so capitals do not mark names
     chunks = [chunk for each in plain.split() if (chunk := _stripped(each))]
     literals = dict.fromkeys(chunk for chunk in chunks if _has_symbols(chunk))
     rest = " ".join(chunk for chunk in chunks if chunk not in literals)
@@ -195,7 +197,7 @@ def _pieces(subject: str) -> list[Piece]:
 
 
 def _is_plain_extra(token: Token) -> bool:
-    """Return whether a token is a word such as "may" or "us", which counts as content in lower case."""
+    """Return whether a token is in lower case and no stop word of the index, such as "may"."""
     return token.folded not in STOP and token.raw == token.raw.lower()
 
 
@@ -204,8 +206,8 @@ def _is_negation(token: Token) -> bool:
 
 
 def _word(wanted: Token) -> Piece:
-    """Match a word, its plural or its singular. If both words are capitalised, like names, only the same word
-    matches."""
+    """Match a word, its plural or its singular. If the word and the text's word are both capitalised, like names, only
+    the same form matches."""
     folded, is_name = wanted.folded, wanted.raw[:1].isupper()
     forms = _forms(folded)
 
@@ -220,8 +222,8 @@ def _word(wanted: Token) -> Piece:
 
 
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
-    """Match a capitalised function word of a subject with other words: the text has it with the same capitals, or next
-    to the same neighbour as in the subject."""
+    """Match a capitalised function word in a subject that has other words: the text must have it with the same
+    capitals, or after or before the same word as in the subject."""
     folded = wanted.folded
 
     def check(_: str, tokens: list[Token]) -> bool:
@@ -237,8 +239,8 @@ def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Pi
 
 
 def _name_piece(words: list[Token]) -> list[Piece]:
-    """Match a subject that consists of function words only, such as IT, Will or The Who. A subject without a capital
-    matches nothing."""
+    """Match a subject that consists of function words only, such as IT, Will or The Who. If it has no capital, nothing
+    matches."""
     if not any(each.raw != each.raw.lower() and each.raw != "I" for each in words):
         return []
 
@@ -258,7 +260,7 @@ def _name_piece(words: list[Token]) -> list[Piece]:
 
 
 def _run(wanted: str) -> Piece:
-    """Match characters of a script without spaces; katakana, which is used for names, only as a whole word."""
+    """Match characters of a script without spaces. Katakana, which is used for names, must be a whole word."""
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
     after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""
@@ -287,7 +289,8 @@ def _literal(wanted: str) -> Piece:
 
 
 def _goes_on(edge: str, beyond: str) -> bool:
-    """Return whether a word or symbol that ends (or begins) with `edge` continues with the characters beyond it."""
+    """Return whether a word or symbol that begins or ends with `edge` continues in the characters before or after it
+    (`beyond`, the nearest first)."""
     if not beyond:
         return False
     if edge.isalnum():
@@ -302,7 +305,8 @@ def _goes_on(edge: str, beyond: str) -> bool:
 
 
 def _is_odd_flag(text: str, at: int, first: str) -> bool:
-    """Return whether a flag emoji found here would begin in the middle of another flag: each flag is two characters."""
+    """Return whether a flag emoji that was found here begins in the middle of another flag: a flag is two
+    characters."""
     if not "\U0001f1e6" <= first <= "\U0001f1ff":
         return False
     before = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, range(0x1F1E6, 0x1F200)))))
@@ -387,8 +391,8 @@ def may_mention(columns: Columns, subject: str) -> Ints | None:
 
 
 def may_quote(columns: Columns, texts: Sequence[str]) -> Ints | None:
-    """Return the positions of the records that may repeat one of these texts completely or in most words; None: any
-    record may."""
+    """Return the positions of the records that may repeat one of these texts, or most of its words; None: any record
+    may."""
     found: list[Ints] = []
     for text in texts:
         words = sorted(set(terms(text)))
@@ -404,10 +408,10 @@ def may_quote(columns: Columns, texts: Sequence[str]) -> Ints | None:
 
 
 def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
-    """Return terms that are in the index for every text that contains this one, in any letter case.
+    """Return terms by which the index finds every text that contains this text, in any letter case.
 
     Args:
-        at_edges: this text occurs in the others as whole words: no other letters touch it.
+        at_edges: the other texts contain this text as whole words: no letters touch its beginning or end.
     """
     plain = unicodedata.normalize("NFKC", text.lower())
     certain = set[str]()
@@ -421,7 +425,8 @@ def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether a word has only one form in the index, however it is spelt; ß, for example, is also ss."""
+    """Return whether a word has only one spelling in the index. A word with ß, for example, may also be spelt with
+    ss."""
     return word not in STOP and word.casefold() == word and "ss" not in word
 
 

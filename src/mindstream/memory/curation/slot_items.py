@@ -1,8 +1,8 @@
 """Items of beliefs and plans: which version added each item, and the state of a slot without some of its versions.
 
-A version of a belief or plan contains the whole state, but its evidence belongs only to its changes. So the evidence of
-an item is the evidence of the version that added it, and the state without a version is computed by replaying the
-changes of all other versions.
+A version of a belief or plan contains the whole state, but its evidence is only that of its changes. So the evidence of
+an item is the evidence of the version that added the item. The state without a version is computed by replaying the
+changes that all other versions made.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ BODIES = ("value", "plan")
 NAMED_BY = "title"
 """The field that identifies an item that is itself an object with fields."""
 MIN_TEXT = 4
-"""Minimum number of characters of a removed text for a paragraph of a plan that contains it to be removed, too."""
+"""Minimum length, in characters, of a removed text at which paragraphs of a plan that contain the text are removed,
+too."""
 
 Fields = dict[str, Any]
 
@@ -50,8 +51,9 @@ class Without:
 
     Attributes:
         gone: ids of deleted records. Versions among them are replayed as if they had never been written.
-        words: the words of the deleted records; they are redacted in items of versions that are based on these records.
-        is_meant: returns whether a text must be removed, whatever it is based on.
+        words: the words of the deleted records. They are removed from the changes of versions whose evidence contains
+            deleted records.
+        is_meant: returns whether a text must be removed from the changes of any version.
     """
 
     gone: frozenset[str] = frozenset()
@@ -83,13 +85,13 @@ def find_items(versions: Sequence[Record]) -> list[SlotItem]:
 
 
 def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
-    """Return the current items that a removal takes out."""
+    """Return the current items that a removal removes."""
     left = {(name, words(each)) for name, _, each in _each(replay(versions, without)[-1])}
     return [item for item in find_items(versions) if (item.field, item.text) not in left]
 
 
 def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
-    """Return the state after each of a slot's versions (oldest first), as if the deleted ones had never been
+    """Return the state after each of a slot's versions (oldest first), as if the deleted versions had never been
     written."""
     held: Fields = {}
     states = []
@@ -119,12 +121,12 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
     if not body_name(last):
         return rewritten, stay[
             -1
-        ]  # the last version is deleted and has no readable state: its predecessor counts again
+        ]  # the last version has no readable state and is deleted: the version before it becomes the last one
     return rewritten, _with_body(last, states[-1], as_they_are[-1])
 
 
 def _with_body(record: Record, state: Fields, before: Fields) -> Record:
-    """Return a version with another state and a matching text; `before` is the state of the version before it."""
+    """Return a version with another state and a text that fits it; `before` is the state of the version before it."""
     data = {**record.data, body_name(record): state}
     if "patch" in record.data:
         data["patch"] = {name: state.get(name) for name in {**before, **state} if before.get(name) != state.get(name)}
@@ -138,7 +140,7 @@ def _with_body(record: Record, state: Fields, before: Fields) -> Record:
 
 
 def _changed(held: Fields, before: Fields, after: Fields, clean: Callable[[Any], Any]) -> Fields:
-    """Apply the changes that a version made (from `before` to `after`) to another state."""
+    """Apply the changes that a version made (from `before` to `after`) to another state (`held`)."""
     new = dict(held)
     for name in {**before, **after}:
         old, now = before.get(name), after.get(name)
@@ -170,8 +172,8 @@ def _changed_list(held: Any, before: list[Any], after: list[Any], clean: Callabl
 
 
 def _clean(value: Any, *, rests: bool, without: Without) -> Any:
-    """Return the part of a value that may stay; None if nothing may stay. `rests`: the value is based on deleted
-    records."""
+    """Return the part of a value that may stay; None if nothing may stay. `rests`: the evidence of the value contains
+    deleted records."""
     if any(map(without.is_meant, texts_in(value))):
         return None
     redacted = rewrite_texts(value, without.words.redact) if rests else value

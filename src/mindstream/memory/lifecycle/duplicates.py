@@ -1,8 +1,7 @@
 """Find near-duplicates: notes and thoughts that say the same in nearly the same words.
 
-The comparison prefers missing a duplicate to a false match, because merging two different facts is worse than keeping
-one twice. So numbers, names, negations and tenses must be equal, and the longer text may have at most a fifth more
-words.
+The comparison rather misses a duplicate than merges two different facts, because that is worse than keeping one fact
+twice. So numbers, names, negations and tenses must be equal, and the longer text may have at most a fifth more words.
 """
 
 from __future__ import annotations
@@ -59,12 +58,13 @@ def _words(text: str) -> list[str]:
 async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterator[list[Record]]:
     """Yield groups of near-duplicate notes or thoughts, each with the record to keep first.
 
-    Only records written after the seq `after` (of each kind at most `most`, the newest) are compared with all others.
+    Only the records written after the seq `after` are compared with all others; of each kind, only the `most` newest of
+    these.
     """
     await stream.columns()
     for kind in MERGED:
         for record in await _newest(stream, kind, after, most):
-            columns = await stream.columns()  # again: the caller may have merged the previous group
+            columns = await stream.columns()  # read again, because the caller may have merged the previous group
             others = _near(columns, kind, record)
             same = [each for each in await stream.records(others) if alike(record.text, each.text)]
             if same and columns.holds(record.id, LATEST):

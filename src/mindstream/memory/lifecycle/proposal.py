@@ -1,8 +1,8 @@
 """Sleep as a proposal: what a sleep would do, to be inspected and accepted in whole or in part.
 
 A proposal contains ids of records and their strength, so it can be stored as JSON and accepted later, also by another
-process. Records that have changed in the meantime are not touched. A record that the user excludes is strengthened as
-if a recall had returned it; so no sleep proposes it again before `asleep_s` has passed.
+process. Records that have changed in the meantime are not changed by it. A record that the user excludes is
+strengthened as if a recall had returned it, so no sleep can weaken it before `asleep_s` has passed.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ async def accept(
 ) -> str:
     """Do the sleep that was proposed, except for the ids in `without`; return the dream, or "".
 
-    Records that have changed in the meantime are not touched. If fewer records are archived than proposed, a new dream
-    is made from those.
+    Records that have changed in the meantime stay as they are. If fewer records are archived than proposed, a new dream
+    is made from the archived ones.
 
     Raises:
         InputError: an id in `without` is not part of this proposal.

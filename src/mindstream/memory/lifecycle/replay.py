@@ -1,8 +1,8 @@
 """Replay logged recalls and sleeps with other constants of the decay rules (memory/forgetting_curve).
 
-The replay is off-policy and therefore biased: recall could not return records that were really archived, so the replay
-never shows what weaker decay would have gained. It is deterministic: a replayed sleep draws records with the same keyed
-random numbers as the real one.
+The replay is off-policy and therefore biased: the real recalls could not return records that were archived, so the
+replay never shows what weaker decay would have gained. It is deterministic: a replayed sleep draws its records with the
+same keyed random numbers as the real sleep.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CAPS_S = (12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
 OCCASION_S = HOUR_S
-"""Minimum time, in seconds, between two returns of a record for the second to count as a new request."""
+"""Minimum time, in seconds, between two returns of a record at which the second counts as a new request for it."""
 MIN_ASKED, MIN_DAYS = 20, 14
 """Minimum number of new requests, and of days, for a meaningful result."""
 
@@ -40,7 +40,8 @@ class RecordSpan(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """A recall (ids of returned records and of those found but not returned) or a sleep (number of drawn records)."""
+    """A recall (with the ids of returned records, and of records found but not returned), or a sleep (with the number
+    of drawn records)."""
 
     at: Moment
     seq: int = 0
@@ -86,7 +87,7 @@ class Replayed:
         asked: number of new requests.
         lost: number of new requests for records that would have been archived by then.
         held: number of valid records that would not be archived at the end.
-        idle: number of those in `held` that were never requested again.
+        idle: number of records counted in `held` that were never requested again.
         forgotten: ids of the records that would have been archived.
         by_day: at the end of each day, the share of all records written so far that would not be archived.
     """
@@ -122,7 +123,8 @@ async def read_recalls(stream: Stream) -> RecallLog:
 
 
 def grid(today: Strength) -> Iterator[Strength]:
-    """Yield the current constants, then other combinations of base, cap and both thresholds; T(0) does not change."""
+    """Yield the current constants, then other combinations of `base`, `cap_s`, `passed_over_s` and `asleep_s`. T(0),
+    the time at level 0, does not change."""
     yield today
     for base, cap, passed_over, asleep in product(BASES, CAPS_S, PASSED_OVER_S, ASLEEP_S):
         try:
@@ -176,7 +178,8 @@ def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, Stre
 
 
 def rank(outcomes: Sequence[Replayed], today: Strength) -> list[Replayed]:
-    """Sort by the number of lost requests, then of idle records, then of changed constants; fewest first."""
+    """Sort by the number of lost requests, then by that of idle records, then by that of changed constants; the
+    smallest numbers come first."""
     return sorted(outcomes, key=lambda each: (each.lost, each.idle, _changes(each.laws, today)))
 
 

@@ -65,18 +65,18 @@ def _piece(text: str) -> str:
 
 DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100
-"""Maximum number of characters of a fragment in the dream's prompt, and maximum number of fragments."""
+"""LONGEST: maximum number of characters of a fragment in the dream's prompt. MOST: maximum number of fragments."""
 SEARCHED_ROWS = 500
-"""Number of recent rows of the log that are searched first for the end of the last sleep; each further search covers
-eight times as many."""
+"""Number of rows before the newest `Slept` row that are searched first for the end of the last completed sleep. Each
+further search covers eight times as many."""
 LAST_STEP = "compaction"
 ATTEMPTS = 5
 CODES = [KIND_CODES[kind] for kind in FADING]
 
 
 class Dreamt(NamedTuple):
-    """A dream, the name of the model that made it, and whether it contains untrusted text that is not in the archived
-    records."""
+    """A dream, the name of the model that made it, and whether it contains untrusted text from elsewhere than the
+    archived records."""
 
     text: str
     model: str
@@ -89,8 +89,13 @@ Compose = Callable[["Model", Sequence[Record]], Awaitable[Dreamt]]
 
 
 class Draw(NamedTuple):
-    """The changes of a sleep: number of drawn records, the records that lose a level, and those that are
-    strengthened."""
+    """The changes of a sleep.
+
+    Attributes:
+        looked_at: number of drawn records.
+        weaker: the changes of records that lose a level or are archived.
+        kept: the changes of records that are strengthened.
+    """
 
     looked_at: int
     weaker: Sequence[Revision]
@@ -103,7 +108,8 @@ class Draw(NamedTuple):
 
 @dataclass
 class SleepRun:
-    """One sleep: its stream, its models, the fence that its commits need, and the completed steps."""
+    """One sleep: its stream, its models, the work that its commits must still hold (`fence`), and the completed
+    steps."""
 
     stream: Stream
     model: Model
@@ -148,8 +154,8 @@ async def sleep(
 ) -> str:
     """Let n random records decay, dream of those that are archived, and tidy up; return the dream, or "".
 
-    A memory that keeps everything (memory/policy) archives, merges and dreams nothing: only importance is rated and the
-    store is compacted. If a model fails, only its step is lost: archived records stay archived without a dream.
+    In a memory that keeps everything (memory/policy), nothing is archived, merged or dreamt: only importance is rated
+    and the store is compacted. If a model fails, only its step is lost: archived records stay archived without a dream.
 
     Args:
         rater: rates importance; None: `model`.
@@ -201,7 +207,7 @@ async def draw(stream: Stream, n: int) -> Draw:
 
 
 def change_by(law: Law, stream: Stream, columns: Columns, id_: str) -> Revision | None:
-    """Return how a rule of strengthening or decay changes a record; None if it does not."""
+    """Return the change that a rule of strengthening or decay makes to a record; None if it makes none."""
     held, now, laws = state_in(columns, id_), stream.clock.now(), stream.strength
     if laws and held and (after := law(held, now, laws)) != held:
         return revision(id_, held, after, now)
@@ -224,7 +230,7 @@ async def fade(run: SleepRun, choose: Callable[[], Awaitable[Draw]]) -> None:
 
 
 def fragments_of(forgotten: Sequence[Record]) -> tuple[str, ...]:
-    """Return the texts of archived records, as the dreaming model gets them."""
+    """Return the texts of archived records as the prompt of the dream shows them: at most MOST, each shortened."""
     return tuple(record.text[:LONGEST] for record in forgotten[:MOST])
 
 
@@ -292,7 +298,8 @@ async def _rate(run: SleepRun) -> None:
 
 
 async def find_duplicates(stream: Stream, leaving: Sequence[str] = ()) -> list[list[Record]]:
-    """Return groups of near-duplicates with records written since the last sleep; ids in `leaving` are ignored."""
+    """Return the groups of near-duplicates that contain a record written since the last sleep; records in `leaving` are
+    ignored."""
     last = await _finished(stream)
     return await duplicates.groups(stream, last.seq if last else 0, leaving)
 

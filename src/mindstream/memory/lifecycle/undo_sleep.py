@@ -1,6 +1,6 @@
 """Undo a sleep: archived and merged records are restored, and records that it created are archived.
 
-Its importance ratings stay, and so do the records that it archived because they had expired: they lose nothing by it.
+The importance ratings of the sleep stay. Records that it archived because they had expired stay archived.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class UndoneSleep:
         sleep: the row of the sleep's first step.
         held_again: ids of restored records: those that were archived, merged or weakened.
         archived: ids of records that the sleep had created.
-        left: ids of weakened records that were returned or archived since the sleep; they are not changed.
+        left: ids of weakened records that stay as they are, because a recall has returned them, or they were archived,
+            since the sleep.
     """
 
     sleep: int
@@ -47,7 +48,7 @@ async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
         sleep: the row of the log with the sleep's `fading` step; 0: the last sleep that is not undone.
 
     Raises:
-        InputError: there is no such sleep, or it is undone already; or records that it archived were deleted or changed
+        InputError: there is no such sleep; it is undone already; records that it archived were deleted or changed
             since; or records that it created were corrected since.
     """
     await stream.settle()
@@ -117,7 +118,7 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
 
 
 async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple[str, ...]]:
-    """Return the records that are still weakened by the sleep, and the ids of those that changed since."""
+    """Return the records that are still as the sleep weakened them, and the ids of the records that changed since."""
     assert isinstance(fading.event, Slept)
     records = await stream.records(fading.event.weakened)
     still = [each for each in records if each.forgotten is None and each.accessed < fading.at and not each.lasting]

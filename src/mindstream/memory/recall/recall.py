@@ -2,7 +2,7 @@
 
 Relevance is a sum of: matching words (BM25), the similarity of vectors, and, in conversations, the words of
 neighbouring records and of the whole episode. A policy then ranks all records that pass the filters. The best
-FOUND_PER_RETURNED * k are found; the first k of them are returned, and the rest are "passed over" (found but not
+FOUND_PER_RETURNED * k of these are found. The first k are returned, and the others are "passed over" (found but not
 returned).
 """
 
@@ -57,7 +57,8 @@ FOUND_PER_RETURNED = 4
 SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
 """Maximum k for which only a selection of a long stream is ranked; for a larger k, all of its records are."""
 CANDIDATES = 1_000
-"""Number of candidates that a store returns by each criterion while the columns of a stream are not available."""
+"""Number of candidates that are requested from the store by each criterion while a stream's columns are not
+available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Recalled(Explained):
     """A hit: a record that a recall returned.
 
     Attributes:
-        record: without its vector (`store.records` returns it with the vector).
+        record: the record, without its vector (`store.records` returns it with the vector).
         score: ranks the hits of one question. It has no fixed range, and cannot be compared between questions.
         parts: the parts of the score, by name.
         confidence: calibrated probability, 0 to 1, that this record answers the question.
@@ -105,7 +106,7 @@ class Recall:
         without_vectors: why only words were compared; "": vectors were compared, too.
         not_reranked: why the second stage could not rank; "": it ranked, or there is none.
         by_candidates: the stream was not searched completely, because its columns are still being filled.
-        certainty: the probability, 0 to 1, that any of the candidates answers the question (memory/recall/relevance).
+        certainty: the probability, 0 to 1, that any of the candidates answers the question (memory/recall/ranking).
     """
 
     returned: list[Recalled] = field(default_factory=list)
@@ -122,11 +123,11 @@ class Recollection(list[Recalled]):
     Attributes:
         certainty: the probability, 0 to 1, that any of the candidates answers the question.
         without_vectors: why words alone were compared, for all or some records; "": all vectors were compared.
-        touch: the effect of this recall on the records that it found. For a recall without an effect of its own, the
-            effect that it would have, so that the caller can write it with its own entries (`Stream.commit`); None:
-            none.
+        touch: the effect of this recall on the records that it found. After `recall(touch=False)` it is not written:
+            the caller can write it together with its own entries (`Stream.commit`). None: there is no effect.
         not_reranked: why the second stage could not rank; "": it ranked, or there is none.
-        by_candidates: the stream was not searched completely, because it is long and was opened a moment ago.
+        by_candidates: the stream was not searched completely, because it is long and its columns are still being
+            filled.
     """
 
     def __init__(
@@ -161,7 +162,8 @@ class Recaller:
     """Recalls from any stream of a store.
 
     Attributes:
-        scanned: a stream of up to this many records is scored completely; of a longer one, only a selection.
+        scanned: the maximum number of records of a stream that is scored completely; of a longer stream, only a
+            selection is scored.
     """
 
     def __init__(
@@ -186,7 +188,7 @@ class Recaller:
         floor: float = 0.0,
         second: SecondStage | None = None,
     ) -> Recall:
-        """Return the k records that answer best. No record is changed by it.
+        """Return the k records that answer best. This changes no record.
 
         Args:
             floor: return no records if the certainty is below this.
@@ -229,7 +231,7 @@ class Recaller:
         selects = getattr(policy, "by_relevance", False) and not isinstance(columns, Part)
         if selects and len(columns) > self.scanned and k <= SELECTS_UP_TO:
             columns, passing = select(columns, question, vectors, passing, self.weights)
-        elif size < len(columns.lexical) and len(columns) <= EXACT_UP_TO:  # superseded texts are no competitors
+        elif size < len(columns.lexical) and len(columns) <= EXACT_UP_TO:  # superseded texts must not raise the average
             valid = np.flatnonzero(held)
         scored = relevance(columns, question, vectors, passing, self.weights, valid)
         certain = certainty(columns, question, scored, passing, embedded is None, written_down)
@@ -247,7 +249,7 @@ class Recaller:
         return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
 
     async def _columns(self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy) -> Columns:
-        """Return a stream's columns; while these are not available, columns of the candidates that the store finds."""
+        """Return a stream's columns; until they are available, columns of the candidates that the store finds."""
         if not getattr(policy, "by_relevance", False):
             return await self.shelf.columns(stream)
         if (columns := await self.shelf.at_hand(stream)) is not None:
@@ -321,7 +323,7 @@ class Recaller:
 
 
 def _without_repetitions(found: Recall, query: str) -> Recall:
-    """Pass over earlier messages with the same words as the message that is asked about: they answer nothing."""
+    """Pass over messages with the same words as the question: the same question, asked earlier, answers nothing."""
     words = normalised(query)
     same = [each.id for each in found.returned if each.record.kind == "chat" and normalised(each.text) == words]
     returned = [each for each in found.returned if each.id not in same]
@@ -338,8 +340,9 @@ async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> R
 
 
 def recaller_of(store: Store, embedder: Embedder) -> Recaller:
-    """Return the recaller of a store and an embedder. All open streams share it; it exists as long as one of them is
-    open.
+    """Return the recaller of a store and an embedder, which all open streams with both share.
+
+    It exists as long as one of these streams is open.
     """
     held: WeakValueDictionary[int, Recaller] = vars(store).setdefault("_recallers", WeakValueDictionary())
     found = held.get(id(embedder))  # the id cannot be reused, because the recaller keeps the embedder alive

@@ -1,6 +1,6 @@
 """The second stage of recall: a reranker reads the question and the best records of the first stage, and reorders them.
 
-It is off unless a reranker is named (`second_stage`): docs/benchmarks.md measures the order of the first stage.
+It is off unless a reranker is named (`second_stage`). The figures in docs/benchmarks.md are those of the first stage.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Reranker(Protocol):
     """Orders memories by how well they answer a question."""
 
     async def order(self, query: str, memories: Sequence[str]) -> Sequence[int]:
-        """Return indexes into `memories`, the best answer first. Indexes that are missing follow in their given order.
+        """Return indexes into `memories`, the best answer first. Memories whose indexes are missing are ranked after
+        these, in the given order.
 
         Raises:
             ModelError: the reranker failed.
@@ -94,9 +95,7 @@ class SecondStage:
     most: int = 20
 
     async def best(self, query: str, records: Sequence[Record], k: int) -> tuple[list[int], str]:
-        """Return the indexes of the k best records, best first, and the reason if they could not be reranked, otherwise
-        "".
-        """
+        """Return the indexes of the k best records, best first; and why they could not be reranked, "" if they were."""
         texts = [_line(record) for record in records]
         try:
             order = list(dict.fromkeys(await self.reranker.order(query, texts)))

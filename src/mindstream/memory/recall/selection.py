@@ -1,9 +1,13 @@
-"""Select the records of a long stream that may be among the best, so that only these are ranked, by the same code.
+"""Select the records of a long stream that may be among the best. Only these are ranked, by the same code as all
+records of a short stream.
 
-Selected are: the best records by their own words and those of their episode, with their neighbours; the most similar
-vectors, compared by one bit per dimension; the newest records; and records of the days that the question names. They
-are scored with the statistics of the whole stream: the rarity of words, how much each speaker says, and the words of
-episodes.
+The selection consists of
+- the best records by their own words and those of their episode, with their neighbours,
+- the records with the most similar vectors, compared by one bit per dimension,
+- the newest records, and the records of the days that the question names.
+
+They are scored with the statistics of the whole stream: the rarity of words, how much each speaker says, and the words
+of episodes.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from mindstream.text.lexical import K1, GrowingArray, Lexical, Matches, saturate
 from mindstream.text.words import batches
 
 LONG = 20_000
-"""A stream of up to this many records is scored completely."""
+"""Maximum number of records of a stream that is scored completely."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 FOLLOWED = ("kind", "by", "group", "asks", "only_asks", "created")
 """Columns that scoring reads, except `before` and `after`; each is copied when it is first used."""
@@ -37,7 +41,7 @@ BESIDE = ThreadPoolExecutor(1, "vectors")
 
 
 class LookedUp(NamedTuple):
-    """The matches of some terms, and the episode scores of these matches."""
+    """The matches of some terms (`found`), and the scores of all episodes by these terms (`groups`)."""
 
     found: Matches
     groups: Floats
@@ -142,8 +146,8 @@ def select(
     """Select the records that may be among the best of those that pass, and their neighbours.
 
     Returns:
-        The selection, and a mask of the candidates in it; the other selected records only contribute to their
-        neighbours.
+        The selection, and a mask of the candidates in it. The other selected records only contribute to the scores of
+        their neighbours.
     """
     terms: Looked = {}
     inner = np.zeros(len(columns), np.bool_)
@@ -174,8 +178,8 @@ def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
 
 
 def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
-    """Return the best rows by the words of record and episode: the best of all records, because they contribute to
-    their neighbours, and the best of those that pass."""
+    """Return the best rows by the words of record and episode: the best of all records, because they contribute to the
+    scores of their neighbours; and the best of those that pass."""
     index, count = columns.lexical, len(columns)
     words = np.zeros(count, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)
@@ -191,7 +195,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
         for begins, end in zip((0, *ends[:-1]), ends, strict=True):
             words[found.documents[begins:end]] += own[begins:end]
     rows = np.flatnonzero(words > 0)  # a row with any of the words has a positive sum
-    lends = words[rows] + weights.episode * episodes[index.group.values[rows]]  # this copy is in the cache
+    lends = words[rows] + weights.episode * episodes[index.group.values[rows]]  # the copy is in the processor's cache
     scores, passes, best = lends, passing[rows], [_best(rows, lends, BY_WORDS)]
     if question.who >= 0 or question.spans:
         scores = lends + _besides(columns, question, rows, weights)
@@ -217,7 +221,7 @@ def _best(rows: Ints, scores: Floats, n: int) -> Ints:
 
 
 def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
-    """Return the rows with the vectors most similar to each wording: of messages, and of other records."""
+    """Return the rows with the most similar vectors: messages by the first wording, other records by the last one."""
     if len(vectors) == 1:
         asked = [(vectors[0], passing)]
     else:
@@ -250,7 +254,7 @@ class Part(Columns):
         return super().written_in(spans) if self._told is None else self._told.written
 
     def _hear(self, said: Mapping[str, tuple[int, int]]) -> None:
-        """Use how much each speaker says in the whole stream."""
+        """Replace the speakers' statistics by those of the whole stream."""
         for name in said:
             self.number(name)
         messages, words = ([said.get(name, (0, 0))[at] for name in self.names] for at in (0, 1))

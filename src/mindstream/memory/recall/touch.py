@@ -1,4 +1,5 @@
-"""The effects of recalls: changes of the records that they found ("touches"), and texts that are not stored again.
+"""The effects of recalls. A touch changes the records that a recall found; RecentTexts remembers the returned texts, so
+that they are not stored again.
 
 Touches are collected, and committed at most a second later.
 
@@ -27,9 +28,10 @@ from mindstream.memory.store.record import FADING, KINDS, Record, normalised, sa
 from mindstream.memory.store.store import Commit, Entry, Revision, Store
 
 LATER_S = 1.0
-"""Maximum delay, in seconds, before a touch is written; touches of this time are lost in a crash."""
+"""Maximum delay, in seconds, before a touch is written. A crash loses the touches that still wait."""
 AT_ONCE = 20
-"""Maximum number of recalls written in one commit; the next recall must read their changed records, 16 us each."""
+"""Maximum number of recalls whose touches are written in one commit: the next recall must read the records that the
+commit changed, which takes 16 us per record."""
 ATTEMPTS = 100
 
 
@@ -73,8 +75,8 @@ class Touches:
             self._timer = asyncio.ensure_future(self._later())
 
     async def overdue(self) -> None:
-        """Write touches that have waited too long, which happens with a manual clock. If a write is in progress, do
-        nothing.
+        """Write touches that have waited for twice LATER_S, which happens with a manual clock. If a write is in
+        progress, do nothing.
         """
         late = self._waiting and self._clock.now() - self._waiting[0].at >= 2 * LATER_S
         if late and not self._writing.locked():
@@ -84,7 +86,7 @@ class Touches:
         """Write all touches; if the caller is cancelled, the write continues.
 
         Raises:
-            StorageError: they could not be written; they stay in the queue.
+            StorageError: some touches could not be written; these stay in the queue.
         """
         await asyncio.shield(asyncio.ensure_future(self._settle()))
 
@@ -95,16 +97,17 @@ class Touches:
                 try:
                     await self._write(some, Commit(mind=self._stream, at=self._clock.now()))
                 except ReadOnlyData:
-                    return  # a recall in such data changes nothing
+                    return  # a recall in read-only data changes nothing
                 except Exception:
                     self._waiting = some + self._waiting
                     raise
 
     async def commit(self, commit: Commit, touch: Touch) -> list[Logged]:
-        """Write a commit together with the effect of a recall, after all waiting touches.
+        """Write all waiting touches; then write a commit together with the touch of one recall.
 
         Raises:
-            Conflict: a condition of the commit itself is not met, in contrast to that of a touch, which is retried.
+            Conflict: a condition of the commit itself is not met. (If a condition of the touch is not met, the write is
+                repeated.)
         """
         await self.settle()
         return await self._write([touch], commit)
@@ -142,7 +145,7 @@ class Touches:
             if not (revisions or told or commit.entries or commit.revisions):
                 return []
             if attempt > ATTEMPTS or revisions == refused:
-                break  # the same changes were refused before: not a touch but the commit's own condition fails
+                break  # the same changes were refused before, so a condition of the commit fails, not of a touch
             entries = (*commit.entries, *told) if are_last else (*told, *commit.entries)
             whole = replace(commit, entries=entries, revisions=(*commit.revisions, *revisions))
             try:
@@ -153,7 +156,8 @@ class Touches:
         raise error
 
     def _tell(self, columns: Columns, touches: Sequence[Touch], revisions: Sequence[Revision]) -> list[Entry]:
-        """Return log entries: which records of decaying kinds these recalls found, and which of them they archived."""
+        """Return the log entries of these recalls: the records of decaying kinds that each found, and those of them
+        that it archived."""
         if self.laws is None:
             return []
         gone, told = {each.id for each in revisions if each.forgotten is not None}, list[Entry]()
@@ -211,8 +215,8 @@ def fades(columns: Columns, id_: str) -> bool:
 
 
 def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) -> Revision:
-    """Return the change from one strength to another. The store refuses it if the record no longer has the first
-    one."""
+    """Return the change of a record's strength from `before` to `after`. The store refuses it unless the record still
+    has the strength `before`."""
     return Revision(
         id=id_,
         level=after.level,
@@ -224,13 +228,14 @@ def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) 
 
 
 RECORDS = 1_000
-"""Maximum number of records remembered for one stream; those returned longest ago are dropped first."""
+"""Maximum number of records that are remembered for one stream; beyond it, those returned longest ago are dropped."""
 FOR_S = 10 * MINUTE_S
 
 
 @dataclass(slots=True)
 class _Returned:
-    """A record without its vector, when it was last returned, and a hash of its words once these were compared."""
+    """A record without its vector, the time of its last return, and (once its words were compared) a hash of its
+    words."""
 
     at: Moment
     record: Record
@@ -240,9 +245,9 @@ class _Returned:
 class RecentTexts:
     """The records that recent recalls of this process returned, each remembered once.
 
-    If a model repeats their words, these are not stored again. Without this check a memory fills with copies of itself:
-    in a memory that stored the recalled text, 97.8 % of the records were junk after a month (mem0, issue 4573). The
-    texts are hashed only when a text is to be written.
+    If a model repeats the words of one, they are not stored again. Without this check a memory fills with copies of
+    itself: in a memory that stored the recalled text, 97.8 % of the records were junk after a month (mem0, issue 4573).
+    The remembered texts are hashed only when a text is to be written.
     """
 
     def __init__(self, stream: StreamKey) -> None:
