@@ -213,8 +213,9 @@ class Alarms:
     def agree(self, alarm: Alarm, text: str) -> Verdict | None:
         """Return the verdict on an alarm that a model suggests.
 
-        If the user's words hint at danger as well, the verdict is sure. Otherwise it asks the alarm's question; it is
-        None if the alarm's words were shown before, if its question was asked before, or if it has no question.
+        If the user's words hint at danger as well, the verdict is sure. Otherwise the verdict asks the alarm's
+        question; there is none (None) if the alarm's words were shown before, or if its question was asked before or
+        does not exist.
         """
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):
@@ -304,8 +305,8 @@ SURER = 2.0
 SAID = 160
 """Number of characters at the end of the last answer that the classifier is shown; a question is usually there."""
 SHORT = 80
-"""Maximum length of an utterance, in characters, that the classifier reads together with the last answer; a longer one
-speaks for itself unless a question about danger is open."""
+"""Maximum length of an utterance, in characters, that the classifier reads together with the last answer. A longer one
+is read alone, unless a question about danger is open."""
 LONGEST_WORD = 40
 """Maximum length of a word that is not cut, in characters; a longer text without blanks, as in Chinese, is cut
 anywhere."""

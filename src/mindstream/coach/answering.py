@@ -474,7 +474,7 @@ class Answering:
         await exchange.show(self._stream.show(Piece(text=words, answers=answer.heard), AGENT))
 
     def _in_own_words(self, verdict: Verdict) -> bool:
-        """Return whether the model words an alarm's advice itself.
+        """Return whether the model gives an alarm's advice in its own words.
 
         That is so for an alarm that does not stop the conversation, if there is a model.
         """
@@ -542,7 +542,7 @@ class Answering:
 
     @contextlib.contextmanager
     def _filling_silence(self, answer: Answer, exchange: Exchange) -> Iterator[None]:
-        """Show at intervals, until the answer begins, that it takes longer.
+        """Show at intervals that the answer takes longer, until it begins.
 
         While the model is reading the prompt, a phrase says so once; after that, only `Reading` events show it.
         """

@@ -118,7 +118,7 @@ class Talker:
     """Ask the model for an answer, and choose phrases that need no model.
 
     Args:
-        exemplars: finds answers to similar questions for the prompt. Nothing is offered to it.
+        exemplars: finds answers to similar questions for the prompt. Nothing is offered to this source.
         zone: the user's time zone, unless the belief has another one; None: unknown, so no hour is mentioned.
     """
 
@@ -256,7 +256,7 @@ class Talker:
 
 
 HELD = 8
-"""Maximum number of lines from memory that are listed; the newest are chosen."""
+"""Maximum number of lines from memory that are listed: belief and plan first, then the user's newest statements."""
 SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
 """Minimum share of the question's words in a quoted line, or minimum similarity in meaning; maximum number of lines."""
 
@@ -331,7 +331,7 @@ class _Answer:
         return list(dict.fromkeys((day, text) for day, text in plain if not text.endswith(("?", "？"))))
 
     def _held(self) -> dict[str, str]:
-        """Return the belief and the plan, by name."""
+        """Return the fields of the belief and the plan as texts, by name."""
         held = {name.replace("_", " "): self._list(value) for name, value in self.ask.belief.items()}
         plan = [f"{step.title} ({MARKS[step.state]})" for step in self.ask.plan.steps]
         return held | ({self.say("plan"): "; ".join(plan)} if plan else {})

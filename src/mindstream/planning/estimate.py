@@ -39,7 +39,7 @@ class Estimate:
     """Cost estimate of a run.
 
     Attributes:
-        asked: the calls by role; roles that rules play are left out.
+        asked: the calls by role, without the roles that rules answer.
         cost_usd: the price; None: the price of a model is unknown.
         models: model name by role.
     """

@@ -90,7 +90,7 @@ BETWEEN = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
 
 
 def read_exemplars(text: str) -> tuple[str, ...]:
-    """Read exemplars: texts separated by lines of `---`, or JSON Lines as `planning.export` writes them.
+    """Read exemplars: texts separated by lines of `---`, or JSON Lines as `mindstream plan export` writes them.
 
     Raises:
         InputError: there are none or more than MOST, or a JSON line is not an exemplar; the message names the line.

@@ -116,7 +116,7 @@ class Solved(SpendingEvent):
     kind = "solved"
     answer: Quotes[str]
     stopped: Quotes[str] = ""
-    """Why it has no answer; "" if it has one."""
+    """Why the run has no answer; "" if it has one."""
     unanswered: Quotes[str] = ""
     lessons: Names = ()
     """Ids of the lessons of a pool that were in the prompts."""

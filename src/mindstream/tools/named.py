@@ -1,7 +1,7 @@
 """The tools of mindstream by name.
 
-Two of them are made here: `LLM` (the name in ReWOO's plans, Xu 2023), which asks a mind's model, and `recall`, which
-searches its memory.
+This module makes two tools itself: `LLM` (the name in ReWOO's plans, Xu 2023), which asks a mind's model, and `recall`,
+which searches a mind's memory.
 """
 
 from __future__ import annotations

@@ -145,10 +145,10 @@ class Tool(Protocol):
 
     @property
     def spec(self) -> ToolSpec:
-        """Its name, description and arguments."""
+        """The tool's name, description and arguments."""
 
     async def __call__(self, call: Call) -> str:
-        """Run it and return the result as text.
+        """Run the tool and return its result as text.
 
         Raises:
             ToolError: the arguments do not fit, or the tool failed; the message is for the caller.

@@ -165,8 +165,8 @@ LOOKED_BACK = 400
 
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
-    """Return the changes of notes for a changed belief: entries that note new items, revisions that end those of
-    removed ones."""
+    """Return the changes of notes for a changed belief: entries with notes of new items, and revisions that end the
+    notes of removed items."""
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
     stream = context.memory

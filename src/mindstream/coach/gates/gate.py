@@ -59,9 +59,9 @@ class Decision:
 
     Attributes:
         waits: whether the talker waits for the reasoner before it answers.
-        thinks: whether the reasoner is woken; if not, it sees the utterance when it is woken the next time.
+        thinks: whether the reasoner is woken; if not, the reasoner sees the utterance when it is woken the next time.
         why: the reason in a few words, for the log.
-        hands_over: whether the talker itself decides when it begins to answer (see coach/gates/gate).
+        hands_over: whether the talker itself decides, at the beginning of its reply (see the top of this module).
     """
 
     waits: bool
@@ -119,7 +119,7 @@ class BeliefGate:
 class TalkerGate:
     """A gate that leaves the decision to the talker's model, which understands requests in any language.
 
-    See coach/gates/gate.
+    See the top of this module.
     """
 
     name = "talker"

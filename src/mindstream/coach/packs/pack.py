@@ -104,7 +104,7 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     always: bool = False
     """The Talker sees all items of this list, such as all refusals; of other lists it sees only the newest items."""
     ask: Lists = []
-    """Questions about it, used without a language model."""
+    """Questions about the field, used without a language model."""
 
 
 class Phase(PackPart):
@@ -112,7 +112,7 @@ class Phase(PackPart):
 
     name: Identifier
     goal: str
-    """Its purpose, and when it is over."""
+    """The purpose of the phase, and when the phase is over."""
     instructions: str
     """What the Talker does in this phase."""
     thinking: str
@@ -149,7 +149,7 @@ class Step(PackPart):
     do: Texts
     why: Texts
     evidence: Literal["strong", "moderate", "limited", "comfort"]
-    """How well it is supported; comfort: harmless and pleasant, hardly studied."""
+    """How well studies support the step; comfort: harmless and pleasant, but hardly studied."""
     topics: tuple[str, ...]
     caution: Texts = ""
     not_for: tuple[str, ...] = ()
@@ -224,7 +224,8 @@ class Pack(PackPart):
     phrases: dict[str, Lists] = {}
     """Texts without a language model, by name (see docs/packs.md); they replace the shipped phrases."""
     reasoners: tuple[Literal["reflect", "sleep"], ...] = ()
-    """Reasoners in addition to the belief's: `reflect` derives insights, `sleep` tidies the memory when it is idle."""
+    """Reasoners in addition to the belief reasoner: `reflect` derives insights, `sleep` tidies an idle mind's
+    memory."""
     alarms: tuple[Alarm, ...] = ()
     harmless: tuple[str, ...] = ()
     """Common sentences that must raise no alarm (harmless.txt): `mindstream pack check` tries them."""

@@ -52,7 +52,7 @@ def find_alarm(pack: Pack, text: str) -> Alarm | None:
 
 
 def find_raised(pack: Pack, text: str) -> Raised | None:
-    """Return the first alarm that an utterance's words raise; no classifier overrules that. Cached."""
+    """Return the first alarm that an utterance's words raise; no classifier overrules this alarm. Cached."""
     return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_sure, pack)))(text)
 
 

@@ -51,7 +51,7 @@ def unit(vectors: Floats) -> Floats:
 
 
 EmbedderChoice: TypeAlias = Embedder | str | None
-"""Values of `embed=`: an embedder or its name; None: the usual one."""
+"""Values of `embed=`: an embedder or its name; None: the one that made the memory's vectors, or the default."""
 
 
 def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: str | None = None) -> Embedder:

@@ -46,7 +46,7 @@ class Arrivals(Protocol):
     async def next(self, gap_s: float = 0.0) -> Sequence[Arrival]:
         """Wait for arrivals and return all of them in order; an empty sequence means that the reply is complete.
 
-        A call may be cancelled, and repeated.
+        A caller may cancel this method and call it again; no arrival is lost.
 
         Args:
             gap_s: seconds for which further arrivals are gathered, unless the reply ends. This saves CPU: waking all

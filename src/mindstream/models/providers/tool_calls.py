@@ -45,7 +45,7 @@ class _PartialCall:
     def arguments(self) -> str:
         """The joined arguments, without repetitions.
 
-        They are the last piece if it repeats all of them, or each piece once if each was sent twice.
+        If the last piece repeats all arguments, it is used alone. If each piece was sent twice, each is used once.
         """
         pieces = self.pieces
         while len(pieces) > 1 and pieces[0].strip() in EMPTY:

@@ -321,7 +321,7 @@ def _usual(given: Any, names: Mapping[str, str]) -> Any:
 def _steps(value: Any, depth: int = 0) -> list[Any]:
     """Return the steps: a list, a list under one of the known keys, objects by id, or a single step.
 
-    A text that is JSON is read; so is a plan within objects with one of WRAPPERS.
+    The list may be inside a text that is JSON, or inside objects with a key of WRAPPERS.
     """
     if depth > MAX_NESTING:
         return []

@@ -472,7 +472,7 @@ class Rewoo:
         return self._read("\n".join(self._open)) if _may_close(self._open) else []
 
     def _with_usual_ids(self, line: str) -> str:
-        """Return a line in which other forms of step names, such as `#S1`, are replaced by `#E1`.
+        """Return a line in which other forms of step ids, such as `#S1`, are replaced by `#E1`.
 
         If the first step in such a form has the number 0, all numbers in this form are increased by one.
         """
