@@ -1,1 +1,1 @@
-"""One append-only log per data folder: every event, numbered; and the work that events cause."""
+"""The append-only log of a data folder, which contains every event with a number; and the work that events cause."""

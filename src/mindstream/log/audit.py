@@ -1,7 +1,9 @@
-"""The audit log: who erased, exported or imported which data or changed its retention, by which interface, and how
-much of it. It contains no words of users. Rows are only added: the database refuses to change or delete them. The
-name of a stream is stored as a keyed digest (log/erasures): the row stays when the user is erased, and a process that
-knows the name can find it.
+"""The audit log: who erased, exported or imported which data, or changed its retention; by which interface; and how
+much data was affected.
+
+It contains no words of users. Rows are only added: the database refuses to change or delete them. The name of a stream
+is stored as a keyed digest (log/erasures). So the row can stay when the user is erased, and a process that knows the
+name can find it.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ STEPS, STEPS_AT_ONCE = 5_000, 500
 """STEPS: steps of SQLite's virtual machine after which a read moves to a thread (about a millisecond, or 200 rows of
 the log). STEPS_AT_ONCE: steps between two checks of that limit."""
 YIELDS_AFTER = 32
-"""Number of reads on the event loop's thread after which other tasks of the loop get a turn."""
+"""Number of reads on the event loop's thread after which other tasks of the loop can run."""
 SLOW_S, SPARED_S = 0.05, 1.0
 """SLOW_S: a read on the event loop's thread that takes longer than this, in seconds, shows that the file is slow.
 SPARED_S: time, in seconds, for which all reads then run in threads."""
@@ -87,7 +87,8 @@ class Database:
     async def read(self, look: Callable[[sqlite3.Connection], T], *, once: bool = False) -> T:
         """Run `look` on the committed data as of one moment and return its result.
 
-        `look` may run twice: again in a thread after an interruption or an error, and again after a damaged text.
+        `look` may run up to three times: after an interruption or an error it runs again in a thread, and after a
+        damaged text once more.
 
         Args:
             once: `look` executes a single statement, so no transaction is needed for a consistent view.
@@ -136,7 +137,7 @@ class Database:
     def moment(self) -> int | None:
         """Return a number that changes with each commit of any process; None if it is not available immediately.
 
-        This takes 4 us, a read in a thread about 100 us: a caller can skip a read while the number is unchanged.
+        While the number is unchanged, a caller can skip a read: this call takes 4 us, a read in a thread about 100 us.
         """
         try:
             return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
@@ -242,7 +243,7 @@ def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
             log = path.with_name(f"{path.name}-wal")
-            if not log.exists() or not log.stat().st_size:  # otherwise another process wrote in between
+            if not log.exists() or not log.stat().st_size:  # otherwise a process wrote after the checkpoint: try again
                 is_alone = connection.execute("PRAGMA data_version").fetchone() == (moment,)
                 free_space.overwrite(path, page_size, salt, pages if is_alone else None)
                 # A commit, so that all connections discard their cached pages.
@@ -286,7 +287,7 @@ def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path
 def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
     """Connect to a database that `open_database` has opened before.
 
-    In a folder that cannot be written, SQLite reads a file only if it is told that nobody changes it.
+    In a folder that cannot be written, SQLite can open a file only as immutable: assuming that no process changes it.
     """
     unchanging = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if unchanging else path
@@ -334,7 +335,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, migrations: Sequence[Migra
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for migration in migrations[_seen(connection, len(migrations), path) :]:  # another process may have been first
+        for migration in migrations[_seen(connection, len(migrations), path) :]:  # another process may have migrated
             migration(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(migrations)}")

@@ -52,8 +52,8 @@ class Declared:
 
     @property
     def is_searched(self) -> bool:
-        """Whether the field is searched for erased words: it is declared `Quotes`, or has no declaration and no
-        model."""
+        """Whether the field itself is searched for erased words: it is declared `Quotes`, or it has no declaration and
+        contains no model."""
         return Holds.QUOTES in self.holds or (not self.holds and self.model is None)
 
 

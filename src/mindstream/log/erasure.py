@@ -1,8 +1,8 @@
 """Finish erasures of users, even if the process dies in the middle of one; delete the files next to the database.
 
-Before the first deletion a small file, the intent, records the user and the last row of the log; it is deleted when
-everything is done. The erasing process holds a lock on that file, which ends with the process. So the next process
-that opens the folder finds an intent without a lock, and finishes the erasure.
+Before the first deletion, a small file (the intent) is written that contains the user and the last row of the log. It
+is deleted when the erasure is complete. The erasing process holds a lock on that file. If the process dies, the lock
+ends: the next process that opens the folder finds an intent without a lock, and finishes the erasure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ from mindstream.paths import read_text
 INTENTS = "erasing-*.json"
 LONGEST = 10_000
 LOOK_MS = 500
-"""Maximum wait, in milliseconds, of a process that opens a folder, before it leaves overwriting to the next one."""
+"""Maximum wait, in milliseconds, of a process that opens a folder, for a lock on the database. After it, overwriting is
+left to the next process that opens the folder."""
 ROWS = {
     "records": ("stream", "seq"),
     "log": ("mind", "seq"),
@@ -54,14 +55,14 @@ ROWS = {
     "streams": ("key", ""),
     "kept": ("stream", ""),
 }
-"""Tables with rows of a user: the column that names the user, and the column with the row's number in the log
-("": the table has none)."""
+"""Tables with rows of a user: the column that contains the user's key, and the column that contains the number of a row
+of the log ("": there is none)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A user to be erased, and the last row of the log when the erasure began: later rows belong to a new start of the
-    user and are kept."""
+    """A user to be erased, and the last row of the log when the erasure began. Later rows are kept: the user has begun
+    anew."""
 
     user: StreamKey
     upto: int
@@ -137,10 +138,10 @@ def overwrite_where_due(
     look_ms: float = BUSY_S * 1000,
     outdated: Callable[[sqlite3.Connection], list[Path]] | None = None,
 ) -> bool:
-    """Overwrite the bytes of erased rows if the database notes that this is due; return whether it was.
+    """Overwrite the bytes of erased rows if a counter in the database says that this is due; return whether it was due.
 
     Args:
-        look_ms: maximum wait, in milliseconds, to find out whether it is due.
+        look_ms: maximum wait, in milliseconds, for reading this counter.
         outdated: returns the files of kept columns that contain erased data; None: all kept columns are deleted.
 
     Raises:
@@ -170,9 +171,9 @@ def finish(folder: Path, intent: Intent) -> None:
         connection.execute("BEGIN IMMEDIATE")
         there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table, (owner, row) in ROWS.items():
-            if row and table in there:  # a file of an older version has fewer
+            if row and table in there:  # a file of an older version has fewer tables
                 connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
-        for table in {"erased", "kept"} & there:  # their rows contain the user's name, but no row number of the log
+        for table in {"erased", "kept"} & there:  # their rows contain the user's key, but no row number of the log
             connection.execute(f"DELETE FROM {table} WHERE stream = ?", (intent.user,))
         if "streams" in there:
             anew = "SELECT 1 FROM log WHERE mind = streams.key"
@@ -310,8 +311,8 @@ def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], 
     """Remove entries from a user's input history; return the number of removed entries.
 
     Args:
-        is_meant: returns whether the entry with this text is to be removed.
-        before: entries typed before this moment are removed too.
+        is_meant: returns whether an entry with this text must be removed.
+        before: also remove all entries that were typed before this moment.
 
     Raises:
         StorageError: the file cannot be rewritten.

@@ -1,7 +1,7 @@
-"""The list of erasures: a row for each, with a keyed digest of the stream's name, by which other processes notice it.
+"""The list of erasures, by which other processes notice them. Each row has a keyed digest of the erased stream's name.
 
 The name itself is erased. A process that knows the name can compute the digest and find the row. (The salt is stored
-in the database: a person with the database and a list of names could test each name. The digest is a pseudonym, not a
+in the database, so a person with the database and a list of names can test each name. The digest is a pseudonym, not a
 secret.)
 """
 
@@ -26,7 +26,7 @@ ERASURES = StreamKey(f"{MARK}erasures")
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """A row of the list: all of a stream was erased (`whole`), or some of its records."""
+    """A row of the list: a whole stream (`whole`) or some of its records were erased."""
 
     number: int
     digest: str
@@ -40,12 +40,13 @@ def salt_of(connection: Sql) -> str:
 
 
 def digest_for(connection: Sql, name: str) -> str:
-    """Return the digest of a name; the salt is created if necessary, so the transaction must be able to write."""
+    """Return the digest of a name. If there is no salt yet, it is created: the transaction must be able to write."""
     return digest_of(made_salt(connection), name)
 
 
 def made_salt(connection: Sql) -> str:
-    """Return the salt of this database's digests. It is created if necessary: the transaction must be able to write."""
+    """Return the salt of this database's digests. If there is none yet, it is created: the transaction must be able to
+    write."""
     if not salt_of(connection):
         new = "INSERT INTO salts (one, value, turns) VALUES (1, ?, 0) ON CONFLICT DO NOTHING"
         connection.execute(new, (secrets.token_hex(32),))
@@ -60,8 +61,8 @@ def digest_of(salt: str, name: str) -> str:
 def tell(connection: Sql, stream: str, *, whole: bool) -> None:
     """Record an erasure of a stream, in the same transaction as the erasure.
 
-    The update makes concurrent erasures commit in the order of their numbers: a reader that asks for the rows after a
-    number misses none with a smaller number.
+    The update of `salts` locks its row, so concurrent erasures commit in the order of their numbers. Therefore a reader
+    that asks for the rows after a number misses none.
     """
     digest = digest_for(connection, stream)
     connection.execute("UPDATE salts SET turns = turns + 1")
@@ -93,8 +94,10 @@ class Reading:
 
 
 READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
-"""The current task's record of what it has read; None: not tracked.
-Its commits are refused if another task has erased words of the stream since `Reading.upto`."""
+"""The `Reading` of the current task; None: its reads are not tracked.
+
+The task's commits are refused if another task has erased words of the stream after the erasure `Reading.upto`.
+"""
 
 
 class TellsLast(Protocol):
@@ -108,7 +111,8 @@ class TellsLast(Protocol):
 async def reading(store: TellsLast) -> AsyncIterator[Reading]:
     """Refuse commits of the current task inside this block if words of their stream were erased after the block began.
 
-    Such a commit raises ErasedMeanwhile. If the task is already in such a block, the outer one counts.
+    Such a commit raises ErasedMeanwhile. If the task is already in such a block, the beginning of the outer block
+    counts.
     """
     if (outer := READING.get()) is not None:
         yield outer
@@ -121,9 +125,10 @@ async def reading(store: TellsLast) -> AsyncIterator[Reading]:
 
 
 def lost_since(connection: Sql, stream: str, since: int) -> bool | None:
-    """Return whether a whole stream (True) or a part of it (False) was erased after the erasure `since`; None: neither.
+    """Return what was erased in a stream after the erasure `since`: True: the whole stream; False: a part of it; None:
+    nothing.
 
-    Usually nothing was erased since: then only the end of an index is read.
+    Usually there was no erasure after `since`. Then only the end of an index is read.
     """
     if last(connection) <= since:
         return None

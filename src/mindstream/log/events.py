@@ -30,8 +30,8 @@ class Event(BaseModel):
     kept: ClassVar[bool] = True
     """False: the event is shown to listeners when it happens, but not written to the log."""
     of_all: ClassVar[bool] = False
-    """True: a copy of data of all streams, stored for speed. It is searched for the erased words of any user, and may
-    be deleted."""
+    """True: the event contains a copy of data of all streams, stored for speed. It is searched for erased words of any
+    user, and may be deleted at any time."""
     long: ClassVar[frozenset[str]] = frozenset()
     """Fields that are left out of lists of rows because they are long; a client requests them for a single row."""
 
@@ -134,7 +134,7 @@ class Thought(Event):
     kind = "thought"
     slot: Name
     about: tuple[int, ...]
-    """The seqs of the messages; for each slot, a message is in exactly one Thought."""
+    """The seqs of the messages. A message is in at most one Thought of each slot."""
     text: Quotes[str]
     model: Name
     stands: Quotes[str] = ""
@@ -144,7 +144,8 @@ class Thought(Event):
     """The four fields of the briefing for the Talker: `stands`, the situation; `ask`, what to find out next; `offer`,
     what to say; `care`, what not to say."""
     asked: Quotes[tuple[str, ...]] = Field((), exclude_if=not_)
-    """What the questions of this and earlier briefings were about, the newest last; "": a briefing without one."""
+    """The subjects of the questions in this and earlier briefings, the newest last; "": the briefing had no
+    question."""
 
 
 class SetAside(Event):
@@ -153,7 +154,7 @@ class SetAside(Event):
     kind = "set_aside"
     slot: Name
     about: tuple[int, ...]
-    """The seqs of the messages; they are in no Thought of the slot."""
+    """The seqs of the messages; no Thought of the slot contains them."""
     reason: Quotes[str]
     attempts: int
     """Number of attempts."""
@@ -294,7 +295,7 @@ class RecallMade(Event):
     returned: Names
     passed_over: Names = ()
     forgotten: Names = ()
-    """Those of `passed_over` that the recall archived, because their level fell below 0."""
+    """The records in `passed_over` that the recall archived, because their level fell below 0."""
 
 
 class PolicySet(Event):
@@ -310,20 +311,20 @@ class Slept(Event):
     kind = "slept"
     step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction", "undo"]
     cause: int = 0
-    """The row of the log that caused it. For the step `fading` that is the start of the sleep (0: none), for other
-    steps the row of `fading`."""
+    """For the step `fading`: the row of the log that the sleep was started for; 0: none. For other steps: the row of
+    the step `fading` of the same sleep."""
     looked_at: int = 0
     changed: int = 0
     records: Names = ()
-    """Its results, by step: archived records, the dream, the replacements of duplicates, expired or restored
-    records."""
+    """The records that the step archived, created or restored: archived ones (`fading`, `expiry`), the dream (`dream`),
+    the replacements of duplicates (`duplicates`), or restored ones (`undo`)."""
     weakened: Names = ()
     """Records that got weaker but were not archived."""
     text: Own[Quotes[str]] = ""
     """The text of the dream; "" for other steps."""
     model: Name = ""
     error: Quotes[str] = ""
-    """Why the step failed."""
+    """Why the step failed; "" if it did not fail."""
 
 
 class Reflected(Event):
@@ -404,7 +405,7 @@ class Logged:
     """A row of the log.
 
     Attributes:
-        seq: its number; 0 for an event that is not stored.
+        seq: the row's number; 0 for an event that is not stored.
         system: mindstream itself wrote the row, even if `by` is the name of a user.
     """
 

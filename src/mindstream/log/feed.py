@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from mindstream.log.events import Logged
 
 ROOM = 900
-"""Maximum number of events that wait for one listener; beyond it the oldest are dropped."""
+"""Maximum number of events that wait for one listener; if there are more, the oldest are dropped."""
 
 
 class Signal:
-    """A flag that one task waits for, with a timeout; it takes half the time of `asyncio.Event` in
-    `asyncio.timeout`."""
+    """A flag that one task waits for, with a timeout. Waiting takes half the time that it takes with `asyncio.Event`
+    and `asyncio.timeout`."""
 
     def __init__(self) -> None:
         self._is_set = False
@@ -56,8 +56,9 @@ def _ring(waiting: asyncio.Future[None] | None) -> None:
 class Feed:
     """Pass every event of this process to listeners; stored events can also be read from the store.
 
-    A listener that does not read delays no other listener and uses bounded memory: it loses the oldest events, and sees
-    that by a gap in their seqs.
+    A listener that does not read delays no other listener, and uses bounded memory: it loses the oldest events. A gap
+    in
+    the seqs of the events shows this.
     """
 
     def __init__(self) -> None:
@@ -73,7 +74,7 @@ class Feed:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[AsyncIterator[Logged]]:
-        """Return an iterator over the events from now on; it receives events until the block ends."""
+        """Return an iterator over the events that are published while the block runs."""
         listener: asyncio.Queue[Logged | None] = asyncio.Queue(ROOM)
         self._listeners.add(listener)
         try:

@@ -46,7 +46,7 @@ def private_database(path: Path) -> None:
     """
     check_plain(path)
     with contextlib.suppress(OSError):  # it exists already, or SQLite will report why it cannot be created
-        os.mknod(path, 0o600)  # not `open`: closing it would release this process's locks on it
+        os.mknod(path, 0o600)  # not `open`: closing the file would release this process's locks on it
     for each in BESIDE:
         private_file(path.with_name(path.name + each))
 
@@ -97,7 +97,8 @@ UNFINISHED_GATES = ".gate-*.tmp"
 COPIES = "mended-*"
 """Folders with copies that were made before a repair; they contain users' words."""
 KEPT_COLUMNS = "columns"
-"""The folder of kept columns: records of long streams in a form that loads fast (memory/store/kept_columns)."""
+"""Name of the folder with kept columns: records of long streams in a form that loads fast
+(memory/store/kept_columns)."""
 
 
 def history(folder: Path, user: StreamKey) -> Path:

@@ -2,11 +2,13 @@
 
 With `secure_delete` SQLite overwrites deleted rows. But when SQLite moves rows to another page, copies of them stay in
 the old page, between the cell pointers and the cells: bytes that SQLite never reads. This module overwrites these bytes
-directly in the file, while no process can write and the write-ahead log is empty. The first time it reads all pages;
-later it reads those that the write-ahead log names as written since, as long as the log did not begin anew.
-While a process has a file open through SQLite, other code of the process must not close another descriptor of it:
-that would release SQLite's locks on the file (POSIX). So the descriptor used here stays open until the last user in
-the process has closed the database.
+directly in the file, while no process can write and the write-ahead log is empty. The first time it reads all pages.
+Later it reads only the pages that were written since the last time, which the write-ahead log lists; if the log has
+begun anew in the meantime, it reads all pages again.
+
+While a process has a file open through SQLite, other code of the process must not close another descriptor of the file:
+that would release SQLite's locks on it (POSIX). So the descriptor used here stays open until the last user in the
+process has closed the database.
 """
 
 from __future__ import annotations
@@ -26,13 +28,13 @@ CHUNK = 1 << 20
 HEADER, FRAME = 32, 24
 """Number of bytes of the header of a write-ahead log, and of the header before each of its pages."""
 INTERIOR, LEAVES = (2, 5), (10, 13)
-"""First byte of a B-tree page: for interior pages and for leaf pages, each of an index and of a table. SQLite itself
-overwrites all other kinds of pages when it frees them."""
+"""First byte of a B-tree page of an index, and of a table: of interior pages (INTERIOR), and of leaf pages (LEAVES).
+SQLite itself overwrites all other kinds of pages when it frees them."""
 
 _users: Counter[Key] = Counter()
 _descriptors: dict[Key, int] = {}
 _salts: dict[Key, int] = {}
-"""The salt of the write-ahead log that began when `overwrite` had overwritten the unused bytes of all pages."""
+"""By database: the salt of the write-ahead log that begins after the last `overwrite`."""
 _changing = threading.Lock()
 
 
@@ -67,15 +69,14 @@ def in_use(path: Path) -> Iterator[None]:
 
 
 def changed_pages(path: Path) -> tuple[int | None, set[int] | None]:
-    """Return the first salt of the write-ahead log, and the numbers of all pages written since `overwrite` was last
-    called.
+    """Return the first salt of the write-ahead log, and the numbers of all pages written since the last `overwrite`.
 
-    The log begins anew, with a salt higher by 1, when it is truncated or after a checkpoint. So it contains all pages
-    written since `overwrite`, if its salt is the one that followed then. No process deletes it in between, because the
-    caller keeps the database open.
+    When the log is truncated, or after a checkpoint, it begins anew with a salt that is higher by 1. So if its salt is
+    the next one after that of the last `overwrite`, it has begun anew only once, and contains all pages written since.
+    No process deletes the log in between, because the caller keeps the database open.
 
     Returns:
-        The salt; None: the log is empty. The numbers; None: unknown, so any page may have been written.
+        The salt, None if the log is empty; and the numbers, None if they are unknown: any page may have been written.
     """
     there, pages, beside = path.stat(), set[int](), path.with_name(f"{path.name}-wal")
     if not beside.exists():
@@ -95,7 +96,7 @@ def changed_pages(path: Path) -> tuple[int | None, set[int] | None]:
 
 
 def overwrite(path: Path, page_size: int, salt: int | None = None, pages: set[int] | None = None) -> int:
-    """Overwrite the unused bytes of B-tree pages; return how many pages contained any other than zero.
+    """Overwrite the unused bytes of B-tree pages with zeros; return in how many pages they were not all zero.
 
     The caller must have registered the database with `use`, must hold a lock that blocks all writers, and must have
     truncated the write-ahead log.
@@ -112,7 +113,7 @@ def overwrite(path: Path, page_size: int, salt: int | None = None, pages: set[in
     with _changing:
         if key not in _descriptors:
             _descriptors[key] = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
-    # not by `mmap`: it duplicates the descriptor, and closing the duplicate drops the locks of the whole process
+    # `mmap` is not used: it duplicates the descriptor, and closing the duplicate drops the locks of the whole process
     descriptor, zeros, dirty, size = _descriptors[key], bytes(page_size), 0, there.st_size
     begins = [at for each in sorted(pages) if (at := (each - 1) * page_size) < size] if pages is not None else None
     for chunk, places in _chunks(descriptor, page_size, range(0, size, page_size) if begins is None else begins):
@@ -139,7 +140,7 @@ def _chunks(descriptor: int, page_size: int, places: Sequence[int]) -> Iterator[
 
 
 def _used_gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, int]]:
-    """Return beginning and end of the unused bytes of pages in a chunk, if they are not all zero."""
+    """Return the beginning and end of each range of unused bytes in the pages of a chunk that is not all zero."""
     flat = np.frombuffer(chunk, np.uint8, len(chunk) // page_size * page_size)
     pages = flat.reshape(-1, page_size)
     header = pages[:, :8].astype(np.int64)

@@ -28,7 +28,8 @@ def between(prefix: str) -> tuple[str, str]:
 def change(
     connection: Sql, stream: StreamKey, name: str, at: Moment, new: Callable[[str | None], str | None]
 ) -> str | None:
-    """Replace a value by `new(value before)`, or delete it if that is None; return the value before (None: none)."""
+    """Replace a value by the result of `new`, which gets the old value (None: there is none); if the result is None,
+    delete the value. Return the old value."""
     row = connection.execute("SELECT value FROM kept WHERE stream = ? AND name = ?", (stream, name)).fetchone()
     before = None if row is None else str(row[0])
     if (value := new(before)) is None:

@@ -1,6 +1,6 @@
 """The name of a stream (a kind, a name within that kind, and a tenant), and the key under which a store saves it.
 
-A name that a user types always names a stream of the kind that the caller expects: the kind is never read from it.
+The caller determines the kind of a stream; it is never read from a name that a user typed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StreamName:
 
     Attributes:
         id: the name as the user typed it; two names are the same if their normal forms are equal.
-        tenant: "": the tenant of the store in which the stream is opened.
+        tenant: the tenant; "": that of the store in which the stream is opened.
 
     Raises:
         InputError: the name is invalid.
@@ -72,17 +72,17 @@ class StreamName:
 
     @property
     def key(self) -> StreamKey:
-        """The key of the stream. A store may have an older key for it, from before names were normalised
-        (`Store.key`)."""
+        """The key of the stream. A store may use another key, which an earlier version made from the name as it was
+        typed (`Store.key`)."""
         return self.key_of(self.normal)
 
     @property
     def typed_key(self) -> StreamKey:
-        """The key of the stream in a store from before names were normalised."""
+        """The key that earlier versions, which did not normalise names, made for the stream."""
         return self.key_of(self.id)
 
     def key_of(self, id_: str) -> StreamKey:
-        # A user without a tenant has the plain name as key, as before there were kinds: no name contains a MARK.
+        # A user without a tenant has the plain name as key, as in versions without kinds. No name contains a MARK.
         return StreamKey(id_ if self.kind == "user" and not self.tenant else MARK.join((self.tenant, self.kind, id_)))
 
 
@@ -129,7 +129,7 @@ def name_of(key: str) -> StreamName:
 
 
 def shown_name(key: str) -> str:
-    """Return the part of a key that people see, which is its last one; the key may be damaged."""
+    """Return the last part of a key, which is the name that people see; the key may be damaged."""
     return key.rpartition(MARK)[2]
 
 

@@ -10,10 +10,10 @@ from mindstream.log.sql import Sql
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Erase data of a tenant that is older than `after_s` seconds.
+    """The rule that data of a tenant is erased when it is older than `after_s` seconds.
 
     Attributes:
-        kinds: the kinds of records to erase; (): all kinds, and also rows of the log of that age.
+        kinds: the kinds of records to erase; (): records of all kinds, and also rows of the log.
         applied: when the rule was last applied; 0: never.
     """
 
@@ -38,7 +38,8 @@ def drop(connection: Sql, tenant: str) -> None:
 
 
 def read(connection: Sql, tenant: str | None) -> list[Rule]:
-    """Return a tenant's rule as a list, empty if it has none; for None, the rules of all visible tenants."""
+    """Return a tenant's rule as a list, which is empty if the tenant has none. For the tenant None, return the rules of
+    all visible tenants."""
     where, values = ("WHERE tenant = ?", (tenant,)) if tenant is not None else ("", ())
     rows = connection.execute(
         f"SELECT tenant, after_s, kinds, applied FROM retention {where} ORDER BY tenant", values

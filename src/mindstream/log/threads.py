@@ -55,7 +55,7 @@ class Readers:
             except sqlite3.OperationalError as error:
                 if "decode to UTF-8" not in str(error) or connection.text_factory is readable_text:
                     raise
-                connection.text_factory = readable_text  # accepts damaged texts, but is a millisecond slower per turn
+                connection.text_factory = readable_text  # accepts damaged texts, but costs a millisecond per turn
                 return of_one_moment(connection, look)
             finally:
                 self._idle.append(connection)
@@ -78,8 +78,8 @@ def of_one_moment(connection: sqlite3.Connection, look: Callable[[sqlite3.Connec
 
 
 def readable_text(content: bytes) -> str:
-    """Decode a text, with replacement characters for invalid bytes, so that one damaged text does not fail the
-    query."""
+    """Decode a text, with replacement characters for invalid bytes, so that a query does not fail because of one
+    damaged text."""
     return content.decode("utf-8", "replace")
 
 
@@ -87,7 +87,8 @@ class Snapshot:
     """A separate connection that sees the data of one moment. Its queries run in a thread, one at a time.
 
     Args:
-        begin: opens the connection and its transaction; it puts resources to close with the snapshot on the stack.
+        begin: opens the connection and its transaction; it puts resources that must be closed with the snapshot on the
+            given stack.
         explain: turns the driver's errors into StorageError.
     """
 

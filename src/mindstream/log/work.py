@@ -4,8 +4,9 @@ The row is written in the transaction of the utterance that caused it, already l
 utterance. A process that runs a slot (the named place of one reasoner) claims all unfinished rows of that mind and
 slot that it owns or whose lease has expired. So pending utterances are processed together, at most one run per slot is
 active, and a run that lost its lease cannot commit: with many processes on one folder, no work is lost or done twice.
-A silence or an hour of the day can also cause work, and has no row in the log. Such work is identified by the
-occasion, so that only one process does it.
+
+A silence or an hour of the day can also cause work. Such an occasion has no row in the log: its number, which is
+negative, identifies the work, so that only one process does it.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ ANSWER = "answer "
 """Prefix of the slot of an answer; the name of the session follows. While this work is leased to a process, no other
 process answers."""
 LONGEST_LEASE_S = 120.0
-"""Maximum lease, in seconds. A lease that ends later was written by a process with a wrong clock, and counts as
-expired."""
+"""Maximum lease, in seconds. A lease that ends later than this from now was written by a process with a wrong clock,
+and counts as expired."""
 
 STOPPED = "stop"
 """Error text by which another process asks the one that is answering to stop."""
 HOURS = 2**50
-"""Bound between the two kinds of occasions, which are stored as negative causes: hours are below -HOURS, silences
-above."""
+"""Bound between the two kinds of occasions, which are stored as negative causes. Hours of the day are below -HOURS,
+silences are above."""
 
 
 def silence_after(seq: int) -> int:
-    """Return the number of the occasion "silence after this row of the log"."""
+    """Return the number of the occasion "the silence after this row of the log"."""
     return -seq
 
 
 def hour(at: Moment) -> int:
-    """Return the number of the occasion "this hour of the day"."""
+    """Return the number of the occasion "an hour of the day, reached at this moment"."""
     return -HOURS - round(at * 1000)
 
 
@@ -49,9 +50,9 @@ class Work:
 
     Attributes:
         cause: the seq of the utterance; below 0: an occasion.
-        attempts: number of runs that claimed it, including the current one, except runs that released it without a
-            failure.
-        failures: number of these runs that failed.
+        attempts: number of runs that claimed it, including the current run, but without the runs that released it
+            without a failure.
+        failures: number of runs that failed.
         error: why the last run failed, or "".
     """
 
@@ -67,8 +68,8 @@ class Work:
     failures: int
 
     def is_open_to(self, owner: str, now: Moment) -> bool:
-        """Return whether this process may claim the work: it owns it already, or the lease has expired or is
-        invalid."""
+        """Return whether `owner` may claim the work: it owns the work already, or the lease has expired or is too
+        long."""
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
 
@@ -94,7 +95,8 @@ def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str
 
 
 def add_occasion(connection: Sql, mind: str, slots: Sequence[str], occasion: int, owner: str, lease: Moment) -> None:
-    """Add work for an occasion, unless it was added before; delete finished work of earlier occasions of that kind."""
+    """Add work for an occasion, unless it was added before; delete finished work of earlier occasions of the same kind
+    (silence or hour)."""
     oldest = 0 if occasion > -HOURS else -HOURS
     for slot in slots:
         connection.execute(
@@ -119,7 +121,7 @@ def claim(
     """Claim a slot's open work and return it, oldest first; [] if another process runs the slot.
 
     Args:
-        before: only work with a cause below this; None: all.
+        before: claim only work whose cause is below this; None: all.
     """
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)
@@ -148,7 +150,7 @@ def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int,
     """Mark work as done by the event `seq`; `begun` False: the work must not have been started.
 
     Raises:
-        LeaseLost: another process has taken over one of the pieces.
+        LeaseLost: another process has taken over some of the work.
     """
     for id_ in ids:
         changed = connection.execute(
@@ -164,7 +166,7 @@ def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> No
     """Check that work is running and owned by `owner`.
 
     Raises:
-        LeaseLost: another process has taken over one of the pieces, or it has ended.
+        LeaseLost: another process has taken over some of the work, or some of it has ended.
     """
     for id_ in ids:
         held = connection.execute(
@@ -176,8 +178,12 @@ def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> No
 
 
 def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: str, *, counts: bool = True) -> None:
-    """Release work after a run that did not finish, so that it is tried again. `counts`: the run counts as a failure,
-    and the number of failures is limited; otherwise its attempt is taken back."""
+    """Release work after a run that did not finish, so that it is tried again.
+
+    Args:
+        counts: True: the run counts as a failure, and the number of failures is limited. False: the run is not counted
+            as an attempt.
+    """
     counted = "failures = failures + 1" if counts else "attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     connection.executemany(
         f"UPDATE work SET running = 0, error = ?, {counted} WHERE id = ? AND mind = ? AND owner = ? AND done IS NULL",
@@ -195,8 +201,8 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
 
 
 def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-    """Release the work of an utterance that `owner` holds and has not started; mark it as done for the slots
-    `ended`."""
+    """Release the reasoners' work on an utterance that `owner` holds and has not started; mark the work of the slots in
+    `ended` as done."""
     held = "mind = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0"
     for slot in ended:
         connection.execute(f"UPDATE work SET done = ? WHERE {held} AND slot = ?", (cause, mind, cause, owner, slot))
@@ -205,7 +211,8 @@ def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequ
 
 
 class Taken(NamedTuple):
-    """Work claimed for one mind: the ids, their slots, the newest row that caused any of it, and the owner's name."""
+    """Work claimed for one mind: the ids of the work, its slots, the newest cause (an occasion without its sign), and
+    the owner's name."""
 
     mind: Any
     ids: tuple[int, ...]
@@ -221,14 +228,15 @@ OPEN_NOW = "NOT ({0}.lease > ? AND {0}.lease <= ?)"
 def find_open(
     connection: Sql, now: Moment, *, answers: bool, among: str, most: int = MOST_LOOKED_AT, lock: str = ""
 ) -> list[Work]:
-    """Return work that any process may claim and that no process runs: abandoned answers, or work of reasoners.
+    """Return work that any process may claim, in slots that no process runs: abandoned answers, or work of reasoners.
 
     Only work caused by an utterance, a correction or an occasion is returned.
 
     Args:
         answers: True: answers; False: work of reasoners.
         among: an additional condition (SQL).
-        lock: the SQL clause that locks the rows until the transaction ends; "": the database has a single write lock.
+        lock: the SQL clause that locks the rows until the transaction ends; "": none is needed, because the database
+            has a single write lock.
     """
     which = f"substr(slot, 1, {len(ANSWER)}) {'=' if answers else '<>'} ?"
     heard = (
@@ -249,10 +257,10 @@ def find_open(
 def take(
     connection: Sql, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool, among: str, lock: str = ""
 ) -> list[Taken]:
-    """Lease the work that `find_open` finds, of at most `most` minds. The owner's name is made of `owner` and the mind,
-    so it is the same in each call."""
+    """Lease the work that `find_open` finds, of at most `most` minds. The owner of a mind's work is named by `owner`
+    and a hash of the mind, so it is the same in each call."""
     taken: dict[str, list[Work]] = {}
-    looked_at = 2 * most if lock else MOST_LOOKED_AT  # other processes skip locked rows
+    looked_at = 2 * most if lock else MOST_LOOKED_AT  # lock only a few rows, because other processes skip locked rows
     for each in find_open(connection, now, answers=answers, among=among, most=looked_at, lock=lock):
         if each.mind in taken or len(taken) < most:
             taken.setdefault(each.mind, []).append(each)
