@@ -67,9 +67,9 @@ class Classifier:
     """A binary classifier.
 
     Args:
-        path: an .npz file with `hashes` (K, ascending), `rarity` (K: inverse document frequencies), `rarest` (the
-            inverse document frequency of unknown n-grams, which lower the weight of the others), `weights` (K) and
-            `bias`.
+        path: an .npz file for K n-grams. It contains `hashes` (K, ascending), `rarity` (K inverse document
+            frequencies), `weights` (K), `bias`, and `rarest`: the inverse document frequency of an unknown n-gram,
+            which has weight 0 but lowers the share of the known ones.
 
     Raises:
         OSError: the file cannot be read.
@@ -123,13 +123,14 @@ def _characters(word: str) -> tuple[int, ...]:
 
 
 _characters_of_short = remember(1 << 13)(_characters)
-"""Texts consist of the same few thousand words."""
+"""Cached, because most texts consist of the same few thousand words."""
 
 
 SHARE = 0.5
 """Minimum share of a text's words that must occur in the sources, if the text quotes no source."""
 MIN_QUOTATION = 4
-"""Minimum number of letters of a quotation (half as many in a script without spaces)."""
+"""Minimum number of letters of a quotation that may be a part of a message. The letters of a quotation with
+non-ASCII letters count double."""
 MAX_COMPLAINT = 400
 BROKEN_OFF = re.compile(r"\.{3}|…")
 
@@ -154,7 +155,7 @@ class Support:
     def has_quotation(self, quoted: str) -> bool:
         """Return whether a quotation, or each part of a quotation with gaps (…), occurs in the sources.
 
-        A very short quotation must be a whole message ("no").
+        A quotation below MIN_QUOTATION, such as "no", must be a whole message.
         """
         parts = [letters for part in BROKEN_OFF.split(quoted) if (letters := _letters(part))]
         long = sum(len(part) * (1 if part.isascii() else 2) for part in parts) >= MIN_QUOTATION
@@ -184,6 +185,7 @@ def complaint(unsupported: Iterable[str]) -> str:
 
 
 def _letters(text: str) -> str:
-    """Return the letters and digits that are compared; prompts write `<` as `&lt;`."""
+    """Return the letters and digits of a text, in the form in which they are compared. `&lt;` counts as `<`, because
+    prompts write it so."""
     plain = unicodedata.normalize("NFKC", text.replace("&lt;", "<")).casefold()
     return re.sub(r"[\W_]+", "", plain)

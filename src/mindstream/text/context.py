@@ -18,7 +18,7 @@ class Part:
     """A list of items for a prompt, any of which can be left out.
 
     Attributes:
-        keep: the end of the list that is kept if not all items fit: the first items, or the last (of a history).
+        keep: which items are kept if not all fit: the first ones, or the last ones (for a history).
     """
 
     name: str
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The selection: for each part, the positions of the kept items and the number of removed ones."""
+    """The selection: for each part, the positions of the kept items and the number of removed items."""
 
     places: dict[str, list[int]]
     cut: dict[str, int]
@@ -40,8 +40,8 @@ class Fitted:
 
 
 def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimate_tokens) -> Fitted:
-    """Select the items that fit into `budget` tokens. Earlier parts have priority; a part ends at its first item that
-    does not fit."""
+    """Select the items that fit into `budget` tokens. Earlier parts have priority. In each part, the first item that
+    does not fit and all items after it are removed."""
     room = budget
     places: dict[str, list[int]] = {}
     for part in parts:
@@ -69,7 +69,7 @@ CLAUSE = re.compile(r"[，；。]")
 
 
 def find_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield each heading line: its position, its level (0: a title without a mark), and its text."""
+    """Yield for each heading its position in `lines`, its level (0: a title without a mark such as #), and its text."""
     is_first = True
     for at, line in enumerate(lines):
         words = line.strip()
@@ -81,7 +81,8 @@ def find_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def open_headings(held: Sequence[tuple[int, str]], level: int, words: str) -> list[tuple[int, str]]:
-    """Return the headings that apply after one more heading."""
+    """Return the headings that apply to the text below a new heading: `held` without those of its level or deeper, and
+    the new one."""
     return [
         *(each for each in held if each[0] < level),
         *((level + n, each) for n, each in enumerate(words.split(JOINT))),
@@ -89,8 +90,8 @@ def open_headings(held: Sequence[tuple[int, str]], level: int, words: str) -> li
 
 
 def _stands_alone(lines: Sequence[str], at: int, words: str) -> bool:
-    """Return whether a line is a heading without a mark: short, not a sentence, separate from the text before it and
-    followed by text."""
+    """Return whether a line is a heading without a mark: short, not a sentence, after an empty line or at the
+    beginning, and followed by text."""
     longest = MAX_HEADING_ZH if CJK.search(words[:MAX_HEADING]) else MAX_HEADING
     if len(words) > longest or ITEM.match(words) or UNDERLINE.match(words):
         return False

@@ -1,4 +1,4 @@
-"""Find the time that a question is about: 'last May', 'three days ago', '7 May 2023', '三天前', '去年五月'. No model is
+"""Find the times that a question names: 'last May', 'three days ago', '7 May 2023', '三天前', '去年五月'. No model is
 called.
 
 Days are in UTC. A month or weekday without a year is the last one that has begun.
@@ -42,7 +42,7 @@ HOLIDAYS = {
     "元旦": (1, 1, 1),
     "国庆": (10, 1, 7),
 }
-"""Month, first day, and number of days. Thanksgiving, a Thursday, covers all its possible days."""
+"""Month, first day, and number of days. Thanksgiving, a Thursday, covers all days on which it can be."""
 CHINESE = "零一二三四五六七八九"
 CHINESE_WEEKDAYS = "一二三四五六日天"
 CHINESE_UNITS = {"天": "day", "日": "day", "星期": "week", "礼拜": "week", "周": "week", "月": "month", "年": "year"}
@@ -90,12 +90,10 @@ HINT = build_pattern(
     r"\d|[年月日天周]|星期|礼拜|<holidays>|\b(?:<months>|<seasons>|to(?:day|night)|yesterday|night|morning|evening)"
     r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b"
 )
-"""A quick test: a text in which this pattern does not match names no time. This is true of most texts."""
+"""A quick test: if this pattern does not match in a text, as in most texts, the text names no time."""
 MAX_BEFORE = 60
-"""Maximum number of characters before a time that are searched for words that extend the time.
-
-Example: 'a couple of weekends before the'.
-"""
+"""Maximum number of characters before a time that are searched for words that extend it, such as 'a couple of weekends
+before the'."""
 
 
 def spans(text: str, now: Moment) -> list[DateSpan]:
@@ -129,7 +127,8 @@ def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
 
 
 def _stretched(days: Days, before: str) -> Days:
-    """Extend a span by the time before or after it that the preceding words name: 'two weeks before' 3 May."""
+    """Extend a span by a time before or after it, if the words before the span (`before`) name one. Example: for 'two
+    weeks before 3 May', 3 May and the two weeks before it."""
     asked = STRETCH.search(before)
     if not asked:
         return days
@@ -154,7 +153,8 @@ def _year(year: int) -> Days:
 def _back(today: datetime, n: int, unit: str) -> Days:
     """Return the day, week, month or year n units ago.
 
-    Two weeks or more are usually meant loosely, so such a week is centred on the day.
+    Two weeks or more are usually meant loosely, so this week is centred on the day n weeks ago; 'last week' is a
+    calendar week.
     """
     if unit == "day":
         return _day(today - timedelta(days=n))
@@ -249,7 +249,7 @@ def _lately(match: Match[str], today: datetime, _: int) -> Days:
 
 
 def _ago(match: Match[str], today: datetime, n: int) -> Days:
-    """Read 'three days ago'; without a number in the text, `n`: 'last week'."""
+    """Read 'three days ago'. If the text contains no number, as 'last week', the number is `n`."""
     parts = match.groupdict()
     return _back(today, _number(parts["n"]) if parts.get("n") else n, _unit(parts.get("unit") or "day"))
 
@@ -279,8 +279,8 @@ _FUNCTIONS: tuple[Read, ...] = (
 )
 _NAMED = {each.__name__: each for each in _FUNCTIONS}
 READINGS: list[tuple[re.Pattern[str], Read, int]] = []
-"""Patterns in order, each with its function and the function's last argument. Words that one pattern has read are not
-read by later ones."""
+"""Patterns, in the order in which they are tried, each with its function and that function's last argument. Words that
+one pattern has read are not read by later patterns."""
 for _line in r"""
 dated 0            \b(?P<year>(?:19|20)\d\d)[-/.](?P<month>[01]?\d)[-/.](?P<day>[0-3]?\d)\b
 dated 0            \b<D>(?: of)? <M>,? <Y>\b

@@ -1,8 +1,8 @@
 """An incremental BM25 index: adding a document takes microseconds, queries are vectorised, nothing is ever rebuilt.
 
-A posting is one number, `document << 4 | times` (times capped at 15). A term that occurs in one document only, as
-most do, costs one dictionary entry; others have a growing array. Terms of a stored index are identified by 64 bits
-of their hash, so the file contains no words, and a lookup is a binary search.
+A posting is one number: `document << 4 | times`, with at most 15 times. Most terms occur in only one document and need
+one dictionary entry; other terms have a growing array. Terms of an index in a file are identified by 64 bits of their
+hash, so the file contains no words, and a lookup is a binary search.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NONE: Numbers = np.empty(0, np.uint32)
 
 
 MAX_FOUND = 1_024
-"""Maximum number of keys whose place in the array from a file is remembered after a lookup."""
+"""Maximum number of keys whose place in a file's array is remembered after a lookup."""
 
 
 class Postings:
@@ -61,7 +61,7 @@ class Postings:
         return np.concatenate((kept, new)) if len(new) else kept
 
     def count(self, key: str) -> int:
-        """Return the number of numbers of a key."""
+        """Return how many numbers a key has."""
         new = self._new.get(key)
         return len(self._kept_of(key)) + (0 if new is None else 1 if isinstance(new, int) else len(new))
 
@@ -83,12 +83,13 @@ class Postings:
         return self._found[key]
 
     def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
-        """Return a copy without some numbers of keys, in which later documents move up.
+        """Return a copy without some numbers, in which the documents after removed ones get lower numbers.
 
-        None: some of these numbers are not stored.
+        None: some of the numbers to remove are not stored.
 
         Args:
-            removed_below: for each document how many documents before it are removed.
+            gone: by key, the numbers to remove.
+            removed_below: for each document, how many documents before it are removed.
             bits: number of low bits of a number that are not part of the document's number.
         """
         fresh, holes, emptied = Postings(), list[int](), list[int]()
@@ -126,8 +127,8 @@ class Postings:
                 self._new[key] = array("I", moved.astype(np.uint32).tobytes())
 
     def copying(self, below: int, found: dict[str, Array]) -> Iterator[Callable[[], None]]:
-        """Collect all numbers below one into arrays, in steps; each step yields the rest of its work, which any thread
-        may do.
+        """Collect all numbers below `below` into arrays, in steps. Each step yields a function that does the rest of
+        the step in any thread.
 
         Numbers may be added between two steps. The collected arrays do not change later.
         """
@@ -156,7 +157,12 @@ def merged(
     hashes: NDArray[np.uint64],
     parts: Sequence[Numbers],
 ) -> tuple[NDArray[np.uint64], Ints, Numbers]:
-    """Return stored numbers followed by new ones, by the hashes of their keys."""
+    """Merge the stored numbers of keys with new numbers, which follow the stored ones of the same key.
+
+    Args:
+        kept: the stored keys' hashes, where the numbers of each key start, and all numbers.
+        hashes, parts: for each key with new numbers, its hash and the new numbers.
+    """
     old_hashes, old_starts, old = kept
     all_hashes = np.union1d(old_hashes, hashes)
     old_at, at = np.searchsorted(all_hashes, old_hashes), np.searchsorted(all_hashes, hashes)
@@ -184,13 +190,18 @@ def hashed(key: str) -> np.uint64:
 
 
 SPARE = 1_024
-"""Number of rows for which a copy has space, so that the next record does not copy it again."""
+"""Number of further rows for which a copy has space, so that adding a record does not copy the array again."""
 FEW = 8
-"""Up to this many removed rows, copying the ranges between them is faster than a mask over all rows."""
+"""Maximum number of removed rows for which copying the ranges between them is faster than a mask over all rows."""
 
 
 def without_rows(rows: NDArray[T], removed: Sequence[int], into: NDArray[T] | None = None) -> NDArray[T]:
-    """Return a copy of an array without some rows, which are in order; `into`: an array that begins with the copy."""
+    """Return a copy of an array without some rows.
+
+    Args:
+        removed: the rows to leave out, in ascending order.
+        into: an array that the copy is written to, from its beginning, and that is returned; None: a new one.
+    """
     count = len(rows) - len(removed)
     copied = np.empty((count, *rows.shape[1:]), rows.dtype) if into is None else into
     if len(removed) > FEW:
@@ -202,7 +213,8 @@ def without_rows(rows: NDArray[T], removed: Sequence[int], into: NDArray[T] | No
 
 
 def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
-    """Return numbers of documents, in their higher bits, reduced by the number of removed documents before each."""
+    """Return numbers whose higher bits are a document's number, with this number reduced by the number of removed
+    documents before it."""
     removed = np.flatnonzero(np.diff(removed_below))
     moved: Numbers = numbers
     if len(removed) > FEW:
@@ -226,7 +238,7 @@ def _numbers(numbers: int | array[int] | None) -> Numbers:
 
 
 class GrowingArray(Generic[T]):
-    """Rows of one type, with amortised constant cost of adding a row."""
+    """An array to which rows can be added at amortised constant cost."""
 
     def __init__(self, dtype: type[T], width: int | None = None) -> None:
         self._width = width
@@ -238,7 +250,7 @@ class GrowingArray(Generic[T]):
         size = math.prod(shape) * np.dtype(dtype).itemsize
         if size < MAPPED:
             return np.zeros(shape, dtype)
-        # Not in the heap: each of the smaller arrays that this one replaces would leave a hole there.
+        # Not on the heap: each smaller array that this one replaces would leave a hole there.
         return np.frombuffer(mmap.mmap(-1, size, access=mmap.ACCESS_COPY), dtype).reshape(shape)
 
     def __len__(self) -> int:
@@ -288,10 +300,14 @@ def _postings(document: int, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 class Matches(NamedTuple):
-    """The matches of terms: the documents of each term in order, the term's counts in them, and the documents per term.
+    """The matches of terms, one term after the other.
 
-    For a part of an index, `held` is the number of documents per term in the whole index, and `of` are the matches
-    there.
+    Attributes:
+        documents: the documents that contain each term, in order.
+        times: for each of these, how often it contains the term.
+        counts: for each term, the number of its documents.
+        held: for each term, the number of its documents in the whole index, of which this may be a part.
+        of: the matches in the whole index, if this is a part of one.
     """
 
     documents: Ints
@@ -342,9 +358,10 @@ class Lexical:
         None: some of the old terms are not stored.
 
         Args:
-            gone: the terms of the removed documents; `removed`: their numbers, in order.
-            changed: for changed documents the terms before and after.
-            removed_below: for each document how many documents before it are removed.
+            gone: by number, the terms of each removed document.
+            changed: by number, the old and the new terms of each changed document.
+            removed: the numbers of the removed documents, in order.
+            removed_below: for each document, how many documents before it are removed.
         """
         old: dict[str, list[int]] = {}
         for number, terms in (*gone.items(), *((number, before) for number, (before, _) in changed.items())):
@@ -451,13 +468,13 @@ def telling_all(holds: Ints, of: int) -> Floats:
 
 
 def saturated(times: Floats, resistance: Floats, idf: Floats, k1: float) -> Floats:
-    """Return Okapi's weights of terms with `times` occurrences; at `resistance` occurrences the weight is half its
-    limit."""
+    """Return Okapi BM25's weights of terms that occur `times` times. A term that occurs `resistance` times has half the
+    maximum weight."""
     weights: Floats = idf * np.float32(k1 + 1) * times
     weights /= times + resistance
     return weights
 
 
 def resisting(lengths: Floats, mean: float, k1: float, b: float) -> Floats:
-    """Return the length normalisation of documents in Okapi's formula."""
+    """Return the `resistance` of documents of these lengths: the length normalisation in Okapi BM25's formula."""
     return np.float32(k1 * (1 - b)) + np.float32(k1 * b / mean) * lengths

@@ -1,4 +1,4 @@
-"""Find links in text, and remove links that no trusted text contains, because an address can leak data.
+"""Find links in text, and remove links that no trusted text contains: loading such an address could leak data.
 
 A chat page may load an image or follow a link in an answer. Therefore every form that Markdown or HTML turns into a
 request counts as a link: `https:host`, `//host`, a bare host with a path, `javascript:` in a Markdown destination, the
@@ -18,7 +18,8 @@ MAX_HELD_BACK = 2_000
 """Maximum characters of an unfinished link or tag that are held back."""
 LEFT_OUT = "…"
 ENDS = ".,;:!?)]}*_'~/"
-"""Characters at the end of a link that belong to the sentence; a final slash does not make a different link."""
+"""Characters that are not compared at the end of a link: punctuation of the sentence, and a final slash, with which a
+link is still the same."""
 _TRAILING = re.compile(rf"[{re.escape(ENDS)}]{{1,4}}\Z")
 _REST = r"[!#-;=?-~\u00c0-\u1fff\u2c00-\u2dff]"
 """A character of a link. Quotation marks, brackets and letters of Chinese, Japanese and Korean end it."""
@@ -36,20 +37,20 @@ LINK = re.compile(
     _FLAGS,
 )
 _NO_LINK = re.compile(r"[\w+-]+\.(?:js|ts|jsx|tsx|py|md|txt|html|css|json|csv|pdf|docx)/[a-z]+[.,;:!?)]*", _FLAGS)
-"""Two names of programs or files with a slash between them."""
+"""Two names of programs or files with a slash between them, such as Node.js/express: this is no link."""
 _MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
-"""A necessary part of every link: most texts have none."""
+"""A part that every link has. Most texts have none, so they need no further search."""
 _MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
-"""A character that a link may need: a word that contains one is passed on only when complete."""
+"""A character that may be part of a link. A word that contains one is passed on only when it is complete."""
 _LAST_WORD = re.compile(r"\S*\Z")
 _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
-"""Letters that may become a link."""
+"""Letters at the end of a text that may be the beginning of a link."""
 _TAG = re.compile(r"<[a-z][a-z0-9-]*(?:[\s/][^>]*)?", _FLAGS)
 """The beginning of an HTML tag, up to a space."""
 _VALUE = re.compile(r"""=\s*("[^"]*"?|'[^']*'?|[^\s"'>]+)""")
 """The value of an attribute."""
 _DEFINITION = re.compile(r"\s*\[[^\]]*\]:\s*<?")
-"""The beginning of a Markdown reference definition, which an image may use."""
+"""The beginning of a Markdown reference definition, whose address an image may load."""
 
 Links: TypeAlias = Callable[[], Set[str]]
 
@@ -95,14 +96,15 @@ def _without_end(link: str) -> str:
 async def pieces_without_links(
     pieces: AsyncGenerator[str], given: Links, loaded: Links | None = None
 ) -> AsyncGenerator[str]:
-    """Pass the pieces of an answer on without links that are not given.
+    """Yield the pieces of an answer without links that are not allowed.
 
-    Only a word that may become a link, or an HTML tag, waits for its end.
+    A word that may become a link, or an HTML tag, is held back until it is complete; everything else is yielded at
+    once.
 
     Args:
-        given: called when there is a link; returns the `bare` links that may be named.
-        loaded: the same for addresses that a page may load by itself: images, reference definitions, HTML tags.
-            `given` by default.
+        given: returns the `bare` links that the answer may contain; called only if there is a link.
+        loaded: returns the `bare` links that a page may load by itself (images, reference definitions, HTML tags);
+            None: those of `given`.
     """
     answer = LinkFilter(given, loaded or given)
     async with aclosing(pieces):
@@ -159,7 +161,7 @@ class LinkFilter:
         return passed
 
     def _is_plain(self, piece: str) -> bool:
-        """Return whether neither a piece nor the current word before it has any part of a link or of a tag."""
+        """Return whether a piece, with the current word before it, can contain no link and no tag."""
         if self._is_tag or self._is_dropping or len(self._word) + len(piece) >= MAX_HELD_BACK:
             return False
         return not _MARK.search(piece) and "\n" not in piece and not _MARK.search(self._word)
@@ -177,7 +179,7 @@ class LinkFilter:
 
     def _judge_tag(self, tag: str) -> str:
         values = (re.sub(r"\s", "", _plain(value).strip("\"'")) for value in _VALUE.findall(tag))
-        texts = [_plain(tag), *("](" + value for value in values)]  # a value is read as a Markdown destination
+        texts = [_plain(tag), *("](" + value for value in values)]  # checked like a Markdown destination
         return LEFT_OUT if links(texts) - self._loaded() else tag
 
     def _judge(self, word: str, sent: int) -> str:
@@ -200,6 +202,7 @@ class LinkFilter:
 
 
 def _plain(word: str) -> str:
-    """Return a word as a web page reads it, with entities resolved, narrow letters, and no invisible characters."""
+    """Return a word as a web page reads it: entities are resolved, full-width letters are narrow, and invisible
+    characters are removed."""
     plain = html.unescape(unicodedata.normalize("NFKC", html.unescape(word)))
     return "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")

@@ -25,11 +25,13 @@ Name = TypeVar("Name", bound=Hashable)
 MAX_SECONDS = 0.05
 """Maximum process time, in seconds, of the searches by `regex` in one text."""
 WINDOW = 2_400
-"""Number of characters that `regex` searches at once; rules read no more of an utterance (words.MAX_READ)."""
+"""Number of characters that `regex` searches at once. It is above words.MAX_READ, the maximum that rules read of an
+utterance."""
 MAX_REMOVED = 100
 """Maximum number of matches that `without` removes."""
 MAX_SIZE = 20_000
-"""Maximum size of RE2's program for a pattern, which is its cost per character; the largest that ships has a third."""
+"""Maximum size of RE2's program for a pattern, which is its cost per character. The largest shipped pattern has a third
+of this size."""
 MEMORY = 16 << 20
 """Maximum memory of a set of patterns, in bytes."""
 
@@ -61,7 +63,7 @@ class Pattern:
         self._forms: dict[Form, tuple[str, bool]] = {}
 
     def form(self, form: Form) -> tuple[str, bool]:
-        """Return the translation for an engine, and whether it matches exactly what the pattern matches."""
+        """Return the translation for an engine, and whether it matches exactly the same texts as the pattern."""
         if form not in self._forms:
             self._forms[form] = translate(self.source, form)
         return self._forms[form]
@@ -74,7 +76,8 @@ class Pattern:
 
     @cached_property
     def is_always_searched(self) -> bool:
-        """Whether RE2 can never rule out a match: without its look-arounds the pattern matches the empty text."""
+        """Whether RE2 can never rule out a match, because the pattern without its look-arounds matches the empty
+        text."""
         return not self.form(Form.ASCII)[1] and self._relaxed(Form.ASCII).search("") is not None
 
     def matches(self, text: str, *, in_doubt: bool = False) -> bool:
@@ -82,7 +85,7 @@ class Pattern:
         return self.hits(text) and self.stands(text, _form(text), SearchBudget(), in_doubt)
 
     def hits(self, text: str) -> bool:
-        """Return whether its relaxed form matches in a text: the pattern itself may match."""
+        """Return whether the relaxed form of the pattern matches in a text, so that the pattern itself may match."""
         return self._relaxed(_form(text)).search(_encode(text)) is not None
 
     def without(self, text: str) -> str:
@@ -102,7 +105,8 @@ class Pattern:
         return spaced
 
     def stands(self, text: str, form: Form, budget: SearchBudget, in_doubt: bool) -> bool:
-        """Return whether the pattern matches in a text in which its relaxed form does; `in_doubt` on a timeout."""
+        """Return whether the pattern itself matches in a text in which its relaxed form matches; `in_doubt` if the
+        search takes too long."""
         if self.form(form)[1]:
             return True
         relaxed = self._relaxed(form)
@@ -136,12 +140,12 @@ class Patterns(Generic[Name]):
         self._sets: dict[Form, re2.Set] = {}
 
     def matching(self, text: str) -> frozenset[Name]:
-        """Return the names of which a pattern matches in a text."""
+        """Return the names with at least one pattern that matches in a text."""
         form, budget = _form(text), SearchBudget()
         if form not in self._sets:
             self._sets[form] = self._set(form)
         hits = self._sets[form].Match(_encode(text)) or []
-        if len(self._each) not in hits:  # the empty pattern is missing: RE2 ran out of memory, so search for each alone
+        if len(self._each) not in hits:  # the empty pattern always matches; if it is missing, RE2 ran out of memory
             hits = [at for at, (_, one) in enumerate(self._each) if one.hits(text)]
         found: set[Name] = set()
         for name, one in (self._each[at] for at in sorted(hits) if at < len(self._each)):
@@ -203,7 +207,7 @@ def _form(text: str) -> Form:
 
 def _encode(text: str) -> bytes:
     if not text.isascii():
-        text = text.replace("İ", "i").replace("ı", "i")  # Python treats these as forms of i, RE2 does not
+        text = text.replace("İ", "i").replace("ı", "i")  # Python treats both as forms of i; RE2 does not
     try:
         return text.encode()
     except UnicodeEncodeError:

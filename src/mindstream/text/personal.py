@@ -1,7 +1,7 @@
 """Find personal data and secrets in text with Presidio's recognisers and the plugins of detect-secrets.
 
-Both are installed by `mindstream[redact]` and used without a language model: they find data with a fixed form,
-mostly with a check digit. Names of people and places and dates of birth have none, and are not found.
+Both are installed by `mindstream[redact]` and used without a language model: they find data with a fixed form, mostly
+with a check digit. Names of people, names of places, and dates of birth have no such form, and are not found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mindstream.redaction import Cleaned, Redactor
 
 NAMES = ("presidio",)
 MIN_SCORE = 0.4
-"""Minimum score of a match. Presidio gives a phone number 0.4, and less to other digits that only look like one."""
+"""Minimum score of a match. Presidio scores a phone number as 0.4, and digits that only look like one lower."""
 RECOGNISERS = {
     "email": "Email",
     "card": "CreditCard",
@@ -30,9 +30,10 @@ RECOGNISERS = {
     "wallet": "Crypto",
     "mac": "MacAddress",
 }
-"""Names of recognisers by the kind that replaces their matches. Where matches overlap, the first kind here is used."""
+"""For each kind, the names of its recognisers; the kind's name replaces their matches. If matches of several kinds
+overlap, the kind that is listed first is used."""
 PHONE_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "PL", "PT", "SE", "IN", "BR")
-"""Regions of phone numbers without a +."""
+"""Regions whose phone numbers are found without a + and country code."""
 
 
 class _Found(NamedTuple):
@@ -91,7 +92,7 @@ class Presidio:
 
 
 def _apart(found: list[_Found]) -> Iterator[_Found]:
-    """Merge overlapping matches: one match over their whole extent, of the kind that is listed first."""
+    """Merge overlapping matches into one that covers them all and has the kind that is listed first in RECOGNISERS."""
     order = ["key", *RECOGNISERS]
     held: _Found | None = None
     for each in found:
@@ -129,7 +130,8 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
 
 
 def _secrets() -> Iterator[Any]:
-    """Yield the patterns of keys. A plugin reports only a part of a key, but all of it must be removed."""
+    """Yield the patterns of detect-secrets for keys. The plugins themselves report only a part of a key, but the whole
+    key must be removed."""
     from detect_secrets.plugins import (
         aws,
         github_token,

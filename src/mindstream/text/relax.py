@@ -1,4 +1,5 @@
-"""Translate patterns from Python's syntax for RE2, where they may match more than the original, and for `regex`."""
+"""Translate patterns from Python's syntax to that of RE2, where they may match more than the original, and to that of
+`regex`."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ KINDS = {
     "s": r"\x09-\x0d\x1c-\x20",
     "S": r"\x00-\x08\x0e-\x1b!-\x7f",
 }
-r"""Which ASCII characters \w, \d and \s match, and their complements."""
+r"""The ASCII characters that \w, \d and \s match, and those that \W, \D and \S match."""
 PLACES = {"A": r"\A", "b": r"\b", "B": r"\B"}
 CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 ESCAPE = r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|0[0-7]{0,2}|.)"
@@ -48,7 +49,8 @@ REFUSED = {
 
 
 def translate(source: str, form: Form) -> tuple[str, bool]:
-    """Translate a pattern for an engine; also return whether the result matches exactly what the pattern matches."""
+    """Translate a pattern for an engine; also return whether the result matches exactly the same texts as the
+    pattern."""
     out: list[str] = []
     opened: list[int | None] = []  # positions of look-arounds that are left out
     exact = True

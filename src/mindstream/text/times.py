@@ -68,7 +68,7 @@ def plain(text: str) -> str:
 
 
 def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
-    """Return the next moment that a text names: "in 20 minutes", "2h", "18:00", "monday 8:00"; a day means its 9:00.
+    """Return the next moment that a text names: "in 20 minutes", "2h", "18:00", "monday 8:00". A day means 9:00 of it.
 
     None: the text names no moment, or contains anything else.
 
@@ -94,7 +94,7 @@ def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
 
 
 def _later(spans: list[tuple[str, str]], now: Moment, zone: tzinfo) -> Moment:
-    """Return now plus the given spans; whole days follow the local clock."""
+    """Return now plus the given spans. Whole days keep the local time of day, also across a change of the clock."""
     seconds = sum(float(number) * SPANS_S[unit[0]] for number, unit in spans)
     if not seconds % DAY_S and all(unit[0] in "dw" for _, unit in spans):
         return (datetime.fromtimestamp(now, zone) + timedelta(seconds=seconds)).timestamp()
@@ -106,8 +106,8 @@ def read_day(text: str, today: date, since: date) -> tuple[date | None, str]:
 
     Args:
         text: the result of `plain`.
-        since: a weekday is the first one from here on; a date without a year is in this year, or in the next if it
-            is before `since`.
+        since: a weekday means the first such day from `since` on. A date without a year is in this year, or in the next
+            year if it would be before `since`.
 
     Raises:
         InputError: there is no such day.
@@ -179,5 +179,6 @@ def month_of(text: str) -> int:
 
 
 def local_moment(day: date, at: time, zone: tzinfo, fold: int = 0) -> Moment:
-    """Return the moment at which the clock of a zone shows a time of a day; with `fold`, the second such moment."""
+    """Return the moment at which the clock of a zone shows a time of a day. If the clock shows it twice, because it was
+    set back, `fold` 1 means the second moment."""
     return datetime.combine(day, at.replace(fold=fold), zone).astimezone(UTC).timestamp()

@@ -1,9 +1,8 @@
-"""Split text into terms, as recall compares them: lower case, stemmed, without stop words; bigrams in scripts without
-spaces.
+"""Split text into terms, the form of words that recall compares: lower case, stemmed, without stop words.
 
-English words are stemmed (Snowball, after irregular forms); words of other alphabets are used as they are, without
-accents. Chinese, Japanese, Korean and Thai give pairs of neighbouring characters, or a single character that stands
-alone.
+English words are replaced by their stem (irregular forms by their base, other words by Snowball). Words of other
+alphabets are used as they are, without accents. Chinese, Japanese, Korean and Thai texts are split into pairs of
+neighbouring characters; a character without a neighbour is a term itself.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _stem = Stemmer.Stemmer("english", maxCacheSize=0).stemWord
 def stem(word: str) -> str:
     """Return the stem of a lower-case English word; other words are returned unchanged."""
     found = str(_stem(BASE.get(word, word))) if word.isascii() else word
-    return word if found == word else found  # one object for both, to save memory
+    return word if found == word else found  # if both are equal, one object saves memory
 
 
 def plain_words(text: str) -> list[str]:
@@ -85,7 +84,7 @@ def terms(text: str) -> list[str]:
 
 
 def _pairs(run: str) -> list[str]:
-    """Return pairs of neighbouring characters, without pairs of function characters."""
+    """Return the pairs of neighbouring characters, without pairs that consist of function characters."""
     if len(run) == 1:
         return [] if run in FUNCTION_CHARACTERS else [run]
     pairs = [run[i : i + 2] for i in range(len(run) - 1)]
@@ -102,7 +101,7 @@ T = TypeVar("T")
 MAX_READ = 2_000
 """Maximum number of characters that rules read; of a longer text, they read only the beginning and the end."""
 SENTENCE = re.compile(r"(?:[^.!?;。！？；\n]|[.!?;](?=\w))+[.!?;。！？；]*")
-"""A punctuation mark before a letter or digit does not end a sentence: 184.00, example.org."""
+"""A sentence with its punctuation. A mark before a letter or digit does not end a sentence: 184.00, example.org."""
 
 
 def sentences(text: str) -> list[str]:
@@ -116,7 +115,7 @@ def both_ends(text: str) -> str:
 
 
 def first_and_last(items: Sequence[T], most: int) -> Sequence[T]:
-    """Return items; if there are more than `most`, equally many of the first and of the last."""
+    """Return items; if there are more than `most`, only the first and the last ones, half of `most` each."""
     return items if len(items) <= most else [*items[: most // 2], *items[-(most // 2) :]]
 
 
@@ -139,7 +138,8 @@ CJK = re.compile(r"[\u3400-\u9fff]")
 
 
 def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
-    """Return the language of a text by its script; the first of `among` if the script does not decide."""
+    """Return "zh" if it is in `among` and over a fifth of a text's letters are Chinese characters; otherwise the first
+    other language of `among`."""
     if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # a character counts as four letters
         return "zh"
     return next((language for language in among if language != "zh"), among[0])
@@ -160,7 +160,7 @@ WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}][^\s{UNSPACED}]*")
 
 
 def count_of(n: int, noun: str) -> str:
-    """Return a number with its noun: 1 step, 2 steps, 1,200 steps; the plural s goes before " of " or to the end."""
+    """Return a number with its noun: 1 step, 2 steps, 1,200 steps. The plural s is put before " of ", or at the end."""
     head, of, rest = noun.partition(" of ")
     return f"{n:,} {head}{'s' * (n != 1)}{of}{rest}"
 
