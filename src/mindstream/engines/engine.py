@@ -27,7 +27,8 @@ class Engine(Protocol):
 
 @contextlib.asynccontextmanager
 async def open_engine(ray: bool, workers: int = 0, cpus: float = 1.0) -> AsyncIterator[Engine]:
-    """Open Ray, or processes of this machine; at the end of the block, running tasks are stopped and save their work.
+    """Open an engine of Ray workers, or of processes on this machine. At the end of the block, running tasks are
+    stopped and save their work.
 
     Args:
         workers: number of parallel tasks; 0: the number of processors.

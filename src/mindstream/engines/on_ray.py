@@ -26,10 +26,12 @@ ADDRESS = "RAY_ADDRESS"
 TOKEN = "RAY_AUTH_MODE=token"
 """Ray's setting for sending its token to a cluster."""
 SKIPPED = "RAY_DEDUP_LOGS_SKIP_REGEX"
-"""Ray's variable for log lines that it does not print; else its reports of dead workers would mix with the output."""
+"""Ray's variable for log lines that it does not print. Without it, reports of dead workers would mix with the
+output."""
 NICENESS = "RAY_worker_niceness"
 UNUSED = ("start_monitor", "start_log_monitor")
-"""Parts of Ray that a single machine does not need: the autoscaler, and the forwarding of workers' output."""
+"""Methods that start parts of Ray that a single machine does not need: the autoscaler, and the forwarding of workers'
+output."""
 
 
 class OnRay:
@@ -59,7 +61,7 @@ class OnRay:
                 where = os.environ.get(ADDRESS, "started here")
                 raise SettingsError(f"Ray is not available ({where}): {error}") from None
             with contextlib.suppress(ValueError, TypeError):  # not the main thread, or no Python handler
-                # restores the handling of SIGTERM: Ray would print its stack first
+                # install Python's handler of SIGTERM again: Ray's handler would print a stack trace first
                 signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         self.workers = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._turn = asyncio.Semaphore(self.workers)
@@ -112,8 +114,8 @@ class OnRay:
 def _without_monitors(node: type) -> Iterator[None]:
     """Let Ray start without its unused parts, which saves a fifth of its start time, and a second at its end.
 
-    `ray start` has an option for this, but `ray.init` has none. In Ray versions that name the parts differently, the
-    parts are started.
+    `ray start` has an option for this, but `ray.init` has none. If a version of Ray has other names for these parts,
+    they are started.
     """
     removed = {name: method for name, method in vars(node).items() if name in UNUSED}
     for name in removed:

@@ -1,4 +1,5 @@
-"""An engine of worker processes on this machine; each has its own connection, so its death affects no other task."""
+"""An engine of worker processes on this machine. Each worker has its own connection, so its death affects only its own
+task."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ SAVING_S = 30.0
 MAX_ATTEMPTS = 4
 """Maximum number of attempts for a task whose worker dies."""
 STOP, END = "stop", "end"
-"""Orders to a worker, in addition to tasks: stop the running task; stop the running task and exit."""
+"""Orders to a worker, in addition to tasks. STOP: stop the running task. END: stop the running task and exit."""
 
 R = TypeVar("R")
 Task = tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]]
@@ -34,7 +35,7 @@ Orders = asyncio.Queue[Task | str]
 
 @cache
 def _runner() -> asyncio.Runner:
-    return asyncio.Runner()  # connections stay open from one task to the next
+    return asyncio.Runner()  # one event loop for all tasks, so that connections stay open from one task to the next
 
 
 def carry_out(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...], folder: str) -> Any:
@@ -56,7 +57,7 @@ def serve(line: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the parent started this process with it blocked
     _runner().run(_serve(line))
-    os._exit(0)  # does not wait for threads that a task left
+    os._exit(0)  # do not wait for threads that a task has left running
 
 
 async def _serve(line: Connection) -> None:
@@ -64,7 +65,7 @@ async def _serve(line: Connection) -> None:
     threading.Thread(target=_listen, args=(line, orders, asyncio.get_running_loop()), daemon=True).start()
     while (order := await orders.get()) != END:
         if isinstance(order, str):
-            continue  # the order to stop arrived when the task had ended
+            continue  # an order to stop arrived after the task had ended
         task, next_order = asyncio.ensure_future(_answer(*order)), asyncio.ensure_future(orders.get())
         await asyncio.wait({task, next_order}, return_when=asyncio.FIRST_COMPLETED)
         if not next_order.done():
@@ -78,7 +79,8 @@ async def _serve(line: Connection) -> None:
 
 
 def _listen(line: Connection, orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
-    """Forward orders; after the last one, or when the parent has exited, exit within SAVING_S, even during a task."""
+    """Forward orders to the event loop. After the order END, or when the parent has exited, end this process within
+    SAVING_S seconds, even if a task is still running."""
     with suppress(EOFError, OSError):
         while (order := line.recv()) != END:
             loop.call_soon_threadsafe(orders.put_nowait, order)
@@ -102,9 +104,9 @@ async def _answer(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...]) -> 
 class Processes:
     """Runs tasks in worker processes, each started when needed.
 
-    The workers let their tasks save and exit at the end, or when this process dies. `concurrent.futures` is not used:
-    it ends all processes if one dies, and it does not notice the death of a process that is started while its watcher
-    is busy (Python 3.11: the wake-up is consumed before the process is in the list).
+    At the end, or when this process dies, the workers let their tasks save their work, and exit. `concurrent.futures`
+    is not used: it ends all processes if one dies. It also does not notice the death of a process that was started
+    while its watcher was busy (Python 3.11: the wake-up is consumed before the process is in the list).
     """
 
     def __init__(self, workers: int) -> None:
