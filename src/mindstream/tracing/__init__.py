@@ -69,7 +69,8 @@ def with_content() -> bool:
 
 
 def start_span(operation: str, subject: str, attributes: genai.Attributes | None = None) -> Span:
-    """Start a span `operation subject` that is not made current (for generators); the caller ends it."""
+    """Start a span named `operation subject`, without making it the current span (for generators); the caller ends
+    it."""
     if not _on:
         return NOTHING
     named = _named(operation, attributes)
@@ -79,7 +80,8 @@ def start_span(operation: str, subject: str, attributes: genai.Attributes | None
 def span(
     operation: str, subject: str = "", attributes: genai.Attributes | None = None
 ) -> contextlib.AbstractContextManager[Span]:
-    """Run a block in a span `operation subject`; inner spans are its children; an error is recorded by its class."""
+    """Run a block in a span named `operation subject`. Spans inside the block are its children. Of an error, only the
+    class is recorded."""
     return _span(operation, subject, attributes) if _on else _OFF
 
 
@@ -136,7 +138,7 @@ def _named(operation: str, attributes: Mapping[str, genai.Value] | None) -> dict
 P = ParamSpec("P")
 R = TypeVar("R")
 Asked: TypeAlias = Any
-"""The second argument of an operation: a query, an id, drafts, a removal."""
+"""The second argument of a traced function, after the stream: a query, an id, drafts, a removal."""
 Tell: TypeAlias = Callable[[Asked, Any], Mapping[str, genai.Value]]
 """Computes the attributes of a span from the operation's second argument and its result."""
 

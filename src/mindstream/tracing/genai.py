@@ -91,7 +91,7 @@ def write_answer(text: str, finish: str = "stop") -> str:
 
 
 def write_records(records: Iterable[tuple[str, str, float | None]]) -> str:
-    """Return records, each an id, a text and a score or none, in the form of `gen_ai.memory.records`."""
+    """Return records (each an id, a text, and a score or None) in the form of `gen_ai.memory.records`."""
     return json.dumps(
         [{"id": id_, "content": text} | ({} if score is None else {"score": score}) for id_, text, score in records],
         ensure_ascii=False,
