@@ -267,7 +267,7 @@ async def grant(
     everyone: Annotated[bool, switch("--everyone", "All members may read your pairs.")] = False,
     private: Annotated[bool, switch("--private", "No other agent may read your pairs.")] = False,
 ) -> None:
-    """Set the agents that may read your pairs in a pool, present and future ones.
+    """Set the agents that may read your present and future pairs in a pool.
 
     From the next recall on, an agent that is no longer named is served neither these pairs nor anything derived from
     them.
