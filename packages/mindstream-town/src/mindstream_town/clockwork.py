@@ -45,7 +45,7 @@ Turns = dict[str, ResidentTurn]
 
 
 class Begun(NamedTuple):
-    """A step of a group that has begun, and the marks of its residents before it."""
+    """A running step of a group; `marked` and `entered`: its residents with these marks before the step."""
 
     group: Group
     marked: set[str]
@@ -96,7 +96,7 @@ class Clockwork:
     def state(self) -> TownState:
         """Return the conditions of objects and the finished steps.
 
-        `reached` is empty if all residents are at the same step, and will be in the next one.
+        `reached` is empty if all residents have finished the same step and also run the next one in lock-step.
         """
         where, steps, low = self.whereabouts, self._steps(), self.step
         changes = [each for each in where.changes if each[0] >= low]
@@ -168,10 +168,10 @@ class Clockwork:
         return Scheduler(reach, steps, self._next_spots(steps))
 
     async def run(self, order: Scheduler | LockStep, until: int) -> AsyncGenerator[list[Commit]]:
-        """Run all residents up to a step; yield the commits of each step of a group when it is over.
+        """Run all residents up to a step; when a group has finished a step, yield the commits of that step.
 
         Raises:
-            ModelError and others: the residents of unfinished steps stay as before them.
+            ModelError and others: residents in an unfinished step keep their state from before that step.
         """
         self._is_free = order.is_free
         try:
@@ -227,7 +227,7 @@ class Clockwork:
         return Begun(group, where.marked.intersection(group.members), where.entered.intersection(group.members))
 
     async def _give_up(self) -> None:
-        """Cancel the running steps; their residents are as before them."""
+        """Cancel the running steps; return their residents to the state before these steps."""
         running, self._running = self._running, {}
         for task in running:
             task.cancel()
@@ -253,7 +253,7 @@ class Clockwork:
         return {name for name in names if self._due.get(name, FAR) <= step} - self._spoken_to()
 
     async def _live(self, names: Sequence[str], step: int, turns: Turns) -> tuple[int, Turns, list[Commit]]:
-        """Run the turns and encounters of a step; return the step and all turns, by name, with their commits."""
+        """Run the turns and encounters of a step; return the step, all turns by name, and the commits of the turns."""
         ended = self._ended(names, step)
         await _all_of([self._live_one(turn, name in ended) for name, turn in turns.items()])
         await Encounters(self.setting, self.residents, self.whereabouts, step, turns, self.deeds).take_place()

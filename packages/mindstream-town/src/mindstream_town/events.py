@@ -204,7 +204,8 @@ class DayPlanned(TownEvent):
     cites: Names = Field((), exclude_if=not_)
     """Ids of the memories that the model named as reasons of the plan's items."""
     keeps: Names = Field((), exclude_if=not_)
-    """Ids of the memories that the resident keeps to itself, of those that are not secret from the beginning."""
+    """Ids of the memories that the resident has decided to keep to itself, without those that are secret from the
+    beginning."""
 
 
 class TasksPlanned(TownEvent):
@@ -263,7 +264,7 @@ class Talked(TownEvent):
     until: int
     records: Names = ()
     known: Names = ()
-    """Ids of the resident's own memories that the other told it again."""
+    """Ids of memories that the resident had before the talk, and that the other told it again."""
     gathered: float = 0.0
     """Total importance of the records."""
     unrated: Names = Field((), exclude_if=not_)
@@ -324,9 +325,9 @@ class Met(TownEvent):
     gathered: float = 0.0
     """Total importance of the records."""
     stance: Quotes[str] = Field("", exclude_if=not_)
-    """How the resident stands to the other since this meeting, in words; "": as before."""
+    """The resident's attitude toward the other since this meeting, in words; "": unchanged."""
     avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)
-    """Whether the resident keeps away from the other since this meeting; None: as before."""
+    """Whether the resident keeps away from the other since this meeting; None: unchanged."""
 
 
 class Asked(TownEvent):
@@ -416,7 +417,8 @@ class StoodIn(TownEvent):
 
 
 class TownRested(TownEvent):
-    """Nothing happened up to this step, and a user was told this time; in the town's own stream."""
+    """All residents have finished this step, even if no other row has it; written after users' actions and in forks; in
+    the town's own stream."""
 
     kind = "town_rested"
 
@@ -430,19 +432,20 @@ class TownForked(TownEvent):
     lost: Names = ()
     """Ids of the memories that the fork does not have."""
     withheld: Quotes[dict[str, tuple[str, ...]]] = Field(default_factory=dict)
-    """Texts that a resident does not keep if others tell them, by its name."""
+    """For each resident, by name: texts that it does not remember if others tell them."""
 
 
 class TownReached(TownEvent):
-    """Steps that residents have finished who run ahead of others; in the town's own stream, not in the journal."""
+    """The last finished steps of residents, if these may be at different steps; in the town's own stream, not in the
+    journal."""
 
     kind = "town_reached"
     reached: NoWords[dict[str, int]]
     """The last finished step of each resident whose step has changed since the row before."""
     marked: Names = ()
-    """Those of these residents who may see something new in the next step."""
+    """The residents in `reached` who may see something new in the next step."""
     entered: Names = ()
-    """Those of these residents who have not looked around in their arena yet."""
+    """The residents in `reached` who have not looked around in their arena yet."""
 
 
 class TownSaved(TownEvent):

@@ -46,7 +46,7 @@ async def fork(
     Args:
         lost: ids of memories that the copy does not have.
         seed: seed of the copy's later random draws; None: the town's own.
-        withheld: texts that a resident of the copy does not keep if others tell them, by its name.
+        withheld: for each resident of the copy, by name: texts that it does not remember if others tell them.
 
     From a database, only the rows of the town's tenant are copied.
 
@@ -82,10 +82,10 @@ async def fork(
 
 
 async def _later(store: Store, setting: Setting, step: int) -> tuple[list[int], list[str]]:
-    """Return the numbers of the rows after a step, and the records that were rated in them.
+    """Return the numbers of the rows to leave out of a fork, and the ids of the records that were rated in these rows.
 
-    If residents ran ahead of others, rows of earlier steps can follow those of later ones; then all saved states go,
-    too, because they may contain later steps.
+    These are the rows after the step. If residents ran ahead of others, rows of earlier steps can follow rows of later
+    steps; then all saved states are left out, too, because they may contain later steps.
     """
     gone, saves, rated, end = list[int](), list[int](), list[str](), setting.moment(step)
     ran_ahead = False

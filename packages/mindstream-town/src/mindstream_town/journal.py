@@ -271,7 +271,8 @@ TAIL = 2 * DIGEST + 5
 
 
 async def write_journal(store: Store, setting: Setting, path: Path) -> int:
-    """Write a journal to a file, or append the missing lines if the file has its beginning; return the number of lines.
+    """Write a journal to a file, or append the missing lines to an earlier journal of this town; return the number of
+    lines.
 
     Raises:
         InputError: the file has other content; it is not changed.

@@ -49,7 +49,7 @@ SWITCHES = {
     "recall": "recalls",
     "talk": "talks",
 }
-"""Parts of residents that can be switched off, and the profile constant that does it."""
+"""Parts of residents that can be switched off, each with the profile constant that switches it off."""
 SLOTS = 8
 """Default maximum of simultaneous model calls of a town."""
 WAITING = 8
@@ -213,15 +213,15 @@ async def open_town(
 
 @contextlib.asynccontextmanager
 async def counting(look: Look, settings: Settings) -> AsyncIterator[CallLog]:
-    """Yield a log for model calls about a town that is open for reading only."""
+    """Yield a log that adds model calls to the town's stream, for operations that otherwise only read the town."""
     calls = CallLog(SystemClock())
     async with calls.writing(bill_of(look.store, look.setting, embedder(settings.embedder))):
         yield calls
 
 
 def bill_of(store: Store, setting: Setting, embed: Embedder) -> Memory:
-    """Return the stream of a town's model calls. Its rows have the town's time; the calls in them have the real
-    time."""
+    """Return the stream of a town's model calls. Its rows have the time of the town's start; the calls in them have the
+    real time."""
     return Memory(store, JOURNAL, embed, ManualClock(setting.start))
 
 
@@ -230,11 +230,11 @@ async def estimate(
 ) -> tuple[Counting, float | None]:
     """Estimate the model calls of some steps, and their cost in US dollars (None: a price is not known).
 
-    The first day is run with rules, and its calls are multiplied.
+    At most one day is simulated with rules; its calls are scaled up to all steps.
     """
     sample = min(steps, setting.profile.a_day)
     every = await count_calls(setting, sample, on_step=on_step, models=settings.models)
-    once = {RateImportance.label()} if setting.profile.lives == "scenes" else set[str]()  # only when residents move in
+    once = {RateImportance.label()} if setting.profile.lives == "scenes" else set[str]()  # only at the beginning
     counted = every.without_rules(settings.models).scaled(steps / sample if sample else 0.0, once)
     return counted, cost_usd(counted, settings.models)
 

@@ -16,8 +16,8 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
         step_s: seconds of the town's time per step.
         vision: how far a resident sees inside its arena, in tiles to each side.
         attention: maximum number of the nearest events that are perceived at once.
-        retention: number of the last percepts that do not count as new. With 8, as in the published data, a full room
-            is new every minute.
+        retention: number of the last percepts that do not count as new. With 8, as in the published data, a resident in
+            a full room perceives the same people as new every minute.
         reflect_at: total importance of new memories that triggers a reflection; 150 in the paper, 250 in the published
             data of its 25 residents.
         decay: factor of recency per hour since a memory was last recalled.

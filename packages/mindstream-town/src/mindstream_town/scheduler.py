@@ -28,8 +28,9 @@ class Apart(Protocol):
     """The distance of residents in steps."""
 
     def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
-        """Return, for residents at the positions (across, down), a lower bound of the steps after which they could
-        perceive a resident who stays at `spot`, or change what it perceives. 0: they must run together."""
+        """Return a minimum number of steps for each resident at the positions (across, down). In fewer steps that
+        resident can neither perceive a resident who stays at `spot`, nor change what the latter perceives. 0: both must
+        run together."""
 
 
 class Group(NamedTuple):
@@ -61,12 +62,12 @@ class Scheduler:
         self._apart = apart
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._open = set(range(len(self.names)))
-        """Residents that do not run and may not have to wait."""
+        """Numbers of the residents that are neither running nor known to wait for another."""
         self._waiting: dict[int, set[int]] = {}
-        """Residents that wait, by the resident they wait for; one of each group."""
+        """For each resident that others wait for: one member of each waiting group."""
 
     def groups(self, last: int) -> Iterator[Group]:
-        """Yield groups that may run, at most up to the step `last`; each runs until `done`."""
+        """Yield groups that may run, at most up to the step `last`; the caller reports a finished step with `done`."""
         while ready := [number for number in self._open if self.steps[number] < last]:
             for number in sorted(ready, key=self.steps.__getitem__):
                 if number not in self._open or self.steps[number] >= last:
@@ -88,7 +89,8 @@ class Scheduler:
             self._open |= self._waiting.pop(number, set())
 
     def rank(self, group: Group) -> tuple[int, int]:
-        """Return a group's place in a queue: groups for which most residents wait come first, then the earliest."""
+        """Return a group's place in a queue: the group for which most residents wait comes first; if equal, the
+        earliest."""
         found, left = set[int](), [self._numbers[name] for name in group.members]
         while left:
             waiting = self._waiting.get(left.pop(), set()) - found
@@ -99,7 +101,7 @@ class Scheduler:
     def _group(self, first: int) -> tuple[list[int], int, int]:
         """Return the group of a resident, its last possible step, and the resident that sets this limit."""
         step, members, until = self.steps[first], [first], np.full(len(self.steps), FAR)
-        for member in members:  # grows
+        for member in members:  # the loop adds members
             spot = int(self.across[member]), int(self.down[member])
             meets = self.steps + self._apart(spot, self.across, self.down)
             near = np.flatnonzero((meets <= step) & (self.steps == step)).tolist()
@@ -141,11 +143,12 @@ class LockStep:
 
 Rank = Callable[[], tuple[int, int]]
 RANK: ContextVar[Rank] = ContextVar("rank", default=lambda: (0, 0))
-"""Returns the current place of the running step in the queue; the lowest goes first."""
+"""Returns the running step's current place in the queue (see `Scheduler.rank`); the call with the lowest one goes
+first."""
 
 
 class Slots:
-    """Lets a number of calls run at the same time."""
+    """Limits the number of simultaneous calls; calls that wait get a free slot in the order of `RANK`."""
 
     def __init__(self, most: int) -> None:
         self._free = most

@@ -34,7 +34,8 @@ class Setting:
     conditions: Conditions = field(default_factory=Conditions)
     weather: Weather = field(default_factory=Weather)
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Texts that a resident does not keep if others tell them, in a fork without these memories."""
+    """In a fork without some memories, for each resident, by name: texts that it does not remember if others tell
+    them."""
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def with_people(self, *people: Person) -> Setting:

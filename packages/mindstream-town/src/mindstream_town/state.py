@@ -38,7 +38,7 @@ from mindstream_town.world.tree import Spot
 
 
 class Belief(Frozen):
-    """A belief of a resident next to the fact.
+    """A belief of a resident, compared with the facts.
 
     Attributes:
         kind: `object` or `resident` for what it saw last; `planted` for what began with a user's whisper.
@@ -88,7 +88,7 @@ class ResidentState(BaseModel, frozen=True):
         summary: the resident's summary of itself. summed_up: step at which it was written.
         embodied: name of the user who controls the resident; "": none.
         about: the life so far, if it was rewritten; "": as in the description.
-        stances: for each partner, how the resident stands to it, in words.
+        stances: for each partner, the resident's attitude toward it, in words.
         keeps: ids of the memories that the resident keeps to itself, as decided with the day's plan.
         avoids: for each partner, whether the resident keeps away from it, if a meeting has changed that.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.

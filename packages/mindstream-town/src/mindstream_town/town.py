@@ -68,7 +68,8 @@ ANYBODY = "a person"
 SAVE_EVERY = 2_000
 """Maximum rows of the log between two saved states."""
 Order: TypeAlias = Literal["lockstep", "free"]
-"""Order of the residents' steps: all together, or each as soon as no other can affect it. The journal is the same."""
+"""Order of the residents' steps: all together, or each as soon as no other can affect it. Both give the same
+journal."""
 SLOT, LIVING = "living", "letting this town live"
 """Slot of the lease that a process holds while it has the town open, and its description."""
 
@@ -100,7 +101,7 @@ class Town:
     _writing: Writing
     _rows: int
     _is_uneven: bool
-    """Whether the log has residents at different steps since the last saved state."""
+    """Whether residents may have been at different steps since the last saved state in the log."""
 
     @renamed_keywords(models="model")
     @explained
@@ -213,7 +214,7 @@ class Town:
             model: the residents' models: `rules`, a name, a model, or a mapping by role (planner, decider, talker,
                 reasoner, importance).
             order: order of the residents' steps; None: `free` if a model is configured, else `lockstep`.
-            slots: maximum number of simultaneous model calls, those on which most residents wait first; 0: no limit.
+            slots: maximum number of simultaneous model calls; 0: no limit. Calls on which most residents wait go first.
             lease_s: seconds after which another process may open the town if this one has crashed.
 
         Raises:
@@ -265,13 +266,13 @@ class Town:
     ) -> None:
         """Run up to and including a step; finished steps are stored even if an error ends the run.
 
-        An interrupted step has no effect; it is repeated as a whole when the town continues. Users first give up
-        control of residents (see `embody`).
+        An interrupted step has no effect; it is repeated as a whole when the town continues. If users control residents
+        (see `embody`), they give up control in the first step of the run.
 
         Args:
             until: a step, or a time in the town: "12:00" (today), "tomorrow noon", "day 2 19:00", "Feb 14 19:00".
             on_step: called with the last step that all residents have finished.
-            on_commits: called with the commits of each step of a group of residents that has any.
+            on_commits: called when a group of residents has finished a step with commits, with these commits.
 
         Raises:
             InputError: the text is not a time.
@@ -314,7 +315,7 @@ class Town:
                     return
 
     def _write(self, commits: Sequence[Commit]) -> None:
-        """Schedule the commits of a step, with the steps of the residents if these differ."""
+        """Schedule the commits of a step; add the finished steps of the residents if these may differ."""
         if self._is_uneven:
             commits = [*commits, self._own(self._clockwork.take_reached(), None)]
         self._writing.add(commits)
@@ -504,14 +505,15 @@ class Town:
 
     @awaited
     async def knowers(self, fact: str) -> tuple[Knower, ...]:
-        """Return the residents who know a fact, in the order of time, as `mindstream town metrics --fact` prints them.
+        """Return the residents who know a fact, the first knower first, as `mindstream town metrics --fact` prints
+        them.
 
         Each has `name`, `time` (since when), `by` (who told it; "": known from the beginning), `chain` and `text`. The
-        fact is the first memory of a resident with most of these words; a resident knows it if one of its memories is,
-        or is derived from, that memory.
+        fact is the memory with most of these words among those that residents had when the town began. A resident knows
+        the fact if one of its memories is, or is derived from, that memory.
 
         Raises:
-            InputError: no first memory has half of these words.
+            InputError: no memory from the beginning of the town has half of these words.
         """
         from mindstream_town.metrics.measures import find_fact, trace_fact
 

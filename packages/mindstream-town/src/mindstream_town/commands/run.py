@@ -222,7 +222,10 @@ def let_live(
     yes: Yes = False,
     verbose: Verbose = False,
     ray: Annotated[
-        bool, switch("--ray", "Run the residents' turns as Ray tasks, in other processes than the town's clock (docs/ray.md).")
+        bool,
+        switch(
+            "--ray", "Run the residents' turns as Ray tasks, in other processes than the town's clock (docs/ray.md)."
+        ),
     ] = False,
     order: Annotated[
         Order | None,

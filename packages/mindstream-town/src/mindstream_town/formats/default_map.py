@@ -10,11 +10,11 @@ from mindstream_town.formats.maps import Drawing
 from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address
 
 BED = "bed"
-"""Object that is the bed of a home's residents who have no key `bed`."""
+"""Name of the object that is the bed of residents who have no key `bed`."""
 FURNITURE = (BED, "stove", "table", "washbasin")
 """Objects of a home that lists none."""
 ROOM, GROUNDS = "room", "grounds"
-"""Name of the only room of a house, and of the area of a square, that lists no rooms."""
+"""Name of the only room of a house without listed rooms, and of the area of a square without listed rooms."""
 HEIGHT, NARROWEST = 4, 4
 """Height and minimum width of rooms, in tiles."""
 STREET, WALL, GROUND, BLANK = 2, "#", ".", " "

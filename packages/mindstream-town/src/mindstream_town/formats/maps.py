@@ -59,7 +59,8 @@ def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = froz
 
 
 def find_map(folder: Path, name: str) -> Path:
-    """Return the map of a saved simulation: in its folder or a parent, or in their copy of the authors' repository.
+    """Return the map of a saved simulation: in its folder or a parent folder, or in `static_dirs/assets` of one of
+    these.
 
     Raises:
         InputError: the map is not found.

@@ -217,7 +217,7 @@ class Built(Mapping[int, bytes]):
 
 
 def _read_played(path: Path) -> Built:
-    """Read the short form: a step has the last change of each resident up to it."""
+    """Read the short form; the movement of a step is built from the last change of each resident up to that step."""
     data = load_object(path, MOST_ARCHIVE_BYTES)
     if wrong := [key for key in data if not NUMBER.fullmatch(key)]:
         raise InputError(f"{path}: expected whole numbers (steps) as keys, found {wrong[0]!r:.60}")
@@ -430,8 +430,9 @@ def _write(path: Path, data: JsonValue, indent: int | None = None) -> None:
 def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
     """Return the save with step number and step length that fit its times; report corrections with `tell`.
 
-    The residents' last time is used if it implies another step length, and the steps of the meta file do not fill the
-    time since the first day.
+    The number of steps times their length in the meta file must be the time since the first day. Otherwise the time
+    between the residents' last time and the current time of the meta file becomes the step length, if all residents
+    have the same last time and the number of steps is then a whole number.
     """
     meta = save.meta
     now = parse_time(meta.curr_time)

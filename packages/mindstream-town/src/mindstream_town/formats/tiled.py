@@ -43,7 +43,7 @@ ADDRESS = "address"
 TILE = 0x1FFFFFFF
 """Mask of the tile's number in a cell; the three highest bits are flips."""
 WINDOW_BITS = {"zlib": zlib.MAX_WBITS, "gzip": zlib.MAX_WBITS | 16}
-"""The window size that zlib needs, by compression."""
+"""The argument `wbits` of zlib by compression."""
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -337,7 +337,7 @@ def write_tiled(map: TiledMap, path: Path) -> None:
 
 
 def _outer(tileset: Tileset, look: Mapping[str, int]) -> dict[str, str | int]:
-    """Return the attributes of a tileset."""
+    """Return the attributes of a tileset; one in a file of its own is only referred to, without its `look`."""
     if tileset.source:
         return {"firstgid": tileset.firstgid, "source": tileset.source}
     return {**tileset.model_dump(exclude={"tiles", "source"}), **look}

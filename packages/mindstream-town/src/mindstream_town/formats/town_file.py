@@ -56,7 +56,8 @@ else:
 
 
 class _Describing(ModelMetaclass):
-    """Makes constructors of tables describe mistakes like those of a town file; it is not used for nested tables."""
+    """Makes constructors of tables raise InputError with the same sentences as for a town file. Pydantic creates nested
+    tables without this."""
 
     if not TYPE_CHECKING:
 
@@ -162,7 +163,7 @@ class SeedTable(Table):
     who: list[Name] = Field(default_factory=list)
 
 
-if TYPE_CHECKING:  # constructors accept more than tables; validators make tables of it
+if TYPE_CHECKING:  # constructors also accept texts and rows; validators convert them into tables
     Days: TypeAlias = Sequence[DayTable | tuple[str, str, str] | tuple[str, str, str, str]]
     Seeds: TypeAlias = Sequence[SeedTable | str | Mapping[str, object]]
 else:
@@ -753,7 +754,7 @@ def _describe_person(
 
 
 COPIED = {"name", "age", "innate", "learned", "currently", "lifestyle", "routine", "household", "about"}
-"""Keys of a resident that stay as they are."""
+"""Keys of a resident's table that are copied unchanged into its `Person`."""
 WORKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday"]
 
 

@@ -194,7 +194,7 @@ class Job(NamedTuple):
     lost: tuple[str, ...]
     seed: int
     withheld: tuple[str, str] | None = None
-    """A resident, and the text that it does not keep if others tell it."""
+    """A resident, and the text that it does not remember if others tell it."""
 
     @property
     def key(self) -> str:

@@ -35,7 +35,7 @@ class CallCount:
 
 
 LIVED = "estimate"
-"""Name of the simulated model; with it a town takes the same paths as with a real model."""
+"""Name of the simulated model; because of it residents behave as with a language model, not as with rules."""
 ROLES = ("planner", "decider", "talker", "reasoner", "importance")
 REPLIES = {
     "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
@@ -45,9 +45,9 @@ REPLIES = {
 }  # fmt: skip
 """Average output tokens of real replies, by prompt; replies of rules are shorter."""
 A_TASK, LINES, AGREE = 12, 5, 0.2
-"""Minutes of a task planned by a model, lines of a talk, and the share of talks with an agreement for today."""
+"""Assumed minutes of a task in a plan, lines of a talk, and share of talks with an agreement for today."""
 BUSY, OPEN = 0.3, 0.15
-"""Share of the parts of a day in which a resident cannot be spoken to, and of those whose result is open."""
+"""Assumed share of the parts of a day in which a resident cannot be spoken to, and of the parts with an open result."""
 BED = "22:30"
 SOMETHING = "a thing or two of what is to be done now"
 """A text with the length of a typical task."""
@@ -160,7 +160,8 @@ async def _answered(rules: Rules, request: Request) -> str:
 
 
 async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
-    """Answer as a model would, where no rule exists or a rule would change what residents do."""
+    """Answer with typical replies of a model if the prompt has no rule, or if its rule would change the residents'
+    behaviour."""
     match request.prompt:
         case SalientQuestions() as ask:
             questions = [f"What matters to {ask.who}? ({number})" for number in range(ask.count)]

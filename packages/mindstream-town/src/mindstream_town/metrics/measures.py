@@ -258,7 +258,7 @@ def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Followed:
-    """Insights, those of them that a plan or a conversation cites, and the residents with a cited one."""
+    """Number of insights, of insights that a plan or a conversation cites, and of residents with a cited insight."""
 
     insights: int
     cited: int
@@ -266,7 +266,7 @@ class Followed:
 
 
 def trace_insights(history: History) -> Followed:
-    """Count the insights of all residents, and those that a later day plan or line of a conversation rests on."""
+    """Count the insights of all residents, and those that a day plan cites or a line of a conversation passes on."""
     insights, cited = set[Key](), set[Key]()
     for name in history.names:
         insights |= {(name, each.id) for each in history.records[name] if each.kind == "thought" and each.by == REFLECT}

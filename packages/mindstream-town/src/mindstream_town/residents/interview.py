@@ -47,7 +47,7 @@ class Interview:
 
     Attributes:
         memories: memories that were recalled, ordered by relevance to the question.
-        rests_on: those of them whose words occur in the answer.
+        rests_on: the recalled memories whose words occur in the answer.
     """
 
     name: str

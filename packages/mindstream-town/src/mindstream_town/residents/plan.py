@@ -69,7 +69,7 @@ PLAN_IMPORTANCE = 5.0
 MOST_AHEAD = 45
 """Maximum minutes by which a resident leaves early to arrive on time."""
 SHORT_GAP = 10
-"""Shorter gaps, in minutes, are added to the item before them."""
+"""Minimum minutes of a gap in a plan; a shorter gap is added to the item before it."""
 FREE = "having some time to oneself"
 
 
@@ -243,7 +243,8 @@ def fill(turn: ResidentTurn, items: Iterable[Stretch], first: int, last: int) ->
 
     An item lasts until its own end or until another item begins; a longer item continues after a shorter one that
     interrupts it. In a gap the resident is at home, or stays where it is if the gap is short; such blocks are not
-    broken down. A gap that is shorter than SHORT_GAP after the walk to the next item is added to the item before it.
+    broken down. If a gap without the walk to the next item is shorter than SHORT_GAP, it is added to the item before
+    it.
     """
     ordered = sorted(items, key=lambda each: each.start)
     times = sorted({first, last, *(t for each in ordered for t in each[:2] if first < t < last)})
@@ -304,8 +305,8 @@ def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
 
 
 def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
-    """Return the blocks of last evening's plan that reach into this day; without that plan, use those of this
-    evening, except in scenes, in which this evening's acts are told only once."""
+    """Return the blocks of last evening's plan that reach into this day. Without that plan, use the blocks of this
+    evening that reach past midnight; in scenes return none then, because this evening's acts must occur only once."""
     this_evening = () if turn.lives_in_scenes else waking
     before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else this_evening
     parts = (part for block in before for part in _at_midnight(block))
@@ -323,7 +324,7 @@ def _at_midnight(block: Block) -> list[Block]:
 
 
 def is_ahead_today(turn: ResidentTurn, agreed: Appointment) -> bool:
-    """Return whether an appointment is later today, and today is planned already."""
+    """Return whether an appointment begins today and ends in more than ten minutes, and today is planned already."""
     start, end = _minutes_of(turn, agreed)
     minute, day = turn.minute, turn.day
     return 0 <= start < DAY_MINUTES and end > minute + 10 and turn.state.day == day
@@ -332,7 +333,8 @@ def is_ahead_today(turn: ResidentTurn, agreed: Appointment) -> bool:
 def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Add an agreed appointment to today's plan; return whether the plan changed.
 
-    The plan does not change if the resident may not enter the place.
+    The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
+    resident may not enter.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -354,14 +356,15 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
 
 
 MIN_REST = 20
-"""Minimum minutes of an interrupted act that continue after an appointment."""
+"""Minimum minutes left of an interrupted act for the resident to continue it after an appointment."""
 
 
 def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
-    """Return the blocks of an appointment: it takes over what it would leave of the plan if that is too short.
+    """Return the blocks of an appointment; it also takes the time of parts of the plan that it would leave too short.
 
-    It is extended by a rest of the interrupted act that is shorter than MIN_REST. A longer rest is replaced by time at
-    home if nothing was left of the act before the appointment, in the same house, and the appointment is longer.
+    It begins earlier if less than SHORT_GAP of a planned act would be left before it, and ends later if less than
+    MIN_REST would be left after it. A longer rest of the act is replaced by time at home if the appointment begins with
+    the act, is in the same house, and is longer than that rest.
     """
     minute = turn.minute
     before, after = turn.state.block_at(block.start), turn.state.block_at(block.end)

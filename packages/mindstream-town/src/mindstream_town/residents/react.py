@@ -26,9 +26,10 @@ PASSING_IMPORTANCE = 2.0
 
 
 async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
-    """Decide about objects in sight until the resident acts on one, leaves one to another, or postpones an act.
+    """Decide about the objects in sight, until the resident acts on one, leaves a repair to another, or postpones its
+    act.
 
-    Return whether one of these happened.
+    Return whether it did one of these.
     """
     if _leave_to_another(turn, others):
         return True
@@ -201,7 +202,7 @@ def _by_nearness(turn: ResidentTurn, percept: Percept) -> list[str]:
 
 
 def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers of the objects in `meant` that are outside the house of the percept."""
+    """Return the numbers (from 1, in `things`) of the objects in `meant` that are outside the house of the percept."""
     return tuple(things.index(each) + 1 for each in meant if sector_of(each) != sector_of(place))
 
 

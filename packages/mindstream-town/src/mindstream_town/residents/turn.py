@@ -230,8 +230,8 @@ class ResidentTurn:
     async def ask(self, prompt: Prompt[R], instead: Callable[[], R] | None = None) -> R:
         """Return a typed answer of the model for the prompt's role.
 
-        An answer that cannot be parsed, even after the model saw the error, costs the resident this decision
-        only: the event `StoodIn` is written, and the resident goes on with `instead`, or with the prompt's rule.
+        If the answer cannot be parsed, even after the model saw the error, the event `StoodIn` is written, and the
+        result of `instead`, or else of the prompt's rule, replaces the answer.
 
         Raises:
             StepFailed: the model did not answer; no rule replaces an unavailable model.

@@ -38,7 +38,7 @@ from mindstream_town.world.routes import read_walk
 from mindstream_town.world.tree import PlaceTree, parse_address
 
 ACT = frozenset(field.name for field in fields(Scratch) if field.name.startswith("act_"))
-"""Keys of the act; they are restored together, unless one of the keys in TOLD has changed."""
+"""Keys of the act; if one of the keys in TOLD has changed, none of these keys is restored."""
 TOLD = ("act_description", "act_address", "act_start_time", "act_duration")
 
 
@@ -68,7 +68,8 @@ def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Sav
 
 
 def _join(before: Mapping[int, Path | bytes], after: Mapping[int, Path | bytes], step: int) -> dict[int, Path | bytes]:
-    """Return the steps of one recording before a step, and the steps of another recording from it on."""
+    """Return the steps of the recording `before` up to a step (excluded), and the steps of `after` from that step
+    on."""
     first = {each: before[each] for each in before if each < step}
     return first | {each: after[each] for each in after if each >= step or each not in first}
 
@@ -99,8 +100,8 @@ def _restore_node(now: ConceptNode, saved: ConceptNode | None) -> ConceptNode:
 
 
 def _restore_vectors(now: Embeddings, saved: Embeddings) -> Embeddings:
-    """Return vectors of equal width: recorded ones, with new ones padded by zeros; or only new ones if those are
-    wider."""
+    """Return vectors of equal width: the recorded ones, and new ones padded with zeros; only new ones if new ones are
+    wider than recorded ones."""
     ours, recorded = now.vectors.shape[1], saved.vectors.shape[1]
     if not len(saved.keys) or ours > recorded:
         return now

@@ -59,7 +59,7 @@ def identity(turn: ResidentTurn, about: bool = True) -> str:
 
 
 def stands_to(name: str) -> str:
-    """Return the beginning of the line about how a resident stands to another."""
+    """Return the beginning of the line about a resident's attitude toward another."""
     return f"Stands to {name}: "
 
 
@@ -127,7 +127,7 @@ def relation_to(turn: ResidentTurn, other: str) -> str:
 
 
 def knows_of(turn: ResidentTurn, other: str) -> bool:
-    """Return whether a resident's description names another or anyone of the other's household."""
+    """Return whether a resident's description names another resident or a member of the other's household."""
     described = identity(turn)
     return any(name in described for name in (other, *housemates(turn.setting, turn.setting.people[other])))
 
@@ -469,7 +469,7 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int, 
 
 
 def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
-    """Return blocks in which those that keep an appointment of the resident name all who have agreed to it."""
+    """Return the blocks; those in which the resident keeps an appointment now name all who have agreed to it."""
     marked = list(blocks)
     for at in dated:
         if turn.name not in (at.host, *at.who):
@@ -484,7 +484,8 @@ def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appoint
 
 
 def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Delay arrivals before opening time; the resident continues the activity before."""
+    """Delay arrivals shortly before opening time (up to EARLY); until then the resident continues its previous
+    activity."""
     moved = list(blocks)
     for at in range(1, len(moved)):
         before, block = moved[at - 1], moved[at]
@@ -497,7 +498,7 @@ def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
-    """Return in how many minutes a place opens; 0: it is open, admits the resident, or does not open soon enough."""
+    """Return in how many minutes a resident may enter a block's place; 0: at once, or not within EARLY minutes."""
     setting = turn.setting
     address = setting.addresses.get(block.place)
     if address is None or block.asleep:
@@ -568,7 +569,8 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
 
 
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
-    """Return the new place of a part: the old one if none is named, the home if the name is unknown."""
+    """Return the new place of a part: the old one if the reply names none or one that contains it; the home if the name
+    is unknown."""
     place = find_place(said, named) if said.strip() else before
     return before if f"{before}:".startswith(f"{place}:") and place else place or turn.person.home
 
@@ -576,28 +578,29 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 DAILY = 1
 """Importance of an act if the plan does not state it."""
 DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
-"""Keys in the data of memories: the resident's own act; what came of one; what it will do about an insight; the ids of
-memories that this one shows to be false."""
+"""Keys in the data of memories, which mark an act of the resident and the result of an act; what the resident will do
+about an insight; and the ids of memories that this memory shows to be false."""
 UNHEARD = "no one has heard it yet"
 KEPT = "kept to oneself"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
-"""Maximum untold memories in a prompt, acts a day whose result is open, and acts of yesterday."""
+"""Maximum untold memories in a prompt, acts with an open result in a plan, and acts of the last 24 hours in a
+prompt."""
 ALIKE = 0.75
-"""Share of the shorter of two texts from which on they say the same."""
+"""Minimum share of the shorter of two texts that the longer one must have for both to count as equal."""
 LONGEST_LINE = 500
 """Maximum characters of a memory with its appointment."""
 MAX_CORRECTIONS = 1_000
 """Number of the newest thoughts that may correct earlier memories."""
 OPEN_MEMORIES, OUTCOMES = 6, 2
-"""Number of memories about an act whose result is open, and of the newest results."""
+"""Memories per query when the result of an act is asked for, and maximum earlier results in a prompt."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
     """Remember an act that has ended, except sleep, talks, and acts whose place was not reached; find out its result.
 
-    The memory names people in sight, those who did not come to an appointment or with whom no talk came about at it,
-    and the hosts that a visitor did not find. No result is asked for if it depends on a person who was there, because
-    only a talk with that person can settle it.
+    The memory names the people in sight, the partners of an appointment who did not come or with whom the resident did
+    not talk there, and the hosts whom a visitor did not find. No result is asked for if it depends on a person who was
+    there, because only a talk with that person can settle it.
     """
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
@@ -642,7 +645,7 @@ async def remember_deed(turn: ResidentTurn) -> None:
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return who is in sight now, was met since the act began, or was seen at its place or on the way to it."""
+    """Return who is in sight now, or was met anywhere or seen in the house of the act since shortly before it began."""
     began, memory = (
         turn.setting.moment(_began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute),
         turn.resident.memory,
@@ -750,7 +753,7 @@ def outcome_draft(
     others: Iterable[str],
     about: Mapping[str, Any] | None = None,
 ) -> RecordDraft:
-    """Return the memory of what came of an act; `about`: more data, such as the act's place."""
+    """Return the draft of a memory of an act's result; `about`: more data, such as the act's place."""
     return RecordDraft(
         text=text.strip(),
         kind="thought",
@@ -819,8 +822,9 @@ def is_sought(turn: ResidentTurn, other: str) -> bool:
 
 
 def is_free(state: ResidentState, setting: Setting, step: int, share: float = 1.0) -> bool:
-    """Return whether a resident can be spoken to: awake, not talking, not busy, and within this share of its daily
-    budget, of which a part is reserved for appointments."""
+    """Return whether a resident can be spoken to: awake, not in bed, not talking, not busy, below the limit of scenes
+    per hour, and with enough left of its daily budget, both of this share and after the calls reserved for
+    appointments."""
     act = state.act
     if (
         act is None
@@ -863,7 +867,7 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 
 MORNING, EVENING, AT_FIRST = 8 * 60, 19 * 60, 0.5
-"""Minutes of the day from and to which the usable share of the budget grows, and that share in the morning."""
+"""Minutes of the day between which the usable share of the daily budget grows, and the share before them."""
 
 
 def pace(minute: int) -> float:
@@ -891,7 +895,8 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
     """Return the resident in sight to meet now; "": none.
 
     A resident with whom there is an appointment comes first, then one from whom an answer is needed, then one whom the
-    act names, then the least recently met, of these the nearest. A resident does not come up to people whom it avoids.
+    act names, then any other. Among equals the least recently met comes first, then the nearest. A resident does not
+    approach people whom it avoids, except for an appointment.
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
@@ -905,7 +910,7 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
 MIN_EVIDENCE = 2
-"""Minimum memories on which an insight rests."""
+"""Minimum memories that an insight must cite as evidence."""
 MAX_MEMORY_CHARACTERS = 400
 """Maximum characters of a memory in the prompt."""
 MIN_IMPORTANCE = 10.0
@@ -983,7 +988,7 @@ def _shown(turn: ResidentTurn, record: Record) -> str:
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
     """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence.
 
-    An insight that rests on fewer than MIN_EVIDENCE memories repeats what a memory says, and is left out.
+    An insight that cites fewer than MIN_EVIDENCE memories only repeats a memory, and is left out.
     """
     drafts = list[RecordDraft]()
     for each in evening.insights:

@@ -120,7 +120,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
 
 
 def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
-    """Return the reasons for which a resident is the one who comes up to another, the weightiest first."""
+    """Return for each reason to approach another resident whether it applies, the strongest reason first."""
     act = turn.state.act
     moves = act is not None and not act.has_arrived(turn.step)
     return is_errand_to(turn.state, other, turn.step), is_sought(turn, other), turn.wish == other, moves
@@ -147,7 +147,8 @@ def _where(turn: ResidentTurn, place: str) -> str:
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
     """Return untold news, memories about the other resident, the place, and recent important events, without secrets.
 
-    Appointments that are over are left out, and each other one is shown once.
+    Left out are appointments that are over, and those that the other knows and the plan in the prompt contains. Each
+    remaining appointment is shown once.
     """
     shared = turn.state.shared.get(other.name, frozenset())
     secret, false = {each.id for each in await secrets_of(turn)}, await disproved(turn)
@@ -215,7 +216,7 @@ async def _brief(
 
 
 def _without_hints(mind: Sequence[Record], brief: Briefing | None) -> list[Record]:
-    """Return the memories that a resident's briefing does not strike."""
+    """Return the memories that a resident's briefing does not hide."""
     return [each for number, each in enumerate(mind, 1) if brief is None or number not in brief.hides_memories]
 
 
@@ -225,7 +226,7 @@ def _sides(
     briefs: Sequence[Briefing | None],
     plans: Sequence[Mapping[int, Block]],
 ) -> tuple[Side, Side]:
-    """Return both residents as the prompt may show them; memories are numbered through."""
+    """Return both residents as the prompt may show them; the memories of both are numbered consecutively."""
     sides, number = [], 1
     for turn, other, mind, brief, plan in zip(both, both[::-1], minds, briefs, plans, strict=True):
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
@@ -253,7 +254,7 @@ def _sides(
 
 
 def _stance(turn: ResidentTurn, other: str) -> str:
-    """Return how a resident stands to another in words."""
+    """Return a resident's attitude toward another in words."""
     keeps_away = "keeps out of the other's way" if other in avoided_by(turn) else ""
     return "; ".join(each for each in (turn.state.stances.get(other, ""), keeps_away) if each)
 
@@ -306,7 +307,8 @@ async def _keep(
     """Write a scene into a resident's stream, and change its day's plan accordingly.
 
     Args:
-        minds: the memories of both in the prompt, which are numbered through. at: the index of the resident's own ones.
+        minds: the memories of both in the prompt, numbered consecutively. at: the index of the resident's own memories
+            in `minds`.
     """
     own, theirs, first = minds[at], minds[1 - at], 1 + at * len(minds[0])
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
@@ -389,7 +391,7 @@ def taken_of(
     *,
     talked: bool,
 ) -> Taken:
-    """Convert what a resident remembers of a scene into the reply form of other talks."""
+    """Convert what a resident remembers of a scene into `Taken`, the reply after talks outside of scenes."""
     named, agreed = by_words(places), list[Agreed]()
     for each in scene.agreed if talked else ():
         who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]

@@ -29,7 +29,7 @@ def reach_of(world: World, vision: int, aside: int) -> Apart:
 
 
 def _radii(world: World, vision: int, aside: int) -> dict[int, int]:
-    """Return how far apart one resident can be from another who changes what it sees, by arena with objects."""
+    """Return, by arena with objects, the largest distance from which a resident can change what another one sees."""
     found: dict[int, int] = {}
     for address in world.places:
         if address.level == OBJECT and (spots := world.spots(address)):

@@ -145,7 +145,8 @@ class Whereabouts:
                 self._update_odd(place)
 
     def mark_around(self, name: str) -> None:
-        """Mark a resident who has moved or begun an act and the residents who see it; none, if it sees nothing."""
+        """Mark a resident who has moved or begun an act, and the residents who see it; mark none if it has nothing in
+        sight."""
         distance, vision, spot = self.setting.world.distance, self.setting.profile.vision, self.spots[name]
         around = self.residents_around(name)
         near = [each for each in around if each != name and distance(self.spots[each], spot) <= vision]
@@ -153,7 +154,7 @@ class Whereabouts:
             self.marked.update((name, *near))
 
     def take_marked(self, names: Iterable[str]) -> set[str]:
-        """Return the marked ones of these residents and clear their marks."""
+        """Return which of these residents are marked, and clear their marks."""
         marked = self.marked.intersection(names)
         self.marked -= marked
         return marked
@@ -167,7 +168,8 @@ class Whereabouts:
         )
 
     def _update_odd(self, place: str) -> None:
-        """Add an object to the arenas' lists of objects that are or were not in order; remove it if it is in order."""
+        """Update the lists, by arena, of objects that are not in order now or were not before a change that is still
+        kept."""
         is_odd = place in self.conditions or any(changed == place for _, changed, _ in self.changes)
         for arena in map(self.setting.world.arena_of, self._spots_of(place)):
             if is_odd:
