@@ -32,7 +32,7 @@ NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api")
 """Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
 UNREADABLE = (ValueError, RecursionError)
 DESCRIBED = ("type", "properties", "anyOf", "oneOf", "enum")
-"""Keywords beside which an `allOf` is not the whole schema."""
+"""Keywords of a schema itself; a schema that has one of these next to an `allOf` is more than this `allOf`."""
 MAX_MENDED = 100_000
 """Maximum length of a text that is read as JSON5 or as a Python literal, in characters."""
 

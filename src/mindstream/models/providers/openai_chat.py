@@ -62,7 +62,7 @@ FAILED = ["error", "abort", "aborted", "cancelled", "insufficient_system_resourc
 """Finish reasons of replies that the server aborted."""
 USUAL = {"id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation"}
 USUAL_IN_CHOICE, USUAL_IN_DELTA = {"index", "delta", "finish_reason", "logprobs"}, {"role", "content"}
-"""Fields of a chunk that has nothing but text, as nearly all have."""
+"""Fields of a chunk that holds only text, as nearly all chunks do."""
 
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ DRAIN_S = 0.2
 """Timeout in seconds for reading bytes after the end of a stream, so that the connection can be used again."""
 BODY_ERRORS = (aiohttp.ClientError, HttpProcessingError)
 BLANK = " \t\r\n\"'"
-"""Characters around an environment variable that are ignored."""
+"""Characters that are ignored around the value of an environment variable."""
 ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
@@ -348,10 +348,10 @@ class Response:
 
 
 def check_response(status: int, location: str, encoding: str) -> None:
-    """Refuse redirects and encoded bodies that are not unpacked here with a bound.
+    """Refuse redirects, and bodies with a content encoding, except encodings that the caller unpacks within its limits.
 
     Raises:
-        Refusal: the response is a redirect or encoded.
+        Refusal: the response is a redirect, or has such an encoding.
     """
     if 300 <= status < 400:
         where = location[:200] or "elsewhere"
