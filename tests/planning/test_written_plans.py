@@ -193,6 +193,19 @@ ADD_AND_TRIPLE = [
     'total = calculator("2+2")\nresult = calculator(f"{total} * 3")',
     "| # | Plan | Tool | Input |\n|---|---|---|---|\n| 1 | Add | calculator | 2+2 |\n| 2 | So | calculator | #E1 * 3 |",
     "| Step | Tool | Input | Why |\n|--|--|--|--|\n| 1 | calculator | `2+2` | a |\n| 2 | calculator | `#E1 * 3` | b |",
+    '$1 = calculator("2+2")\n$2 = calculator("$1 * 3")',
+    "Plan: add\n$1 = calculator[2+2]\nPlan: triple\n$2 = calculator[${1} * 3]",
+    "Plan: add\nEvidence1 = calculator[2+2]\nPlan: triple\nEvidence2 = calculator[Evidence1 * 3]",
+    "Evidence 1: calculator[2+2]\nEvidence 2: calculator[Evidence 1 * 3]",
+    '["#E1 = calculator[2+2]", "#E2 = calculator[#E1 * 3]"]',
+    '[{"plan": "add", "step": "#E1 = calculator[2+2]"}, {"plan": "triple", "step": "#E2 = calculator[#E1 * 3]"}]',
+    '{"plan": ["Plan: add", "#E1 = calculator[\\"2+2\\"]", "Plan: triple", "#E2 = calculator[\\"#E1 * 3\\"]"]}',
+    '[{"tool": "calculator", "expression": "2+2"}, {"tool": "calculator", "expression": "#E1 * 3"}]',
+    "- tool: calculator\n  why: first: the sum\n  input: 2+2\n- tool: calculator\n  expression: (#E1) * 3",
+    "plan:\n- tool: calculator\n  args:\n    expression: 2+2\n- tool: calculator\n  args:\n    expression: 3 * #E1",
+    "Plan: x\n#E١ = calculator[2+2]\nPlan: y\n#E٢ = calculator[#E١ * 3]",
+    '۱. calculator("2+2")\n۲. calculator("$۱ * 3")',
+    '[{"id": "E१", "tool": "calculator", "input": "2+2"}, {"id": "E२", "tool": "calculator", "input": "#E१ * 3"}]',
     '<plan><step id="1"><tool>calculator</tool><input>2+2</input></step>'
     '<step id="2"><tool>calculator</tool>\n<input>#E1 * 3</input></step></plan>',
 ]
@@ -213,11 +226,19 @@ async def test_plans_in_the_forms_of_many_planners_are_run(text: str) -> None:
         ("#E1 = search[#E2.results]", {"$text": [{"$ref": "E2"}, ".results"]}),
         ("#E1 = search[#E2.text.txt]", {"$text": [{"$ref": "E2"}, ".text.txt"]}),
         ("#E1 = search[f is a letter]", "f is a letter"),
+        ('"#E1 = search[\\"a\\" or \\"b\\"]"', '"a" or "b"'),
+        ('#E1 = search[the "quoted [x]" text]', 'the "quoted [x]" text'),
     ],
 )
 def test_words_that_only_look_like_references_are_kept(line: str, query: object) -> None:
     (step,) = read(line, [search.spec]).plan.steps
     assert step.arguments == {"query": query}
+
+
+@pytest.mark.parametrize("query", ["costs $2.50", "costs $1,000", "costs $1 million", "the Evidence10 of #2", "US$1"])
+def test_amounts_and_other_words_are_no_steps_named_so(query: str) -> None:
+    plan = read_other(f"$1 = search(x)\n$2 = search({query})\nEvidence1 is text", [search.spec])
+    assert plan and plan.steps[1].arguments == {"query": query}
 
 
 @pytest.mark.parametrize(

@@ -201,10 +201,25 @@ WHY = ("why", "reason", "thought", "description", "rationale", "plan")
 AFTER = ("after", "depends_on", "dependencies", "deps", "requires", "依赖")
 OUTPUT = ("output", "output_variable", "output_key", "save_as", "store_as", "assign_to", "result")
 """Keys under which a step gives its result a name other than the step's id."""
+OF_STEP = {bare_name(name) for name in (*ID, *TOOL, *WHY, *AFTER, *OUTPUT)}
+"""Keys of a step that are no arguments, if it has no key with all arguments."""
+STEP_NAMES = re.compile(
+    rf"(?<![\w#$])(?:\$([1-9][0-9]{{0,3}}+)(?![.,][0-9]|{AMOUNT})|\$\{{([1-9][0-9]{{0,3}}+)\}}"
+    r"|Evidence[ _-]?([1-9][0-9]{0,3}+))(?!\w)"
+)
+"""Names of such steps anywhere, and no amounts of money."""
 BLOCK = re.compile(r"```\w*[ \t]*\n(.*?)```", re.DOTALL)
 YAML_STEP = re.compile(r"^[ ]*+(?:-[ ]*+)?(?:tool|action|function|name)[ ]*+:", re.MULTILINE)
-YAML_REFERENCE = re.compile(r"(:[ ]+)(#[^\n\"']*)$", re.MULTILINE)
-"""A reference without quotation marks, which YAML would read as a comment."""
+YAML_TEXT = re.compile(
+    r"^([ ]*+(?:-[ ]++)?[A-Za-z_]\w{0,59}+:[ ]++)((?![\"'\[{|>])(?=#|[^\n]*?(?:[ ]#E?\d|:[ ]))[^\n]*+)", re.MULTILINE
+)
+"""A text without quotation marks with a reference, which YAML would read as a comment, or with a colon."""
+FOREIGN_NUMBER = re.compile(r"(^[ \t*>-]*+|[#＃$][Ee]?\{?|\bE)([٠-٩۰-۹०-९]{1,4})(?!\w)", re.MULTILINE)
+"""The number of a step in other digits."""
+OTHER_NAME = re.compile(
+    r"^[ \t*`>-]*+(\$|Evidence[ _-]?)([1-9][0-9]{0,3})[*`]*+\s*+(?::=|[:=])(?=\s*+\w)", re.MULTILINE
+)
+"""The beginning of a step that is named `$1` or `Evidence1`."""
 YAML_ALIAS = re.compile(r"(?:^|[\s\[{,:-])[&*]\w|<<[ ]*:", re.MULTILINE)
 MAX_YAML = 20_000
 """Maximum length of a text that is read as YAML, in characters. Texts with aliases, which can multiply the data, are
@@ -265,7 +280,7 @@ def _values(text: str) -> Iterator[Any]:
     for each in (text, *blocks):
         if len(each) <= MAX_YAML and YAML_STEP.search(each) and not YAML_ALIAS.search(each):
             with suppress(yaml.YAMLError, ValueError, RecursionError):
-                yield yaml.safe_load(YAML_REFERENCE.sub(lambda found: found[1] + json.dumps(found[2]), each))
+                yield yaml.safe_load(YAML_TEXT.sub(lambda found: found[1] + json.dumps(found[2].strip()), each))
 
 
 def _with_usual_ids(steps: list[Any]) -> list[Any]:
@@ -353,6 +368,10 @@ def _read_step(given: Any, number: int, tools: Sequence[ToolSpec], earlier: Comp
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"step {number}: expected the name of a tool under one of {', '.join(TOOL)}, found none")
     spec, input_ = find_spec(name, tools), _first(call, ARGUMENTS)
+    if input_ is None and spec:  # arguments beside the tool's name
+        input_ = {
+            name: each for name, each in call.items() if name in spec.arguments and bare_name(name) not in OF_STEP
+        }
     if isinstance(input_, list):  # values in order
         input_ = dict(zip([*(spec.arguments if spec else ()), INPUT], input_, strict=False))
 
@@ -421,15 +440,35 @@ def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
 
     Return None if it has no steps in these formats, or if a step names an unknown tool.
     """
+    if (usual := FOREIGN_NUMBER.sub(lambda found: f"{found[1]}{int(found[2])}", text)) != text:
+        return _read_again(usual, tools)
     try:
         plan = read_json_plan(text, tools)
     except (InputError, ValidationError):
         plan = read(text, tools, "compiler").plan
     if not plan.steps:
         plan = read(_as_rewoo(text, tools), tools).plan
+    if not plan.steps and (usual := _with_usual_names(text)) != text:
+        return _read_again(usual, tools)
     if not plan.steps and (inner := _inner_text(text)) and inner != text:
-        return read(inner, tools).plan if read(inner, tools).plan.steps else read_other(inner, tools)
+        return _read_again(inner, tools)
     return plan if plan.steps and all(find_spec(step.tool, tools) for step in plan.steps) else None
+
+
+def _read_again(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
+    plan = read(text, tools).plan
+    return plan if plan.steps else read_other(text, tools)
+
+
+def _with_usual_names(text: str) -> str:
+    """Return a text in which the steps that begin as OTHER_NAME, and the references to them, have ReWOO's names."""
+    begun = {(found[1][0], found[2]) for found in OTHER_NAME.finditer(text)}
+
+    def named(found: re.Match[str]) -> str:
+        number = found[1] or found[2] or found[3]
+        return f"#E{number}" if (found[0][0], number) in begun else found[0]
+
+    return STEP_NAMES.sub(named, text) if begun else text
 
 
 def _as_rewoo(text: str, tools: Sequence[ToolSpec]) -> str:

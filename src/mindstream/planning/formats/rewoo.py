@@ -520,14 +520,19 @@ class Rewoo:
                 continue  # this head is part of the input of the step before it
             self._read_words(text[at : head.start()])
             following = starts[n + 1]
-            end = _find_end(text, head.end() - 1, closings, starts)
+            closing = closings.get(head.end() - 1)
+            is_quoted = (
+                closing is not None and text[head.start() - 1 : head.start()] == '"' == text[closing + 1 : closing + 2]
+            )
+            end = closing if is_quoted else _find_end(text, head.end() - 1, closings, starts)
             if end is None and not is_final and following == len(text):
                 self._open = text[head.start() :].split("\n")
                 return steps
             at = following if end is None else end + 1
             if end is None:
                 self.found.note("the bracket is not closed", text[head.start() : following])
-            steps += self._read_step(head, text[head.end() : following if end is None else end])
+            given = text[head.end() : following if end is None else end]
+            steps += self._read_step(head, _unescaped(given) if is_quoted else given)
         self._read_words(text[at:])
         return steps
 
@@ -728,6 +733,12 @@ def _unquote(words: str) -> str:
             return words
         return value if isinstance(value, str) else words
     return words
+
+
+def _unescaped(given: str) -> str:
+    """Return a part of a JSON string without its escapes."""
+    quoted = f'"{given}"'
+    return given if "\\" not in given or (value := _unquote(quoted)) == quoted else value
 
 
 def write_plan(plan: Plan, tools: Sequence[ToolSpec] = (), with_task: bool = True) -> str:
