@@ -20,6 +20,8 @@ SAID = (
         "because of the neighbour's music",
         "I lie awake … the neighbour's music",
         "凌晨三点",
+        "I lie awake; the neighbour's music",
+        "凌晨三点；lie awake",
         "no",
         "61 dB <at night>",
     ],
@@ -29,7 +31,8 @@ def test_quotations_of_the_text_are_supported(quoted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "quoted", ["because of my children", "", "…", "I", "music … lie awake at noon", "三", "o", "NO WAY"]
+    "quoted",
+    ["because of my children", "", "…", "I", "music … lie awake at noon", "lie awake; at noon", "三", "o", "NO WAY"],
 )
 def test_other_quotations_are_not_supported(quoted: str) -> None:
     assert not Support(SAID).has_quotation(quoted)

@@ -132,7 +132,8 @@ MIN_QUOTATION = 4
 """Minimum number of letters of a quotation that may be a part of a message. The letters of a quotation with
 non-ASCII letters count double."""
 MAX_COMPLAINT = 400
-BROKEN_OFF = re.compile(r"\.{3}|…")
+GAPS = re.compile(r"\.{3}|[…;；|/\n]")
+"""Marks between the parts of a quotation."""
 
 
 class Support:
@@ -153,11 +154,11 @@ class Support:
         return frozenset(term for text in self._texts for term in terms(text))
 
     def has_quotation(self, quoted: str) -> bool:
-        """Return whether a quotation, or each part of a quotation with gaps (…), occurs in the sources.
+        """Return whether a quotation, or each part of several ones with GAPS between them, occurs in the sources.
 
         A quotation below MIN_QUOTATION, such as "no", must be a whole message.
         """
-        parts = [letters for part in BROKEN_OFF.split(quoted) if (letters := _letters(part))]
+        parts = [letters for part in GAPS.split(quoted) if (letters := _letters(part))]
         long = sum(len(part) * (1 if part.isascii() else 2) for part in parts) >= MIN_QUOTATION
         wanted = parts if long else [f"\n{part}\n" for part in parts]
         return bool(parts) and all(part in self._letters for part in wanted)
