@@ -1,14 +1,18 @@
 import gc
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from keys import key_of
 
 from mindstream.clock import SystemClock
 from mindstream.log.events import Remembered
+from mindstream.log.names import StreamKey
 from mindstream.memory.memory import Memory
+from mindstream.memory.recall.recall import HELD_AT_ONCE
 from mindstream.memory.store.columns import WHOLE_OF_STREAM, Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import Record, RecordDraft, new_id
@@ -110,3 +114,43 @@ def test_only_the_newest_whole_records_of_each_stream_are_cached() -> None:
     ann.take(Changes([replace(first, level=2)]))  # changed: it is cached again in its new state
     assert shared[first.id].level == 2
     assert len(shared) == WHOLE_OF_STREAM + 10
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "a change", "an erasure"])
+async def test_a_recall_holds_the_records_it_reads_unless_the_stream_changed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    store = SqliteStore(tmp_path)
+    async with Memory(store, "ann", WordLlama(), SystemClock()) as memory:
+        await memory.retain("The kettle is green.")
+        (kettle,) = [each.record for each in await memory.recall("kettle", touch=False)]
+        (await memory.columns()).whole.clear()
+        read, changed = store.records, list[str]()
+
+        async def slow(stream: StreamKey, ids: Sequence[str]) -> list[Record]:
+            found = await read(stream, ids)
+            if not changed and meanwhile != "nothing":
+                changed.append(meanwhile)
+                await (memory.forget(kettle.id) if meanwhile == "an erasure" else memory.retain("The pot is red."))
+                await memory.columns()
+            return found
+
+        monkeypatch.setattr(store, "records", slow)
+        found = await memory.recall("kettle", touch=False)
+        assert [each.record for each in found] == [kettle]  # as of the beginning of the recall
+        assert (kettle.id in (await memory.columns()).whole) == (meanwhile == "nothing")
+        if meanwhile == "an erasure":
+            assert not await memory.recall("kettle", touch=False)
+    await store.close()
+
+
+async def test_a_long_list_displaces_no_held_records(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    async with Memory(store, "ann", WordLlama(), SystemClock()) as memory:
+        await memory.retain_all([RecordDraft(text=f"note {n}") for n in range(HELD_AT_ONCE + 1)])
+        (columns := await memory.columns()).whole.clear()
+        assert len(await memory.find(None)) == HELD_AT_ONCE + 1
+        assert not columns.whole
+        await memory.find(3)
+        assert len(columns.whole) == 3
+    await store.close()

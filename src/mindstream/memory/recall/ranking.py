@@ -200,9 +200,10 @@ class _Reach:
 
     def __init__(self, columns: Columns, weights: Weights) -> None:
         self._weights = weights
-        self._before = np.append(columns.before.values, np.int32(-1))
-        self._after = np.append(columns.after.values, np.int32(-1))
-        self._by = np.append(columns.by.values, np.int32(-1))
+        none = np.array([-1], np.int32)
+        self._before, self._after, self._by = (
+            np.concatenate((each.values, none)) for each in (columns.before, columns.after, columns.by)
+        )
         self._asks = columns.asks.values
         self._best = np.zeros(len(columns) + 1, np.float32)
 
@@ -539,10 +540,10 @@ class Bounded:
         """
         if n >= len(relevance):
             return np.flatnonzero(relevance > -np.inf)
-        shares = np.abs([self.recency, self.importance, self.strength])
-        least, most = float(np.prod(1 - shares)) - 1, float(np.prod(1 + shares)) - 1
+        shares = [abs(self.recency), abs(self.importance), abs(self.strength)]
+        least, most = math.prod(1 - share for share in shares) - 1, math.prod(1 + share for share in shares) - 1
         last = float(nth_highest(relevance, n))
-        if last == -np.inf or shares.max() >= 1 or most >= 1:
+        if last == -np.inf or max(shares) >= 1 or most >= 1:
             return np.flatnonzero(relevance > -np.inf)
         at_worst = last + abs(last) * least
         reach = at_worst / (1 + most if at_worst > 0 else 1 - most)

@@ -54,6 +54,8 @@ from mindstream.text.words import terms
 FOUND_PER_RETURNED = 4
 """Number of records found for each one returned. The others are passed over, which can weaken them
 (memory/forgetting_curve)."""
+HELD_AT_ONCE = 64
+"""Maximum number of records read at once that are held for later recalls; longer lists would displace too many."""
 SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
 """Maximum k for which only a selection of a long stream is ranked; for a larger k, all of its records are."""
 CANDIDATES = 1_000
@@ -288,8 +290,12 @@ class Recaller:
     async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:
         records = {id_: columns.whole[id_] for id_ in ids if id_ in columns.whole}
         if missing := [id_ for id_ in ids if id_ not in records]:
-            read = await self.store.records(columns.stream, missing)
-            records |= {record.id: record for record in without_vectors(read)}
+            entire, taken = columns.entire, columns.entire.taken
+            read = list(without_vectors(await self.store.records(columns.stream, missing)))
+            records |= {record.id: record for record in read}
+            same = self.shelf.whole(columns.stream) is entire and entire.taken == taken  # nothing was erased meanwhile
+            for record in read if same and len(read) <= HELD_AT_ONCE else ():
+                entire.hold(record)
         return [records[id_] for id_ in ids if id_ in records]
 
     async def find(self, stream: StreamKey, n: int | None, *, now: Moment, filters: Filters) -> list[Record]:

@@ -351,8 +351,9 @@ class Columns:
         fields: the values in the records' data, and their slots.
         speakers: who speaks in messages, and how much each speaker says.
         only_talk: whether all records are of the kind chat.
-        whole: the records that were written or changed last, of this and other streams, by id, in their current state
-            and without vectors.
+        whole: the records that were written, changed or read last, of this and other streams, by id, in their current
+            state and without vectors.
+        taken: number of times that changes were taken.
         ahead: maximum number of records that are still to be read while columns are filled.
         upto: the number of the last change that has been read.
         complete: whether all changes that existed at some earlier time have been read.
@@ -370,7 +371,7 @@ class Columns:
         self.whole = OrderedDict[str, Record]() if whole is None else whole
         self._own_whole = OrderedDict[str, None]()
         self.embedder, self.width = embedder, width
-        self.upto, self.ahead, self._reaching, self._left = 0, 0, 0, 0
+        self.upto, self.taken, self.ahead, self._reaching, self._left = 0, 0, 0, 0, 0
         self.traces = self.complete = self.behind = self.shortened = False
         self.kept = 0
         self.ids = RecordIds()
@@ -436,6 +437,7 @@ class Columns:
 
     def take(self, changes: Changes) -> None:
         """Add new records, update changed ones and mark erased ones."""
+        self.taken += 1
         for id_ in changes.gone:
             self.whole.pop(id_, None)
             self._own_whole.pop(id_, None)
@@ -446,7 +448,7 @@ class Columns:
                 self.traces = True
         for record in changes.records:
             if self.ahead <= WHOLE:  # otherwise later records of this reading would displace this one
-                self._hold(replace(record, vector=None))
+                self.hold(replace(record, vector=None))
             at = self.position.get(record.id)
             if at is None:
                 self._append(record)
@@ -458,8 +460,8 @@ class Columns:
                 self.vectors.give(at, vector, [near for near in around if near >= 0])
                 self.compared.values[at] = True
 
-    def _hold(self, record: Record) -> None:
-        """Hold a record with its text. If more than the maximum are held, drop those written or changed longest ago."""
+    def hold(self, record: Record) -> None:
+        """Hold a record with its text. If more than the maximum are held, drop those written, changed or read first."""
         self.whole.pop(record.id, None)
         self._own_whole.pop(record.id, None)
         self.whole[record.id], self._own_whole[record.id] = record, None
