@@ -1,4 +1,5 @@
-"""Promises of stores about work: a lease gives it one owner at a time; an owner without the lease cannot write."""
+"""Promises of stores about work: a lease gives a piece of work one owner at a time; a process that has lost the lease
+cannot write."""
 
 from __future__ import annotations
 

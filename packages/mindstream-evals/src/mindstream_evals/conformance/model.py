@@ -67,7 +67,7 @@ async def it_ends_when_nobody_listens(model: Model) -> None:
     async with asyncio.timeout(SOON_S):
         await reply.aclose()
     expect([part async for part in reply] == [], "no part after `aclose`")
-    for _ in range(100):  # up to a second
+    for _ in range(100):  # wait at most a second for cancelled tasks to end
         if not (left := asyncio.all_tasks() - before):
             break
         await asyncio.sleep(0.01)

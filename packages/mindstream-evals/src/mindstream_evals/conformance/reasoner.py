@@ -95,7 +95,7 @@ async def a_conclusion_can_be_made_twice_and_written_once(trial: Trial) -> None:
 async def it_is_written_anew_where_somebody_was_first(trial: Trial) -> None:
     context = await hear(trial)
     result = await _think(trial, context)
-    for _ in range(2):  # the first pass is another writer with the same result
+    for _ in range(2):  # the first pass stands for another process, which writes the same result first
         entries, revisions = await make_writing(context, result)
         await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
     notes = [record.text for record in await trial.memory.latest("note", 99)]

@@ -1,6 +1,6 @@
 """Promises of stores (memory/store/store): atomicity, snapshots, tenant isolation, conflicts, leases.
 
-A factory opens an empty store. Each store's own tests check that erased data leave its files.
+A factory opens an empty store. That erased data are no longer in a store's files is checked by the store's own tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tools that fail at a given rate. The seed decides which calls fail: the n-th call of a question in every strategy."""
+"""Tools that fail at a given rate. The seed decides which calls of a question fail: the same ones in every strategy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindstream.tools.tool import Tool, Traits, traits_of
 NOTHING = "No evidence found."
 """The message of a failed call, as in the paper."""
 NAMED = {"web": "web_search", "llm": "LLM", "docs": "search_documents", "documents": "search_documents", **IN_THE_PAPER}
-"""Names of tools here, and in the paper."""
+"""Names of the tools in this package, by the names that users may type; these include the paper's."""
 
 
 def read_failures(given: Sequence[str]) -> dict[str, float]:

@@ -35,6 +35,7 @@ class WayFound:
     Attributes:
         judged: share that the judge called right; None without a judge.
         tokens, tokens_at_a_tenth, calls, tool_calls, seconds: means per question; usd: total, None without a price.
+            `tokens_at_a_tenth` counts tokens from a cache at a tenth.
         no_answer: number of questions without an answer. failed: number of tool calls that failed on purpose.
     """
 
@@ -129,7 +130,7 @@ def _way(way: str, by_id: Mapping[str, Question], outcomes: Sequence[Outcome], j
 def _pairs(
     ways: Sequence[str], by_id: Mapping[str, Question], outcomes: Sequence[Outcome], judged: Judged | None
 ) -> tuple[PairFound, ...]:
-    """Compare pairs of strategies on the questions that both were judged on."""
+    """Compare pairs of strategies, each pair on the questions for which both have a verdict."""
     right = judged or {(each.question, each.way): _score(by_id, each).contained for each in outcomes}
     took = {way: sum(each.tokens for each in outcomes if each.way == way) for way in ways}
     found = []

@@ -80,14 +80,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Shows what an arm shows for a question, without the workplace and earlier attempts around the question."""
+    """Exemplars of an arm for a question. The search uses the question alone, not the prompt around it with the
+    workplace and earlier attempts."""
 
     experience: Experience | None
     arm: Arm
     question: str
 
     async def examples(self, query: str, k: int) -> list[Example]:  # noqa: ARG002
-        """Return what the arm shows for the question."""
+        """Return the exemplars of the arm for `question`; `query` and `k` are ignored."""
         return await self.experience.examples(self.arm, self.question) if self.experience else []
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> None:
@@ -109,8 +110,8 @@ def is_right(found: float | None, wanted: float) -> bool:
 class Person:
     """A simulated person, who corrects wrong answers by stating a convention that the task needs.
 
-    Conventions that were stated wrongly, or least often, come first. A false correction states a convention wrongly and
-    ends the task.
+    The convention that was correctly stated least often comes first; each wrong statement of it counts as -1.5. A false
+    correction states a convention wrongly and ends the task.
 
     Attributes:
         mistaken: share of the corrections that are false; begin: decides which correction is the first false one.
@@ -260,7 +261,8 @@ class Evaluation:
         found: dict[str, list[Trial]],
         count: Callable[[], None],
     ) -> None:
-        """Let an experience learn from all training tasks; the attempts are made by this arm, or were by the pool's."""
+        """Let an experience learn from all training tasks. This arm attempts the tasks if it trains alone or is the
+        pool's; otherwise the stored attempts of the pool's training are used."""
         trainee = group if self.separate else "pool"
         title = f"training {arm}" if self.separate else "training"
         said, trials = list[str](), list[Trial]()
@@ -281,7 +283,8 @@ class Evaluation:
             found[title] = trials
 
     async def _kept(self, name: str, key: str, make: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Return a stored row, or make and store it; each arm has its own file, so processes can share a folder."""
+        """Return a stored row; if it is missing, make and store it. Each file (`name`) has one writer, so processes can
+        share a folder."""
         if name not in self._caches:
             self._caches[name] = EvaluationCache(self.folder / f"{name}.jsonl")
         cache = self._caches[name]
@@ -366,8 +369,8 @@ def curves(found: Mapping[str, Sequence[Trial]], wrong: bool) -> dict[str, list[
     """Return a curve over the tasks for each condition, as shares from 0 to 1.
 
     Args:
-        wrong: the share of all test tasks answered wrongly up to each task; otherwise the corrections of each training
-            task, as a share of the largest number.
+        wrong: True: the number of test tasks answered wrongly up to each task, as a share of all test tasks. False: the
+            number of corrections in each training task, as a share of the largest such number.
     """
     some = {name: trials for name, trials in found.items() if name.startswith("training") != wrong and trials}
     if wrong:

@@ -25,7 +25,7 @@ Arm: TypeAlias = Literal["none", "exemplars", "lessons", "both", "notes", "facts
 ARMS: tuple[Arm, ...] = get_args(Arm)
 POOLED: tuple[Arm, ...] = ("exemplars", "lessons", "both")
 FACTS = 10
-"""Maximum number of extracted facts that an agent is shown, and that the extraction sees: those most similar."""
+"""Maximum number of extracted facts in the prompt of an agent, and in that of the extraction: the most similar ones."""
 
 
 @dataclass(frozen=True)

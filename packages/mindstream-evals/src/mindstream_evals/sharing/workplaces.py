@@ -51,7 +51,8 @@ MONTHS = "January February March April May June July August September October No
 
 
 def _split(tasks: list[Assignment], rng: random.Random, training: int, tests: int) -> tuple[list[Assignment], ...]:
-    """Draw training and test tasks; each convention is needed in training, with new conventions first."""
+    """Draw training and test tasks; the first training tasks are chosen so that, if possible, each convention is needed
+    in training."""
     rng.shuffle(tasks)
     names = {name for each in tasks for name in each.needs}
     chosen, seen = list[Assignment](), set[str]()
@@ -111,7 +112,7 @@ class Bikes:
             state = rng.choices([rules.closed, 1, 2, 9], [7, 1, 1, 1])[0]
             member, date = rng.randrange(160), str(datetime.date.fromordinal(day))
             share = (1 if state == rules.closed else 0.3) * (0.4 if members[member] == rules.staff else 1)
-            cost = int(minutes * (30 + (day - first) // 30) * share)  # so that each convention also changes averages
+            cost = int(minutes * (30 + (day - first) // 30) * share)  # so averages depend on each convention
             row = (n, member, date, minutes, cost, state, rng.choice("wps"))
             self.db.execute("INSERT INTO rd VALUES (?,?,?,?,?,?,?)", row)
         self.db.execute("PRAGMA query_only = ON")
