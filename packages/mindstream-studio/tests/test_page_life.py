@@ -154,7 +154,7 @@ def test_a_recorded_life_is_read_only(studio: OpenStudio, served: Served) -> Non
     seen.page.get_by_role("slider").focus()
     seen.page.keyboard.press("Home")
     assert (
-        seen.page.get_by_text("At that moment it had no goal yet.")
+        seen.page.get_by_text("At that moment the mind had no goal yet.")
         .or_(seen.page.get_by_role("region", name="Diary"))
         .first.is_visible()
     )

@@ -70,7 +70,7 @@ def test_records_are_listed_before_they_are_forgotten(studio: OpenStudio, served
         seen.forgive("404")  # a request sent at the moment of forgetting
         opened.get_by_role("button", name="Forget").click()
         dialog = seen.page.get_by_role("dialog", name="Forget this for good?")
-        dialog.get_by_text("Nothing else goes with it.").wait_for()
+        dialog.get_by_text("Nothing else is deleted with it.").wait_for()
         assert seen.axe() == []
         seen.page.keyboard.press("Escape")
         dialog.wait_for(state="detached")

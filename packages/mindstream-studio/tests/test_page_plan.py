@@ -96,7 +96,7 @@ def test_a_recorded_task_shows_no_cost_and_its_outcome(studio: OpenStudio) -> No
     assert way.get_by_text("answered in part").count() == 2
     way.get_by_role("button", name="E1").first.click()
     sheet = seen.page.get_by_role("dialog")
-    sheet.get_by_text("As it was planned").wait_for()
+    sheet.get_by_text("Planned arguments").wait_for()
     assert "{" not in sheet.locator("dl.card").first.inner_text()
 
 
@@ -110,7 +110,7 @@ def test_a_plan_can_be_edited_and_approved_before_it_runs(
     first = waits.get_by_role("group", name="E1")
     given = first.get_by_role("textbox", name="Called with")
     given.fill("{not json")
-    waits.get_by_text("is no JSON object").wait_for()
+    waits.get_by_text("are not a JSON object").wait_for()
     assert waits.get_by_role("button", name="Run it").is_disabled()
     given.fill('{"expression": "2 * 3"}')
     with seen.page.expect_download() as saved:

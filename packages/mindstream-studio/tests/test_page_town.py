@@ -252,8 +252,8 @@ def test_a_fork_and_its_origin_play_in_step(
         assert page.locator(".town h2").inner_text() == "Cleo Marsh"
         page.get_by_label("In step with another town").select_option("")
         page.wait_for_function("() => document.querySelectorAll('.town canvas').length === 1")
-        page.get_by_role("button", name="Let it go").click()
-        shown.get_by_role("button", name="Let it go").click()
+        page.get_by_role("button", name="Delete this fork").click()
+        shown.get_by_role("button", name="Delete it").click()
         shown.wait_for(state="detached")
         page.wait_for_function(f"() => location.hash.includes('town={town}&') || location.hash.endsWith('town={town}')")
         assert f"{town}-2" not in client.get("/api/v1/towns").json()["towns"]

@@ -146,7 +146,7 @@ def _line(console: Console, text: str, style: str = "") -> None:
 
 
 class Replayed:
-    """Tells from the recorded rows whether a reasoner was at work at a given row."""
+    """Computes from the recorded rows whether a reasoner was running at a given row."""
 
     thinking = False
 
@@ -154,7 +154,7 @@ class Replayed:
         self._thoughts = [(row.seq, max(row.event.about, default=0)) for row in rows if isinstance(row.event, Thought)]
 
     def reach(self, seq: int) -> None:
-        """Set `thinking` to its value at the row `seq`."""
+        """Set `thinking`, whether a reasoner was running, for the row with the number `seq`."""
         self.thinking = any(about < seq < thought for thought, about in self._thoughts)
 
 

@@ -31,10 +31,10 @@ export function Page() {
   const label = (row) => (moment && row === at ? timeOf(moment) : `row ${row}`);
   return html`
     <div class="page">
-      <${Head} title="Life">A goal that is pursued for long, turn by turn: what it works on, what it did, what it asks you.<//>
+      <${Head} title="Life">A mind pursues a long-running goal, turn by turn: what it works on, what it did, what it asks you.<//>
       ${goals?.length === 0 && html`<${Begin} />`}
       ${problem && html`<${ReadFailure} problem=${problem} again=${begun.problem ? begun.again : told.again} />`}
-      ${life && !life.goal && html`<p class="soft">At that moment it had no goal yet.</p>`}
+      ${life && !life.goal && html`<p class="soft">At that moment the mind had no goal yet.</p>`}
       ${life && html`<${TimeSlider} most=${newest.value} label=${label} />`}
       ${life?.goal && html`<${Whole} life=${life} editable=${!base.value && at === "newest"} />`}
     </div>`;

@@ -22,7 +22,7 @@ export function Page() {
   const asleep = !q && params.value.view === "sleep";
   return html`
     <div class="page">
-      <${Head} title="Memory">What is remembered. Open a memory to see what it rests on, to correct it or to forget it.<//>
+      <${Head} title="Memory">The memories of a mind. Open one to see what it is based on, to correct it or to forget it.<//>
       <${Search} />
       ${!q && html`<${Tabs} name="view" label="Of this memory" views=${[["", "Time line"], ["sleep", "Sleep and dreams"]]} />`}
       ${!asleep && html`<${TimeSlider} most=${newest.value} label=${label} />`}

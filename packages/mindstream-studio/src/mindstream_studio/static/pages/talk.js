@@ -53,7 +53,7 @@ function Talk({ session, sessions, packs }) {
   const stops = (ours ?? []).filter(({ event }) => event !== "opened").map((row) => row.seq);
   return html`
     <div class="page talk">
-      <${Head} title="Talk">What is said, and beside it what the mind makes of it; each answer and each belief says why.<//>
+      <${Head} title="Talk">A conversation, and next to it the thoughts, beliefs and plan of the mind; each answer and each belief shows its reasons.<//>
       <div class="stack">
         <${Choice} session=${session} sessions=${sessions} pack=${pack} packs=${packs} />
         <${TimeSlider} most=${stops.at(-1) ?? 0} stops=${stops} label=${(/** @type {number} */ row) => momentOf(ours ?? [], row)} />
@@ -82,6 +82,6 @@ function Nothing() {
   if (base.value) return html`<${Empty} title="Nothing was said"><p>This recording holds no talk of ${user.value}.</p><//>`;
   return html`
     <${Empty} title="Nothing has been said yet">
-      <p>Say something below. While it is answered, this page shows who is at work, what comes to be believed and planned, and how long each part takes.</p>
+      <p>Say something below. While the answer is prepared, this page shows which reasoners are running, how beliefs and plan change, and how long each part takes.</p>
     <//>`;
 }

@@ -18,7 +18,7 @@ export function Page() {
   const label = (row) => (moment && row === seq.value ? timeOf(moment) : `row ${row}`);
   return html`
     <div class="page traces">
-      <${Head} title="Traces">Every call of a model: what was asked and answered, what it took, and what it was for.<//>
+      <${Head} title="Traces">Every model call: prompt, reply, cost and purpose.<//>
       <${Source} />
       ${!town && html`<${TimeSlider} most=${newest.value} label=${label} />`}
       <${Totals} brief=${Boolean(call)} />

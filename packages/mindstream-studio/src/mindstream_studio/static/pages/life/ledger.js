@@ -35,7 +35,7 @@ function One({ task, before, act, editable }) {
   const path = `${PATH}/${task.number}`;
   const drop = () => askChange({
     title: "Give this task up?", verb: "Give it up", grave: true,
-    preview: async () => html`<p class="words card">${task.text}</p><p>It is worked on no more. It stays in the ledger, and can be opened again.</p>`,
+    preview: async () => html`<p class="words card">${task.text}</p><p>The mind no longer works on this task. The task stays in the ledger, and you can reopen it.</p>`,
     act: () => act({ method: "POST", path: `${path}/drop` }),
   });
   const isLeft = task.standing === "open" || task.standing === "waiting";

@@ -12,7 +12,7 @@ export function Orders({ life, editable }) {
   return html`
     <section class="stack" aria-label="Standing orders">
       <h2>Standing orders</h2>
-      ${life.orders.length === 0 && html`<p class="soft">None. One says when and what, as: every day at 8:00: ask me how I slept</p>`}
+      ${life.orders.length === 0 && html`<p class="soft">None. A standing order says when and what, for example: every day at 8:00: ask me how I slept</p>`}
       <ul class="list">
         ${life.orders.map((order) => html`
           <li key=${order}>
@@ -31,7 +31,7 @@ export function Orders({ life, editable }) {
 function give(life, orders) {
   askChange({
     title: "Change the standing orders?", verb: "Change them",
-    preview: async () => html`<p>From now on these stand:</p><ul class="list card">${orders.map((order) => html`<li class="words">${order}</li>`)}</ul>`,
+    preview: async () => html`<p>Standing orders from now on:</p><ul class="list card">${orders.map((order) => html`<li class="words">${order}</li>`)}</ul>`,
     act: async () => { await ask({ path: "/users/{user}/life/goal", body: { goal: life.goal, orders } }); askAllAgain(); },
   });
 }

@@ -27,7 +27,7 @@ function Asked({ question: { id, text, late }, editable }) {
   };
   return html`
     <form class="card stack" onSubmit=${send}>
-      <p class="words">${text} ${late && html`<span class="tag">it waits for this no longer; an answer is still heard</span>`}</p>
+      <p class="words">${text} ${late && html`<span class="tag">the mind no longer waits for this answer, but still accepts one</span>`}</p>
       ${editable && html`
         <div class="row">
           <input class="grow" aria-label=${`Answer: ${text.slice(0, 80)}`} value=${answer} maxlength="100000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
@@ -44,7 +44,7 @@ function Wanted({ wish, editable }) {
   const give = (yes) => ask({ path: "/users/{user}/life/leave", body: { id: wish.id, yes } }).then(askAllAgain, tell);
   return html`
     <div class="card stack">
-      <p>It asks for permission to call <b>${wish.tool}</b>, which may change something, with:</p>
+      <p>It asks for permission to call <b>${wish.tool}</b>, which may change data, with these arguments:</p>
       <p class="words mono">${wish.arguments}</p>
       ${wish.foreign && html`<p class="problem">The arguments may contain text from third parties.</p>`}
       ${editable && html`<div class="row"><button class="main" onClick=${() => give(true)}>Allow this call</button><button onClick=${() => give(false)}>Refuse</button></div>`}

@@ -6,22 +6,22 @@ import { timeOf } from "../../format.js";
 /** @type {Record<string, string>} */
 const WOKEN = { task: "a task", order: "a standing order", user: "what was said to it", answer: "an answer", goal: "its goal" };
 /** @type {Record<string, string>} */
-const TASKS = { open: "A task stands open", waiting: "A task waits", done: "A task is done", stopped: "A task was given up" };
+const TASKS = { open: "A task is open", waiting: "A task waits", done: "A task is done", stopped: "A task was given up" };
 /** @type {Record<string, string>} */
-const ORDERS = { pause: "It was paused", resume: "It was let go on", stop: "It was stopped" };
+const ORDERS = { pause: "It was paused", resume: "It was resumed", stop: "It was stopped" };
 
 /** @type {Record<string, (row: Row) => Sentence>} */
 const SENTENCES = {
   life_began: ({ goal }) => ({ what: "It was given a goal", words: goal }),
   turn_began: ({ turn, because }) => ({ what: `Turn ${turn} began, for ${WOKEN[because] ?? because}`, words: "" }),
-  turn_ended: ({ turn, words, error }) => ({ what: error ? `Turn ${turn} could not go on` : `Turn ${turn} ended`, words: error || words }),
+  turn_ended: ({ turn, words, error }) => ({ what: error ? `Turn ${turn} could not continue` : `Turn ${turn} ended`, words: error || words }),
   task_changed: ({ standing, text, until, result }) => ({ what: `${TASKS[standing] ?? standing}${until ? ` until ${timeOf(until)}` : ""}`, words: result ? `${text}\n${result}` : text }),
   questioned: ({ tip }) => ({ what: "It asked you", words: tip }),
   answered: ({ text }) => ({ what: "You answered", words: text }),
-  leave_asked: ({ tool, arguments: given }) => ({ what: `It asked for leave to call ${tool}`, words: given }),
+  leave_asked: ({ tool, arguments: given }) => ({ what: `It asked for permission to call ${tool}`, words: given }),
   leave_given: ({ yes }) => ({ what: yes ? "You allowed a call" : "You refused a call", words: "" }),
   commanded: ({ order, because }) => ({ what: ORDERS[order] ?? order, words: because }),
-  rested: ({ because }) => ({ what: because ? "It rests" : "It goes on", words: because }),
+  rested: ({ because }) => ({ what: because ? "It rests" : "It continues", words: because }),
   noticed: ({ text }) => ({ what: "It noticed", words: text }),
   heard: ({ text }) => ({ what: "It was told", words: text }),
   folded: ({ since, upto, text }) => ({ what: `Turns ${since} to ${upto} became a memory`, words: text }),

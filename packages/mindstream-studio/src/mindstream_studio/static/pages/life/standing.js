@@ -10,7 +10,7 @@ import { ReadFailure } from "../../parts/failure.js";
 /** Return the current activity in words. @param {Life} life */
 export function standingOf({ lived, halted, turn, in_turn, tasks }) {
   if (halted) return `At rest: ${halted}.`;
-  if (lived) return in_turn ? `At work, in turn ${turn}.` : `Lived, after turn ${turn}; it waits for what comes.`;
+  if (lived) return in_turn ? `At work, in turn ${turn}.` : `Running, after turn ${turn}; waiting for the next event.`;
   const open = tasks.some(({ standing }) => standing === "open");
   return open ? "It is not running: start it below." : "Nothing is left to do now.";
 }
@@ -45,7 +45,7 @@ function Acts({ life }) {
   };
   const stop = () => askChange({
     title: "Stop this life?", verb: "Stop it", grave: true,
-    preview: async () => html`<p>It stops before its next step. Its memories, ledger and diary stay; it can be let go on.</p>`,
+    preview: async () => html`<p>The mind stops before its next step. Its memories, ledger and diary stay; you can resume it.</p>`,
     act: () => give("stop"),
   });
   return html`
@@ -65,7 +65,7 @@ function Acts({ life }) {
 }
 
 /** @type {Record<string, string>} */
-const ENDS = { done: "Nothing is left to do.", turns: "It has lived as many turns as were wished.", time: "Its time is over.", halted: "It rests.", waiting: "It waits." };
+const ENDS = { done: "Nothing is left to do.", turns: "The requested number of turns has run.", time: "The time limit is reached.", halted: "It rests.", waiting: "It waits." };
 
 function Say() {
   const [text, type] = useState("");

@@ -22,7 +22,7 @@ export function Turn({ began }) {
   const rows = next < 0 ? after : after.slice(0, next);
   return html`
     ${problem && html`<${ReadFailure} problem=${problem} />`}
-    <details><summary>What it was told as the turn began</summary><p class="words card small">${began.words}</p></details>
+    <details><summary>What the mind was shown when the turn began</summary><p class="words card small">${began.words}</p></details>
     <ol class="list">${rows.map((row) => html`<${Step} key=${row.seq} row=${row} />`)}</ol>
     ${after.length === MOST && next < 0 && html`<p class="soft small">There is more in the log.</p>`}`;
 }

@@ -32,8 +32,8 @@ function Correcting({ memory, done }) {
       title: "Correct this memory?",
       verb: "Correct it",
       preview: async () => html`
-        <p>This is said from now on:</p><p class="words card">${text}</p>
-        <p>The old words become its history:</p><p class="words card soft">${memory.text}</p>`,
+        <p>The memory from now on:</p><p class="words card">${text}</p>
+        <p>This version stays in its history:</p><p class="words card soft">${memory.text}</p>`,
       act: async () => {
         const isHere = keepLink();
         const made = /** @type {{memory: Memory}} */ (await ask({ path: `${pathOf(memory.id)}/correct`, body: { text } }));
@@ -65,7 +65,7 @@ function askForget(memory) {
       const gone = /** @type {Removal} */ (await ask({ method: "DELETE", path: pathOf(memory.id) }));
       if (isHere()) change({ id: "" });
       askAllAgain();
-      return `Forgotten for good: ${counted(gone.asked.length + gone.drawn.length, "memory", "memories")}.${gone.pending ? " Another program reads the file: the deleted bytes are overwritten when it lets go." : ""}`;
+      return `Forgotten for good: ${counted(gone.asked.length + gone.drawn.length, "memory", "memories")}.${gone.pending ? " Another program is reading the file; the deleted bytes are overwritten when it has finished." : ""}`;
     },
   });
 }
@@ -79,9 +79,9 @@ async function showRemoval(memory) {
   const parts = memory.kind === "chat" && drawn.some(({ kind }) => kind === "note");
   return html`
     <p class="words card">${memory.text}</p>
-    <p>It is forgotten for good, and cannot be brought back. ${drawn.length + removal.items.length ? "With it goes what was drawn from it alone:" : "Nothing else goes with it."}</p>
+    <p>The memory is permanently deleted, and cannot be restored. ${drawn.length + removal.items.length ? "Also deleted, because it is derived from this memory alone:" : "Nothing else is deleted with it."}</p>
     <${Going} memories=${drawn} />
-    ${removal.items.length > 0 && html`<p>Of what is believed:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
+    ${removal.items.length > 0 && html`<p>From the beliefs:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
     ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, and says" : `${left.length} memories stay, and say`} then:</p><${Going} memories=${left} />`}
     ${parts && html`<p class="soft">To forget only a part of this message, leave it and forget the note that says that part.</p>`}`;
 }

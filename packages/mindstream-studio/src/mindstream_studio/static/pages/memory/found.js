@@ -19,7 +19,7 @@ export function Found({ query, moment }) {
   const { data, problem, again } = useQuery({ path: "/users/{user}/memories/recall", body }, { on: CHANGING });
   const found = /** @type {{memories: Recalled[], certainty: number, low_confidence: boolean} | undefined} */ (data);
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
-  if (!found) return html`<p class="soft">It remembers …</p>`;
+  if (!found) return html`<p class="soft">Searching …</p>`;
   if (!found.memories.length) {
     return html`<${Empty} title="Nothing comes to mind"><p>Ask in other words, or press “Whole life” to see all memories.</p><//>`;
   }

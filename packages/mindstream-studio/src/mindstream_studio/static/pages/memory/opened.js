@@ -45,7 +45,7 @@ function Inside({ lineage: { memory, from, into, cut } }) {
     ${into.length > 0 && html`<h3>What is derived from it</h3><${Lines} memories=${into} />`}
     <${Wordings} id=${memory.id} />
     <${Strength} id=${memory.id} status=${memory.status} />
-    ${cut && html`<p class="soft small">There is more than is shown.</p>`}`;
+    ${cut && html`<p class="soft small">Not all of them are shown.</p>`}`;
 }
 
 /** @param {{memory: Memory}} props */
@@ -99,7 +99,7 @@ function Wordings({ id }) {
   const wordings = /** @type {{memories: Memory[]} | undefined} */ (data)?.memories ?? [];
   if (wordings.length < 2) return null;
   return html`
-    <h3>Its wordings</h3>
+    <h3>Its versions</h3>
     <ol class="list">
       ${wordings.map((each) => html`
         <li key=${each.id}>

@@ -15,7 +15,7 @@ export function Strength({ id, status }) {
   const { data } = useQuery({ path: `/users/{user}/memories/${encodeURIComponent(id)}/strength` }, { on: CHANGING });
   const held = /** @type {Held | undefined} */ (data);
   if (!held || status !== "holds") return null;
-  if (held.lasting) return html`<h3>How well it is held</h3><p class="soft">It has been recalled so often that it fades no more.</p>`;
+  if (held.lasting) return html`<h3>How well it is held</h3><p class="soft">It has been recalled so often that it never fades.</p>`;
   if (!held.fades) return html`<h3>How well it is held</h3><p class="soft">A memory of this kind never fades.</p>`;
   const half = held.curve.find(([, kept]) => kept < 0.5);
   const last = held.curve.at(-1);

@@ -77,10 +77,10 @@ function Entry({ one: { id, text, kind, created, status } }) {
 /** @param {{moment: number | undefined}} props */
 function Nothing({ moment }) {
   if (moment !== undefined) return html`<${Empty} title="Nothing was remembered yet at that moment"><p>Move the slider on.</p><//>`;
-  if (base.value) return html`<${Empty} title="Nothing of this is in the recording"><p>Choose another mind.</p><//>`;
+  if (base.value) return html`<${Empty} title="The recording has no such memory"><p>Choose another mind.</p><//>`;
   return html`
     <${Empty} title=${`Nothing is remembered of ${user.value} yet`}>
-      <p>Whatever is said in a talk is remembered. You can also write something down here:</p>
+      <p>Everything that is said in a conversation is remembered. You can also add a memory here:</p>
       <${WriteDown} />
     <//>`;
 }

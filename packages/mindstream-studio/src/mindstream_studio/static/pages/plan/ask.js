@@ -76,7 +76,7 @@ function WayChoice({ ways, choose }) {
   /** @param {string} name */
   const turn = (name) => choose(ways.includes(name) ? ways.filter((each) => each !== name) : [...ways, name]);
   return html`
-    <div class="ways" role="group" aria-label="Ways of solving it, side by side">
+    <div class="ways" role="group" aria-label="Strategies to compare">
       ${Object.entries(WAYS).map(([name, about]) => html`
         <label class="way-choice"><input type="checkbox" checked=${ways.includes(name)} onChange=${() => turn(name)} /> <b>${name}</b> <span class="soft small">${about}</span></label>`)}
     </div>`;

@@ -27,12 +27,12 @@ export function Comparison({ seen }) {
     { title: "Calls of models", numeric: true, of: ({ seen: { spent } }) => whole(spent?.model_calls ?? 0) },
     { title: "Steps", numeric: true, of: ({ seen: { steps } }) => whole(steps.length) },
   ];
-  return html`<section aria-label="What it took"><${Table} caption="What each way took" columns=${columns} rows=${seen} /></section>`;
+  return html`<section aria-label="What it took"><${Table} caption="Cost of each strategy" columns=${columns} rows=${seen} /></section>`;
 }
 
 /** @param {{one: SeenWay}} props */
 function Cost({ one: { run, seen: { spent }, calls } }) {
-  if (!spent) return html`<span class="soft">nothing taken yet</span>`;
+  if (!spent) return html`<span class="soft">no cost yet</span>`;
   const open = () => openSheet({ title: `What ${run.how} took`, body: () => html`<${Bill} spent=${spent} calls=${calls} />` });
   return html`${costOf(spent)} <button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why: what ${run.how} took`}>why</button>`;
 }

@@ -13,7 +13,7 @@ export const took = (seconds) => (seconds < 1 ? millis(seconds * 1000) : lasting
 
 /** @param {{spent: Spent | null | undefined}} props */
 export function Took({ spent }) {
-  if (!spent) return html`<span class="soft">nothing taken yet</span>`;
+  if (!spent) return html`<span class="soft">no cost yet</span>`;
   return html`<span class="took number"><b>cost: ${costOf(spent)}</b> · ${whole(spent.tokens)} tokens · ${took(spent.seconds)}</span>`;
 }
 

@@ -37,7 +37,7 @@ export function readTyped(task, typed) {
       if (read === null || typeof read !== "object" || Array.isArray(read)) throw new Error("braces stand around it: {\"name\": …}");
       step.arguments = read;
     } catch (error) {
-      faults.set(id, `What it is called with is no JSON object: ${/** @type {Error} */ (error).message}`);
+      faults.set(id, `The arguments are not a JSON object: ${/** @type {Error} */ (error).message}`);
     }
     if (why.trim()) step.why = why.trim();
     if (waits.length) step.after = waits;
@@ -75,6 +75,6 @@ export function savePlan(plan) {
 /** @param {string} text @returns {Plan} */
 export function readPlan(text) {
   const found = JSON.parse(text);
-  if (!Array.isArray(found?.steps)) throw new Error("This file holds no plan: a plan has a list of steps.");
+  if (!Array.isArray(found?.steps)) throw new Error("This file contains no plan: a plan has a list of steps.");
   return { task: String(found.task ?? ""), steps: found.steps };
 }

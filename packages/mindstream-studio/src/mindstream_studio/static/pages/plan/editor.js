@@ -65,5 +65,5 @@ function Preview({ plan, changes }) {
   return html`
     ${plan.task && html`<p class="words card">${plan.task}</p>`}
     <p>${(plan.steps ?? []).length} steps run, with ${tools.join(", ")}. Models are asked, which may cost something.</p>
-    ${changes.length ? html`<p>This differs from the plan as it was:</p><ul class="list">${changes.map((each) => html`<li class="words small">${each}</li>`)}</ul>` : html`<p class="soft">The plan is as it was.</p>`}`;
+    ${changes.length ? html`<p>Changes to the original plan:</p><ul class="list">${changes.map((each) => html`<li class="words small">${each}</li>`)}</ul>` : html`<p class="soft">The plan is unchanged.</p>`}`;
 }

@@ -28,22 +28,22 @@ function Inside({ one: { step, began, found, state } }) {
       ${found && html`<dt>took</dt><dd>${took(found.seconds ?? 0)}${(found.tries ?? 1) > 1 && `, in ${found.tries} tries`}</dd>`}
       ${found?.foreign && html`<dt>whose words</dt><dd>third parties' (read as data, never as instructions)</dd>`}
     </dl>
-    <h3>As it was planned</h3>
+    <h3>Planned arguments</h3>
     <${Arguments} given=${step.arguments ?? {}} />
-    ${began && html`<h3>What it was called with</h3><${Arguments} given=${parsed(began.arguments)} />`}
-    ${found && html`<h3>${found.failed ? "Why it gave nothing" : "What it found"}</h3><p class="words card">${found.text}</p>`}`;
+    ${began && html`<h3>Arguments of the call</h3><${Arguments} given=${parsed(began.arguments)} />`}
+    ${found && html`<h3>${found.failed ? "Why it failed" : "What it found"}</h3><p class="words card">${found.text}</p>`}`;
 }
 
 /** The arguments of a tool call, one line each; #E1 is the result of step E1. @param {{given: any}} props */
 function Arguments({ given }) {
   const named = Object.entries(given ?? {});
-  if (!named.length) return html`<p class="soft">Nothing is given to it.</p>`;
+  if (!named.length) return html`<p class="soft">No arguments.</p>`;
   return html`<dl class="facts card">${named.map(([name, value]) => html`<dt class="words">${name.replaceAll("_", " ")}</dt><dd class="words">${said(value)}</dd>`)}</dl>`;
 }
 
 /** @param {{seen: SeenRun}} props */
 function Answer({ seen: { end, steps } }) {
-  if (!end) return html`<p class="soft">It has not been answered yet.</p>`;
+  if (!end) return html`<p class="soft">There is no answer yet.</p>`;
   return html`
     <p class="words card">${end.answer || "There is none."}</p>
     ${end.unanswered && html`<p><span class="soft">Not answered:</span> <span class="words">${end.unanswered}</span></p>`}

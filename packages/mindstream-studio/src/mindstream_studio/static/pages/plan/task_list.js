@@ -63,7 +63,7 @@ function Nothing() {
   return html`
     <${Empty} title="Nothing has been solved yet">
       ${base.value
-        ? html`<p>This recording holds no plan.</p>`
-        : html`<p>Write a task above: its plan appears here, and lights up as its steps run.</p>`}
+        ? html`<p>This recording contains no plan.</p>`
+        : html`<p>Write a task above: its plan appears here, and shows each step as it runs.</p>`}
     <//>`;
 }

@@ -37,7 +37,7 @@ function PlanWaits({ one, wanted }) {
   return html`
     <h2>A plan waits for you</h2>
     <p class="words">${plan.task}</p>
-    <p class="soft small">Nothing of it has been run. Change what you like; it runs when you say so.</p>
+    <p class="soft small">No step has run yet. You can edit the plan; it runs when you press “Run it”.</p>
     <${Editor} plan=${plan} verb="Run it" run=${(/** @type {Plan} */ now, /** @type {boolean} */ isChanged) => answer(one, wanted, true, isChanged ? now : undefined)}>
       <${Refuse} one=${one} wanted=${wanted} />
     <//>`;

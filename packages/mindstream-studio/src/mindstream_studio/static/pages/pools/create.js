@@ -56,7 +56,7 @@ export function OfferPair({ pool }) {
         <label><span>The question</span><textarea rows="2" maxlength="100000" value=${query} onInput=${(/** @type {any} */ event) => setQuery(event.target.value)} /></label>
         <label><span>The answer</span><textarea rows="4" maxlength="100000" value=${answer} onInput=${(/** @type {any} */ event) => setAnswer(event.target.value)} /></label>
         <div><button class="main" disabled=${!query.trim() || !answer.trim() || state.busy}>Offer it, to be judged</button></div>
-        ${state.busy && html`<p class="soft" role="status">It is judged …</p>`}
+        ${state.busy && html`<p class="soft" role="status">Grading …</p>`}
         ${judged && html`<p role="status">${judged.verdict === "admitted" ? "It was let in" : "It was refused"}, with ${whole(judged.score)} points of 100: <span class="words">${judged.reasons.join("; ")}</span></p>`}
         ${state.problem && html`<${ReadFailure} problem=${state.problem} />`}
       </form>

@@ -21,7 +21,7 @@ export function Lessons({ pool, details: { owner } }) {
   return html`
     <label class="row"><input type="checkbox" checked=${all} onChange=${() => showAll(!all)} /> Show retired lessons too</label>
     ${!lessons.length && html`
-      <${Empty} title="No lessons yet"><p>Say whether the result of a task was right, and why not: <code>mindstream pool verdict ${pool} --wrong "…"</code>. What follows from it for other tasks is kept here.</p><//>`}
+      <${Empty} title="No lessons yet"><p>Say whether the result of a task was right, and why not: <code>mindstream pool verdict ${pool} --wrong "…"</code>. Lessons for other tasks are derived from it and listed here.</p><//>`}
     <ol class="list" aria-label="Lessons">
       ${lessons.map((one) => html`<${One} key=${one.id} pool=${pool} one=${one} texts=${texts} mayChange=${!base.value && [owner, one.writer].includes(user.value)} />`)}
     </ol>`;
@@ -32,11 +32,11 @@ function One({ pool, one, texts, mayChange }) {
   const act = (/** @type {string} */ verb) => async () => { await ask({ path: `${pathOf(pool)}/lessons/${verb}`, body: { ids: [one.id] } }); askAllAgain(); };
   const retire = () => askChange({
     title: "Retire this lesson?", verb: "Retire it", grave: true,
-    preview: async () => html`<p class="words card">${one.text}</p><p>No agent is shown it any more. Its history stays.</p>`, act: act("retire"),
+    preview: async () => html`<p class="words card">${one.text}</p><p>It is no longer shown to any agent. Its history stays.</p>`, act: act("retire"),
   });
   const share = () => askChange({
     title: "Show this lesson to all members?", verb: "Share it", grave: false,
-    preview: async () => html`<p class="words card">${one.text}</p><p>${one.asked_by ? `It rests on the words of ${one.asked_by}, who is no member.` : "Only its writer is shown it now."}</p>`, act: act("share"),
+    preview: async () => html`<p class="words card">${one.text}</p><p>${one.asked_by ? `It is based on words of ${one.asked_by}, who is not a member.` : "At present only its writer can see it."}</p>`, act: act("share"),
   });
   return html`
     <li class="stack">

@@ -23,7 +23,7 @@ export function Pairs({ pool, details }) {
   const { data, problem, again } = useQuery({ path: `${pathOf(pool)}/pairs`, query: { limit: MOST, verdict } });
   const first = /** @type {{pairs: Pair[], next: string} | undefined} */ (data);
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
-  if (!first) return html`<p class="soft">It is read …</p>`;
+  if (!first) return html`<p class="soft">Loading …</p>`;
   const rest = more?.of === verdict ? more : null;
   const pairs = [...first.pairs, ...(rest?.pairs ?? [])];
   const next = rest ? rest.next : first.next;
@@ -36,7 +36,7 @@ export function Pairs({ pool, details }) {
       ${VERDICTS.map(([each = "", title]) => html`<button key=${each} aria-pressed=${each === verdict} onClick=${() => change({ verdict: each })}>${title}</button>`)}
     </div>
     ${!base.value && details.rubrics.length > 0 && html`<${OfferPair} pool=${pool} />`}
-    ${pairs.length === 0 && html`<${Empty} title=${verdict === "rejected" ? "Nothing was refused" : "Nothing was offered yet"}><p>${verdict ? "Look at all pairs." : details.rubrics.length ? "Offer an answer above; it is judged by the pool’s rubric." : "First its owner freezes a rubric: see the next tab."}</p><//>`}
+    ${pairs.length === 0 && html`<${Empty} title=${verdict === "rejected" ? "Nothing was refused" : "Nothing was offered yet"}><p>${verdict ? "Look at all pairs." : details.rubrics.length ? "Offer an answer above; it is judged by the pool’s rubric." : "The pool’s owner must freeze a rubric first: see the next tab."}</p><//>`}
     <ol class="list" aria-label="Pairs">${pairs.map((pair) => html`<${PairLine} key=${pair.id} pair=${pair} details=${details} />`)}</ol>
     ${next && html`<div><button onClick=${readOn}>Older pairs</button></div>`}`;
 }
@@ -95,7 +95,7 @@ function Judgement({ pair, details }) {
 
 /** @param {Pair} pair @param {number | undefined} threshold */
 function sumOf(pair, threshold) {
-  if (pair.by_hand) return "A person laid it in: it is trusted, and no rubric was asked.";
+  if (pair.by_hand) return "A person added it: it is trusted, and was not graded by the rubric.";
   if (!pair.verdict) return "It has not been judged yet.";
   const needed = threshold === undefined ? "" : ` ${threshold} were needed.`;
   return `${pair.verdict === "admitted" ? "Let in" : "Refused"} with ${number(pair.score)} points of 100.${needed}`;

@@ -33,7 +33,7 @@ function BothSides({ pool, query }) {
   const problem = before.problem ?? now.problem;
   if (problem) return html`<${ReadFailure} problem=${problem} again=${() => { before.again(); now.again(); }} />`;
   const [first, then] = [before, now].map(({ data }) => /** @type {{exemplars: Exemplar[]} | undefined} */ (data)?.exemplars);
-  if (!first || !then) return html`<p class="soft" role="status">It recalls …</p>`;
+  if (!first || !then) return html`<p class="soft" role="status">Searching …</p>`;
   return html`
     <div class="both">
       <${Side} title="Before learning" exemplars=${first} />

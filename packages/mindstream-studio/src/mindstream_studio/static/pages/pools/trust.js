@@ -12,7 +12,7 @@ import { Table } from "../../parts/table.js";
 
 /** @param {{pool: string, details: Details}} props */
 export function Trust({ pool, details: { sources, owner } }) {
-  if (!sources.length) return html`<${Empty} title="Nothing came from anybody yet"><p>Who offers pairs is listed here, with what speaks for or against them.</p><//>`;
+  if (!sources.length) return html`<${Empty} title="No pairs have been offered yet"><p>The sources of pairs will be listed here, with reasons to trust or distrust each.</p><//>`;
   const mayChange = !base.value && user.value === owner;
   /** @type {import("../../parts/table.js").Column<Source>[]} */
   const columns = [
@@ -24,7 +24,7 @@ export function Trust({ pool, details: { sources, owner } }) {
     ...(mayChange ? [{ title: "", of: (/** @type {Source} */ source) => html`<${Choose} pool=${pool} source=${source} />` }] : []),
   ];
   return html`
-    <p class="soft measure">Of a source that a person trusts, all is shown; of one that a person does not trust, nothing. Of the others, each pair speaks for itself. Mismatched answers: the likely share that belongs to none of its questions; orders: pairs that tell their reader what to do.</p>
+    <p class="soft measure">If a person trusts a source, all its admitted pairs are shown as examples; if a person distrusts it, none are. For other sources, each pair is checked by itself. Mismatched answers: estimated share of the source’s answers that do not fit their questions. Giving orders: number of pairs that tell their reader what to do.</p>
     <${Table} caption="Where pairs come from" columns=${columns} rows=${sources} />
     ${!mayChange && !base.value && html`<p class="soft small">${owner} owns this pool, and says who is trusted.</p>`}`;
 }
@@ -33,10 +33,10 @@ export function Trust({ pool, details: { sources, owner } }) {
 function Choose({ pool, source: { source, pairs, trusted } }) {
   /** @param {boolean} to */
   const choose = (to) => askChange({
-    title: to ? "Trust this source?" : "Trust this source no more?", verb: to ? "Trust it" : "Do not trust it", grave: !to,
+    title: to ? "Trust this source?" : "Stop trusting this source?", verb: to ? "Trust it" : "Do not trust it", grave: !to,
     preview: async () => html`
       <p class="words card">${source}</p>
-      <p>${to ? `All ${counted(pairs, "pair")} of it that were let in are shown as examples, and what comes from it later, too.` : `None of its ${counted(pairs, "pair")} are shown as examples any more. You can trust it again.`}</p>`,
+      <p>${to ? `All ${counted(pairs, "pair")} of this source that were let in are shown as examples, and its later ones, too.` : `None of its ${counted(pairs, "pair")} are shown as examples any more. You can trust it again.`}</p>`,
     act: async () => { await ask({ path: `${pathOf(pool)}/trust`, body: { source, trusted: to } }); askAllAgain(); },
   });
   return html`

@@ -37,7 +37,7 @@ export function beliefsAt(rows, at) {
   return [...found.values()];
 }
 
-/** A plan is written with a line "- " for each step, and what belongs to it indented. @param {string} text @returns {{head: string, rest: string}[]} */
+/** Parse the text of a plan: a line that begins with "- " for each step, and its details indented below it. @param {string} text @returns {{head: string, rest: string}[]} */
 export function stepsOf(text) {
   /** @type {{head: string, lines: string[]}[]} */
   const steps = [];
@@ -63,7 +63,7 @@ export function plansAt(rows, at) {
   return [...found.values()];
 }
 
-/** The thought that a change of a belief or plan was written with. @param {Row[]} rows @param {number} seq of the change */
+/** Return the thought that was written together with a change of a belief or plan. @param {Row[]} rows @param {number} seq of the change */
 export function thoughtBehind(rows, seq) {
   const place = rows.findIndex((row) => row.seq === seq);
   const change = rows[place];

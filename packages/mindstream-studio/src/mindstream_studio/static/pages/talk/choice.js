@@ -6,7 +6,7 @@ import { clipped } from "./words.js";
 
 /** @typedef {import("./shapes.js").Session} Session */
 
-/** A new talk is called by the time of its beginning, as the server calls them. */
+/** A new conversation is named after the time of its beginning, as the server does it. */
 const newName = () => `${new Date().toISOString().slice(0, 19)}Z`;
 
 /** @param {{session: Session, sessions: Session[], pack: string, packs: {packs: string[], pack: string} | undefined}} props */

@@ -32,7 +32,7 @@ export function Lines({ exchanges, rows, at, pack }) {
     <div ref=${end} />`;
 }
 
-/** Show what was said last, and again when the page or the pane changes its size, until the reader scrolls, points or types. @param {HTMLElement | null} end */
+/** Scroll to the newest line, and again when the page or the pane changes its size, until the user scrolls, points or types. @param {HTMLElement | null} end */
 function stayAtTheEnd(end) {
   toTheEnd(end);
   const watch = new ResizeObserver(() => toTheEnd(end));
@@ -48,7 +48,7 @@ function stayAtTheEnd(end) {
   return stop;
 }
 
-/** Show what was said last; a recording that is narrower than its place begins at the top of the page. @param {HTMLElement | null} end */
+/** Scroll to the newest line; a recording that is smaller than its pane begins at the top of the page. @param {HTMLElement | null} end */
 function toTheEnd(end) {
   const pane = end?.closest(".pane");
   if (pane && base.value) pane.scrollTop = pane.scrollHeight;
@@ -77,7 +77,7 @@ Lines.One = function One({ one, rows, pack, isLast }) {
           <${Why} title="What it was answered from" says="why this answer" about=${said.text}><${WhyAnswered} one=${one} said=${said} rows=${rows} /><//>
         </p>
       </li>`}
-    ${state === "stopped" && html`<li class="row small soft"><span>It was not answered: it was stopped.</span>${isLast && html`<${Again} one=${one} pack=${pack} />`}</li>`}
+    ${state === "stopped" && html`<li class="row small soft"><span>There is no answer: it was stopped.</span>${isLast && html`<${Again} one=${one} pack=${pack} />`}</li>`}
     ${rowsOf(one, "error").map((row) => html`<li class="line small problem words">Something failed (${row.where}): ${row.text}</li>`)}
     ${rowsOf(one, "follow_up").map((row) => html`
       <li class="line">
@@ -87,7 +87,7 @@ Lines.One = function One({ one, rows, pack, isLast }) {
       </li>`)}`;
 };
 
-/** Go on where an answer was stopped. @param {{one: Exchange, pack: string}} props */
+/** Request the answer again after it was stopped. @param {{one: Exchange, pack: string}} props */
 function Again({ one, pack }) {
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
   const answer = () => {
@@ -123,7 +123,7 @@ function timesInWords(one) {
   return `${first === undefined ? "" : `first word after ${took(first)}, `}answered in ${took(whole ?? 0)}${late}`;
 }
 
-/** What is being said, piece by piece. @param {{one: Exchange, end: {current: HTMLElement | null}}} props */
+/** The answer that is being generated, part by part. @param {{one: Exchange, end: {current: HTMLElement | null}}} props */
 function Speaking({ one, end }) {
   const { text, reads } = spoken.value.get(one.heard.seq) ?? { text: "", reads: false };
   useLayoutEffect(() => end.current?.scrollIntoView({ block: "end" }), [text.length]);

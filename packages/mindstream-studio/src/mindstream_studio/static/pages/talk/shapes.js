@@ -4,7 +4,7 @@
  * @typedef {{session: string, first: number, last: number, lines: number, opening: string, seq: number}} Session
  * @typedef {import("../../events.js").Row} Row  a row of the log
  * @typedef {{heard: Row, rows: Row[], isNow: boolean}} Exchange  what was heard, and every row that came of it, in order;
- *   `isNow`: it is shown as it stands now, not as it stood
+ *   `isNow`: the newest state is shown, not an earlier one
  */
 
 /** The text that replaces erased text. */

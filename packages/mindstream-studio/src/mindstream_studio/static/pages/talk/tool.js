@@ -4,7 +4,7 @@ import { took } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
 
-/** A call of a tool, and what it gave. @param {{call: Row, gave: Row | undefined}} props */
+/** A tool call and its result. @param {{call: Row, gave: Row | undefined}} props */
 export function Tool({ call, gave }) {
   return html`
     <details class="tool">

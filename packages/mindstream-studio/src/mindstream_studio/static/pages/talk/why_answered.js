@@ -23,14 +23,14 @@ export function WhyAnswered({ one, said, rows }) {
     <h3>What was said</h3>
     <p class="words card">${one.heard.text}</p>
     <${Decision} one=${one} rows=${rows} />
-    ${briefing && html`<h3>What the reasoner had told it</h3><${Briefing} thought=${briefing} />`}
+    ${briefing && html`<h3>The reasoner’s advice</h3><${Briefing} thought=${briefing} />`}
     <${Held} rows=${rows} at=${said.seq} />
     <${CameToMind} heard=${one.heard} />
     <h3>How long each part took</h3>
     <${Times} one=${one} />`;
 }
 
-/** What was believed and planned when it was said. @param {{rows: Row[], at: number}} props */
+/** The beliefs and the plan at the time of the answer. @param {{rows: Row[], at: number}} props */
 function Held({ rows, at }) {
   const [beliefs, plans] = [beliefsAt(rows, at), plansAt(rows, at)];
   return html`
@@ -48,7 +48,7 @@ function Held({ rows, at }) {
 const MOST = 5;
 const KINDS = ["note", "thought", "observation", "document", "chat"];
 
-/** What the words bring to mind: memory is asked again, as of the moment when they were said. @param {{heard: Row}} props */
+/** The memories that the utterance recalls; the search is repeated now, as of the time of the utterance. @param {{heard: Row}} props */
 function CameToMind({ heard }) {
   const body = { query: heard.text, k: MOST, kinds: KINDS, as_of: heard.at, touch: false };
   const { data } = useQuery({ path: "/users/{user}/memories/recall", body });

@@ -22,7 +22,7 @@ export function WhyBelieved({ text, since, rows }) {
     <p class="words card">${text}</p>
     ${about.length > 0 && html`<h3>The words it rests on</h3>`}
     ${about.map((seq) => html`<${Words} key=${seq} seq=${seq} known=${rows.find((row) => row.seq === seq && row.event === "heard")} />`)}
-    ${thought ? html`<${Thinking} thought=${thought} rows=${rows} />` : html`<p class="soft">It was written by itself, without a thought that is kept.</p>`}`;
+    ${thought ? html`<${Thinking} thought=${thought} rows=${rows} />` : html`<p class="soft">No thought is stored with it.</p>`}`;
 }
 
 /** What was said, at a row. @param {{seq: number, known: Row | undefined}} props */
@@ -45,7 +45,7 @@ function Thinking({ thought, rows }) {
   const call = during.findLast((row) => row.event === "model_called" && row.role !== "talker");
   const tools = during.filter((row) => row.event === "tool_called" && row.slot === thought.slot);
   return html`
-    <h3>The thought that drew it</h3>
+    <h3>The thought that led to it</h3>
     <p class="words card">${thought.text}</p>
     <p class="row small soft">
       <span>Thought by ${reasonerOf(thought.slot)}${thought.model && `: ${whoAnswered(thought.model)}`}, ${timeOf(thought.at)}</span>

@@ -25,7 +25,7 @@ const OVERRULED = [
 /** Return the reason as a sentence. @param {Row} decided @param {boolean} waited @returns {string} */
 export function becauseOf(decided, waited) {
   const { gate, phase, why } = decided;
-  if (why.startsWith(HINT)) return `${becauseOf({ ...decided, why: why.slice(HINT.length) }, waited)} It hints at danger, and so it is thought about in any case.`;
+  if (why.startsWith(HINT)) return `${becauseOf({ ...decided, why: why.slice(HINT.length) }, waited)} The message hints at danger, so the reasoner thinks about it in any case.`;
   const [, overruled] = OVERRULED.find(([words]) => why.startsWith(words)) ?? [];
   if (overruled) return overruled;
   const where = `the talk was in the phase “${spaced(phase)}”`;
@@ -42,7 +42,7 @@ export function becauseOf(decided, waited) {
   return why || "The gate gave no reason.";
 }
 
-/** What came of the waiting, in a sentence. @param {Row} judged @param {boolean} waited */
+/** Return in a sentence whether the waiting was useful. @param {Row} judged @param {boolean} waited */
 function cameOf({ needed, changed, why }, waited) {
   const what = why.includes("correction") ? "a correction of the answer" : "a new or changed plan";
   if (needed) return waited ? `It was worth it: the thought brought ${what}, which the answer could use.` : `It was too soon: the thought then brought ${what}.`;
@@ -50,14 +50,14 @@ function cameOf({ needed, changed, why }, waited) {
   return waited ? `It need not have waited: ${rest}.` : `That was right: ${rest}.`;
 }
 
-/** How waiting went before, in this talk. @param {Exchange} one @param {Row[]} rows */
+/** Return in a sentence how often earlier waiting in this conversation was useful. @param {Exchange} one @param {Row[]} rows */
 function soFar(one, rows) {
   const judged = new Map(rows.filter(({ event }) => event === "judged").map((row) => [row.about, row]));
   const waited = rows.filter(({ event, waits, answers }) => event === "decided" && waits && answers < one.heard.seq && judged.has(answers));
   if (!waited.length) return "";
   const needed = waited.filter(({ answers }) => judged.get(answers)?.needed).length;
   const of = needed === waited.length ? (needed === 1 ? "it" : "all of them") : needed ? `${needed} of them` : waited.length === 1 ? "not" : "none of them";
-  return `Before, ${counted(waited.length, "answer")} had waited in this talk, ${of} for something that was needed.`;
+  return `Earlier in this talk, ${counted(waited.length, "answer")} waited, ${of} for a thought that was needed.`;
 }
 
 /** @param {{one: Exchange, rows: Row[], titled?: boolean}} props */

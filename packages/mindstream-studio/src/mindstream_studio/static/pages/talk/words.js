@@ -3,7 +3,7 @@ import { lasting, millis, whole } from "../../format.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
 
-/** Reasoners that come with it, by the slot in which each writes; who writes any other is the one that answers are made with. @type {Record<string, string>} */
+/** Names of the shipped reasoners by the slot that each writes to; any other slot belongs to the reasoner that answers are based on. @type {Record<string, string>} */
 const REASONERS = { facts: "who notes facts", reflect: "who reflects", night: "who works at night" };
 
 /** Who thought, in words. @param {string} slot */

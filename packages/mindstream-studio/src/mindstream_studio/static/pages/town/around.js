@@ -51,7 +51,7 @@ function Places({ now, act }) {
     </select>`;
 }
 
-/** People and things around, looked at anew when it is opened. @param {{now: Surroundings, look: () => void}} props */
+/** People and things around; loaded again each time the part is opened. @param {{now: Surroundings, look: () => void}} props */
 function Look({ now, look }) {
   return html`
     <details class="small" onToggle=${(/** @type {any} */ event) => { if (event.target.open) look(); }}><summary>Look around</summary>

@@ -42,7 +42,7 @@ export function SetThing({ town, player, place, soon }) {
       title: `Set ${name}`, verb: "Set it",
       preview: async () => html`
         <dl class="facts"><dt>now</dt><dd class="words">${now || "in order"}</dd><dt>then</dt><dd class="words">${wanted || "in order"}</dd></dl>
-        <p>From the town’s next step on; whoever comes by sees it and may do something about it.</p>`,
+        <p>From the town’s next step on; residents who see the object may react.</p>`,
       act: async () => {
         await ask({ path: `/towns/${encodeURIComponent(town)}/set`, body: { object: address, condition: wanted } });
         type("");

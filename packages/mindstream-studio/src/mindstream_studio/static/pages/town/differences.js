@@ -41,7 +41,7 @@ export function differences(here, there, step, other, since) {
 /** @param {{player: Player, beside: import("./beside.js").Beside, step: number, own: string, since: number}} props */
 export function Differences({ player, beside, step, own, since }) {
   const there = beside.town;
-  if (!there) return html`<p class="soft">It is read …</p>`;
+  if (!there) return html`<p class="soft">Loading …</p>`;
   const found = differences(player.town, there, step, beside.step, since), elsewhere = found.filter((each) => each.moved).length;
   if (!found.length) return html`<p>Nothing differs at this moment.</p>`;
   return html`

@@ -46,7 +46,7 @@ export function Forking({ name, player }) {
         <option value="">seen alone</option>
         ${kin.map((each) => html`<option value=${each} selected=${each === beside}>beside ${each}</option>`)}
       </select>`}
-    ${fork && html`<button onClick=${() => letGo(fork, towns?.towns.includes(fork.of) ? fork.of : "")}>Let it go</button>`}`;
+    ${fork && html`<button onClick=${() => letGo(fork, towns?.towns.includes(fork.of) ? fork.of : "")}>Delete this fork</button>`}`;
 }
 
 /** @param {string} name @param {Player} player */
@@ -55,8 +55,8 @@ function forkHere(name, player) {
   askChange({
     title: `Fork ${name} at ${momentOf(town, step)}`, verb: "Make the fork",
     preview: async () => html`
-      <p>A second town is made beside this one: with all that was up to ${momentOf(town, step)}, the same people, memories and chance. From then on it lives by itself; what differs comes of what you do there.</p>
-      <p>${later ? `${counted(later, "happening", "happenings")} of ${name} came later: there they have not happened.` : "Nothing has happened later yet."} ${name} stays as it is.</p>`,
+      <p>A second town is made from this one, with everything that happened up to ${momentOf(town, step)}, the same people and memories, and the same seed of random draws. From then on it continues independently; differences result from what you do there.</p>
+      <p>${later ? `${counted(later, "happening", "happenings")} of ${name} came later; they have not happened in the fork.` : "Nothing has happened later yet."} ${name} stays as it is.</p>`,
     act: async () => {
       const made = /** @type {ForkShape} */ (await ask({ path: `${pathOf(name)}/fork`, body: { step } }));
       change({ town: made.town, beside: name });
@@ -68,8 +68,8 @@ function forkHere(name, player) {
 /** @param {ForkShape} fork @param {string} of */
 function letGo(fork, of) {
   askChange({
-    title: `Let ${fork.town} go`, verb: "Let it go", grave: true,
-    preview: async () => html`<p>${fork.town}, with all that it has lived since it was forked, is deleted. That cannot be undone. ${of} stays.</p>`,
+    title: `Delete ${fork.town}`, verb: "Delete it", grave: true,
+    preview: async () => html`<p>${fork.town}, with everything that has happened since it was forked, is deleted. This cannot be undone. ${of} stays.</p>`,
     act: async () => {
       change({ ...MOMENT, town: of, beside: "" }); // first, so that nobody asks for what is gone
       await ask({ method: "DELETE", path: pathOf(fork.town) });

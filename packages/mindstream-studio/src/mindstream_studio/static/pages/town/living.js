@@ -30,7 +30,7 @@ function Run({ name, player, soon }) {
   /** @param {number} hours */
   const run = async (hours) => {
     fail(null);
-    tell("It begins to live …");
+    tell("Starting …");
     player.seek(player.town.last);
     const looking = setInterval(soon, LOOK_MS);
     try {

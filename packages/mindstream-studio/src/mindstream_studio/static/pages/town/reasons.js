@@ -12,7 +12,7 @@ export function Reasons({ town, resident, step }) {
   const { data, problem, again } = useQuery({ path: `/towns/${encodeURIComponent(town)}/why`, query: { resident, at: `step ${step}` } });
   const found = /** @type {{reason: Reason} | undefined} */ (data);
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
-  if (!found) return html`<p class="soft">It is looked up …</p>`;
+  if (!found) return html`<p class="soft">Loading …</p>`;
   const { text, because = [], since = step } = found.reason;
   return html`
     <p class="words">${text}</p>

@@ -18,7 +18,7 @@ export function About({ call, rows }) {
 /** @param {{call: Call}} props */
 function OfTown({ call: { resident, step } }) {
   const town = params.value.town ?? "";
-  if (step === null) return html`<p class="soft">It was for the town as a whole.</p>`;
+  if (step === null) return html`<p class="soft">The call served the town as a whole, not one resident.</p>`;
   const frame = linkTo("town", { town, ...(resident && { who: resident }), t: step, seq: "" });
   return html`
     <p>${resident || "The town"}, at step ${step}.</p>

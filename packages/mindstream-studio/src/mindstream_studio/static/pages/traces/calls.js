@@ -103,14 +103,14 @@ function Line({ call }) {
 function Nothing() {
   if (Object.keys(NARROWED).some((name) => params.value[name])) {
     const clear = () => change(Object.fromEntries(Object.keys(NARROWED).map((name) => [name, ""])));
-    return html`<${Empty} title="No call is like that"><button onClick=${clear}>Show all calls</button><//>`;
+    return html`<${Empty} title="No call matches these filters"><button onClick=${clear}>Show all calls</button><//>`;
   }
-  if (params.value.town) return html`<${Empty} title="No model was asked for this town"><p>It is lived by rules, or has not been lived yet.</p><//>`;
+  if (params.value.town) return html`<${Empty} title="No model was asked for this town"><p>Rules simulate this town, or it has not run yet.</p><//>`;
   if (seq.value !== "newest") return html`<${Empty} title="No model had been asked yet at that moment"><p>Move the slider on.</p><//>`;
   if (base.value) return html`<${Empty} title="This recording holds no calls of ${user.value}"><p>Choose another mind.</p><//>`;
   return html`
     <${Empty} title="No model has been asked yet">
-      <p>As soon as something is ${isPage("talk") ? html`<a href=${linkTo("talk")}>said</a>` : "said"}, planned or slept over, every call stands here: what was asked and answered, and what it cost.</p>
+      <p>As soon as something is ${isPage("talk") ? html`<a href=${linkTo("talk")}>said</a>` : "said"}, planned or slept over, every call is listed here: its prompt, its reply and its cost.</p>
     <//>`;
 }
 

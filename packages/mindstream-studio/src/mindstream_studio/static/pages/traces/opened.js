@@ -50,10 +50,10 @@ function Facts({ call }) {
       <dt>asked by</dt><dd>the ${role}, ${timeOf(at)}, row ${seq} of the log</dd>
       <dt>answered by</dt><dd class="words">${whoAnswered(model)}</dd>
       <dt>took</dt><dd>${took(seconds)}${first_part_s !== null && `, the first word after ${took(first_part_s)}`}</dd>
-      <dt>tokens</dt><dd>${whole(input_tokens)} in${cached_tokens > 0 && ` (${whole(cached_tokens)} kept from before)`}, ${whole(output_tokens)} out</dd>
+      <dt>tokens</dt><dd>${whole(input_tokens)} in${cached_tokens > 0 && ` (${whole(cached_tokens)} from the provider’s cache)`}, ${whole(output_tokens)} out</dd>
       <dt>cost</dt><dd>${costOfCall(call)}</dd>
       ${cut && html`<dt>left out</dt><dd class="words">${cut}: the prompt had to fit the model’s window</dd>`}
-      ${mended && html`<dt>mended</dt><dd>the answer was no clean JSON, and was read all the same</dd>`}
+      ${mended && html`<dt>repaired</dt><dd>the reply was not valid JSON, but could be corrected</dd>`}
       ${error && html`<dt>${isFailed(call) ? "failed" : "ended"}</dt><dd class=${isFailed(call) ? "words problem" : "words"}>${error === BROKEN_OFF ? "cancelled, because the answer was no longer needed" : error}</dd>`}
     </dl>`;
 }
@@ -82,5 +82,5 @@ function laidOut(text) {
 function NotKept() {
   return html`
     <h3>What was asked and answered</h3>
-    <p class="soft">These words were not kept. To keep the words of later calls, start the server with <code>MINDSTREAM_KEEP_PROMPTS=1</code>. The log grows by them; forgotten text is removed from them, too.</p>`;
+    <p class="soft">The texts of this call were not stored. To store the texts of later calls, start the server with <code>MINDSTREAM_KEEP_PROMPTS=1</code>. They make the log larger; forgotten text is removed from them, too.</p>`;
 }
