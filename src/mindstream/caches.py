@@ -1,9 +1,9 @@
 """Registry of this process's caches of users' words. All caches are bounded, and one call empties them.
 
 Cached functions register by `remember`, objects with words by `watch`, and objects that must be closed when a user is
-erased, such as an open mind, by `watch_end`. When data is permanently deleted the store calls `empty`. A process that
-learns of an erasure by another process (memory/privacy_watch) calls it too; for this, the module records the streams
-that this process has opened.
+erased, such as an open mind, by `watch_end`. When data is permanently deleted, the store calls `empty`. When another
+process has erased data, memory/privacy_watch calls `empty`; for this, the module records the streams that this process
+has opened.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ class Opener(Protocol):
     """An object that has streams open."""
 
     def end(self, stream: str, before: int | None, /) -> None:
-        """Close the object's use of a stream that was erased as a whole, if it was opened before the erasure with the
-        number `before` (None: whenever it was opened)."""
+        """Close the object if it uses a stream that was erased as a whole.
+
+        Args:
+            before: close it only if it opened the stream before the erasure with this number; None: in any case.
+        """
 
 
 _functions: WeakSet[Any] = WeakSet()
@@ -39,10 +42,11 @@ _openers: WeakSet[Any] = WeakSet()
 _opened: dict[str, int] = {}
 _erased_here: dict[tuple[str, int], None] = {}
 MAX_ERASURES = 1_000
-"""Maximum number of this process's own erasures that are remembered. Older ones would be applied a second time, which
-does no harm."""
+"""Maximum number of erasures by this process that are remembered. An erasure that is no longer remembered is applied a
+second time, which does no harm."""
 _changing = threading.Lock()
-"""Lock held while one of these sets grows or is copied, because event loops in several threads open streams."""
+"""Lock held while a set of registered functions or objects grows or is copied: event loops in several threads may open
+streams at the same time."""
 
 
 def _each(of: WeakSet[Any]) -> list[Any]:
@@ -82,14 +86,14 @@ def note(stream: str, upto: int = 0) -> None:
 
 
 def note_erasure(digest: str, number: int) -> None:
-    """Record that this process itself erased a part of a stream, and has emptied its caches."""
+    """Record that this process itself erased data of a stream, and empties its own caches."""
     _erased_here[digest, number] = None
     while len(_erased_here) > MAX_ERASURES:
         del _erased_here[next(iter(_erased_here))]
 
 
 def was_erased_here(digest: str, number: int) -> bool:
-    """Return whether this process itself made an erasure."""
+    """Return whether this process itself made the erasure with this digest and number."""
     return (digest, number) in _erased_here
 
 
@@ -104,7 +108,7 @@ def empty(stream: str, *, whole: bool = False, before: int | None = None, withou
     Cached functions are emptied completely, because they do not know whose words they hold.
 
     Args:
-        whole: the whole stream was erased: everything that has it open is closed.
+        whole: the whole stream was erased: every object that has it open is closed.
         before: the number of the erasure if another process made it. Uses of the stream that were opened later belong
             to a new stream and stay open.
         without: holders that have already dropped the words.

@@ -21,12 +21,12 @@ Time: TypeAlias = Moment | str | date
 """A time that a caller passes: seconds since 1970, ISO 8601 text, a datetime or a date; UTC unless it names a zone."""
 
 EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
-"""The first and last moments that a calendar can express in every time zone."""
+"""The first and the last moment that Python's calendar can express in every time zone."""
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3_600.0, 86_400.0
 
 
 _EPOCH = re.compile(r"-?\d{9,}(?:\.\d*)?")
-"""Seconds since 1970 as text. Fewer digits could be a year or a date (20261120)."""
+"""Seconds since 1970 as text. A number with fewer than nine digits could be a year or a date (20261120)."""
 
 
 class Clock(Protocol):
@@ -64,15 +64,19 @@ class SharedClock:
     """
 
     TOLERATED_S = 0.05
-    """Differences below this are ignored."""
+    """Differences between the clocks below this, in seconds, are ignored."""
 
     def __init__(self, own: Clock | None = None) -> None:
         self._own: Clock = own or SystemClock()
         self._ahead_s = 0.0
 
     def learn(self, told: Moment, asked: Moment, came: Moment) -> None:
-        """Apply the server's time `told`, which was requested at `asked` and received at `came` by this machine's
-        clock."""
+        """Correct the clock by the server's time.
+
+        Args:
+            told: the server's time.
+            asked, came: when it was requested and received, by this machine's clock.
+        """
         least, most = told - came, told - asked
         if not least - self.TOLERATED_S <= self._ahead_s <= most + self.TOLERATED_S:
             self._ahead_s = (least + most) / 2
@@ -169,7 +173,7 @@ def read_zone(name: str) -> tzinfo:
 def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Moment:
     """Convert a time to seconds since 1970. All functions with times as arguments use this.
 
-    A datetime or text without a time zone is in UTC. A date without a time means its first moment.
+    A datetime or text without a time zone is in UTC. A date without a time means the first moment of that day.
 
     Args:
         what: the name of the argument, for the error message.
@@ -204,8 +208,8 @@ def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Mome
 
 
 def out_of_range(at: object, first_year: int = 1) -> str:
-    """Return the error message for a number that is no valid time, with advice if it looks like milliseconds or the
-    like."""
+    """Return the error message for a number that is no valid time. If it looks like milliseconds, microseconds or
+    nanoseconds, the message says so."""
     told = f"seconds since 1970 are expected, from the year {first_year} to 9999, not {at!r:.40}"
     if isinstance(at, float | int):
         for unit, in_a_second in (("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9)):
@@ -244,19 +248,20 @@ def format_iso(at: Moment) -> str:
 
 
 _ZONE_NAME = re.compile(r"(?<!\s)\s*+(?:\[(?P<zone>[\w/+-]++)\]|(?:UTC|GMT|z))$")
-"""A zone by its name, behind the offset or in its place (RFC 9557: `2026-11-20T21:30+01:00[Europe/Berlin]`)."""
+"""The name of a time zone after the offset or instead of it (RFC 9557: `2026-11-20T21:30+01:00[Europe/Berlin]`)."""
 _SLASHES = re.compile(r"(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})(?=$|[ T])")
 _TYPED = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | dict.fromkeys("\ufeff\u200b\u200e\u200f"))
-"""Hyphens, dashes and minus signs that models and word processors write, and invisible marks."""
+"""Replaces hyphens, dashes and minus signs that models and word processors write by "-", and removes invisible
+marks."""
 _OVER = re.compile(r"(?<=[T ])(?:24:00(?::00(?:\.0+)?)?(?=$|[Z+-])|(\d\d:\d\d):60)")
-"""Midnight as the end of a day, or a leap second, which Python does not read."""
+"""24:00 (midnight as the end of a day), or a leap second (second 60): Python reads neither."""
 
 
 def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
     """Parse an ISO 8601 date or time; in UTC unless it names a zone.
 
-    The years 1 and 9999, which other programs write for "always" and "never", may be beyond the range of a time here;
-    then the result is the first or the last moment of that range.
+    Other programs write the years 1 and 9999 for "always" and "never". If such a time is before EARLIEST or after
+    LATEST, the result is EARLIEST or LATEST.
 
     Args:
         whole_day: a date without a time means the end of that day.

@@ -1,8 +1,9 @@
 """Decode text files, which may be in any encoding that Windows, Excel and old documents produce.
 
-`decode_text` detects the encoding (chardet) and reports it; documents and other prose use it. `decode_utf` accepts only
-Unicode encodings, and its error names the encoding that it found; formats that are UTF-8 by specification (TOML, JSON,
-YAML, prompts) use it. `decode_clear` accepts any encoding that is detected with certainty; tables use it.
+- `decode_text` detects the encoding (chardet) and reports it; it is used for documents and other prose.
+- `decode_utf` accepts only Unicode encodings, and its error names the encoding that it found; it is used for formats
+  that are UTF-8 by specification (TOML, JSON, YAML, prompts).
+- `decode_clear` accepts any encoding that is detected with certainty; it is used for tables.
 """
 
 from __future__ import annotations
@@ -21,21 +22,24 @@ from mindstream.errors import InputError
 SAMPLE = 100_000
 """Maximum number of bytes from which an encoding is detected."""
 CLEAR, TIE = 1.25, 1.03
-"""CLEAR: a detection is certain if its score is this many times that of the best one with a different text. TIE: among
-encodings whose scores differ by less than this factor, a Windows encoding is preferred."""
+"""CLEAR: a detected encoding is certain if its score is at least this many times the best score of an encoding that
+gives a different text. TIE: among encodings whose scores differ from the best by at most this factor, a Windows
+encoding is preferred."""
 CP1252_BONUS = 1.12
 """Factor for the score of windows-1252, which is far more frequent than similar encodings."""
 MAX_WORDS, MAX_WORD = 400, 100
-"""Maximum number of words that are checked for implausible letters, and maximum number of characters of each."""
+"""MAX_WORDS: maximum number of words that are checked for implausible characters. MAX_WORD: maximum number of
+characters that are checked of each word."""
 SIGNS = frozenset("€£¥¢°§©®™«»‹›“”„‘’‚…–—·•¿¡²³½¼¾×±ªº´¸¦µ№、。「」，！？：；（）")
 """Characters other than letters that are usual in texts."""
 UNUSUAL_SIGNS = re.compile("[\ue000-\uf8ff\u3100-\u312f\ufe50-\ufe6f]")
-"""Characters without a meaning of their own, phonetic signs and small punctuation: Big5 has many, texts have few."""
+"""Private-use characters, phonetic signs and small punctuation. The encoding Big5 contains many of them, but real texts
+contain few: many of them suggest a wrong encoding."""
 BETWEEN = frozenset("’‘–—·‐")
-"""Those of SIGNS that may occur between two letters; all other signs there suggest a wrong encoding."""
+"""The characters in SIGNS that may occur between two letters. Any other one there suggests a wrong encoding."""
 DAMAGED = 4
-"""Minimum number of valid UTF-8 characters per invalid byte for a text to count as damaged UTF-8, and not as a text in
-another encoding."""
+"""Minimum number of valid non-ASCII UTF-8 characters per invalid byte for a text to count as damaged UTF-8, and not as
+a text in another encoding."""
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -75,8 +79,8 @@ NAMES = {
     "utf-8-sig": "UTF-8",
 }
 BYTES_PER_CONTROL = 20
-"""Minimum number of bytes per control character in an 8-bit text; with more control characters the content is binary
-or UTF-16 or UTF-32."""
+"""Minimum number of bytes per control character in a text in an 8-bit encoding. Content with more control characters is
+binary, or UTF-16 or UTF-32."""
 UNUSUAL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 """Control characters that are rare in 8-bit texts and frequent in UTF-16 and UTF-32."""
 SURROGATES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
@@ -186,7 +190,7 @@ def _decoded(content: bytes, codec: str) -> Decoded | None:
 
 
 def _joined(pair: re.Match[bytes]) -> bytes:
-    """Return two surrogates as the character that they mean."""
+    """Return the character that two surrogates mean, in UTF-8."""
     return pair[0].decode("utf-8", "surrogatepass").encode("utf-16-le", "surrogatepass").decode("utf-16-le").encode()
 
 
@@ -203,7 +207,7 @@ def _damaged(content: bytes) -> Decoded | None:
 
 
 def _is_binary(sample: bytes) -> bool:
-    """Return whether an 8-bit text would have too many control characters."""
+    """Return whether content has too many control characters for a text in an 8-bit encoding."""
     return len(UNUSUAL.findall(sample)) * BYTES_PER_CONTROL > len(sample)
 
 
@@ -228,8 +232,8 @@ def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
 
 
 def _oddities(text: str) -> int:
-    """Count patterns that no language has: letters of two alphabets in a word, signs between letters, a capital after a
-    small letter."""
+    """Count patterns that suggest a wrong encoding: letters of two alphabets in one word, signs between letters,
+    unusual signs, a capital after a small letter with one of them beyond ASCII."""
     count = len(UNUSUAL_SIGNS.findall(text[: MAX_WORDS * MAX_WORD]))
     for word in islice((each[:MAX_WORD] for each in text.split() if not each.isascii()), MAX_WORDS):
         scripts = _scripts(word)
@@ -274,7 +278,8 @@ DELIMITERS = ",;\t|"
 def read_csv(text: str) -> list[dict[str, str]]:
     """Return the rows of a CSV text, keyed by the names in the first line.
 
-    The delimiter is the one that occurs most often in that line, or the one in a line `sep=;` before it.
+    The delimiter is the one that occurs most often in that line. If there is a line such as `sep=;` before it, it names
+    the delimiter.
 
     Raises:
             csv.Error: the text is not CSV.

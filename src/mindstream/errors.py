@@ -119,7 +119,7 @@ class ModelDenied(ModelRefused):
 
 
 class PromptTooLong(ModelRefused):
-    """The prompt and its answer do not fit into the model's window. A shorter prompt may.
+    """The prompt and its answer do not fit into the model's window. A shorter prompt may fit.
 
     Attributes:
         window: the size of the window in tokens, prompt and answer together; None if the endpoint does not say.

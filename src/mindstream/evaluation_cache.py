@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def of_row(kind: type[T], row: Mapping[str, Any]) -> T:
-    """Return a dataclass from a row, which may have further fields."""
+    """Build a dataclass from a row; fields of the row that the class does not have are ignored."""
     return kind(**{each.name: row[each.name] for each in fields(kind) if each.name in row})  # type: ignore[arg-type]
 
 
@@ -27,8 +27,8 @@ class EvaluationCache:
 
     Args:
         file: None: the rows are kept in memory only.
-        part: set if another process has the file open: new rows then go to a file next to it that contains this name,
-            until that process merges the parts.
+        part: "": new rows are appended to `file`. If another process writes `file`, a name for this process: its new
+            rows go to a file of their own next to `file`, until the other process merges it (`merge_parts`).
 
     Raises:
         InputError: the file cannot be read or written, or is not such a cache.

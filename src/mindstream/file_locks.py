@@ -1,6 +1,6 @@
-"""Exclusive locks between processes on open files and folders: `flock`, and `msvcrt` on Windows, where it is untested.
+"""Exclusive locks between processes on open files and folders: by `flock`; on Windows by `msvcrt`, which is untested.
 
-A lock ends when its descriptor is closed, also by a crash.
+A lock ends when its descriptor is closed, which a crash does, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ if sys.platform == "win32":
     import msvcrt
 
     BEYOND = 1 << 30
-    """Position of the locked byte, behind the content, because on Windows other processes cannot read a locked byte."""
+    """Position of the locked byte. It is after the content, because on Windows other processes cannot read a locked
+    byte."""
 
     def lock(descriptor: int, *, wait: bool = True) -> None:
         """Lock an open file until it is closed.

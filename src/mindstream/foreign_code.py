@@ -46,7 +46,7 @@ class ForeignTask(Generic[T]):
     work: Callable[[], Coroutine[Any, Any, T]]
     _task: asyncio.Task[None] | None = field(default=None, init=False)
     _outcome: asyncio.Future[_Outcome[T] | None] | None = field(default=None, init=False)
-    """The outcome; None: the code was cancelled, or its time is over."""
+    """The outcome of the code; its result is None if the code was stopped or cancelled, or its timeout is over."""
     _stopped: bool = field(default=False, init=False)
 
     async def result(self, timeout_s: float | None = None) -> T:
@@ -85,7 +85,7 @@ class ForeignTask(Generic[T]):
         if self._task is None or self._outcome is None or self._task.done():
             return False
         self._stopped = True
-        self._task.add_done_callback(partial(_settle, self._outcome, None))  # it may not have begun
+        self._task.add_done_callback(partial(_settle, self._outcome, None))  # for a task that has not begun yet
         return self._task.cancel()
 
     async def _end(self) -> None:

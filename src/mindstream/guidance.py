@@ -1,5 +1,5 @@
-"""Errors that say what to do when a class is used in a way that Python would report without help: an unknown argument,
-a forgotten `await`, a forgotten `async with`."""
+"""Errors that say what to do after mistakes for which Python's own error gives no help: an unknown argument, a
+forgotten `await`, a forgotten `async with`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMON = {
     "residents": ("people", "agents", "characters"),
     "places": ("locations", "rooms"),
 }
-"""For each argument, names that other libraries use for it."""
+"""For each argument, the names that other libraries use for the same thing."""
 METHODS = {
     "retain": ("add", "save", "store", "write", "insert", "remember", "put"),
     "retain_messages": ("add_messages", "add_memory", "save_context"),
@@ -59,9 +59,9 @@ METHODS = {
     "answer": ("result", "output_text", "final", "final_output", "content", "text"),
     "confidence": ("similarity", "relevance", "probability"),
 }
-"""For each method or attribute, names that other libraries use for it."""
+"""For each method or attribute, the names that other libraries use for the same thing."""
 CALLED = {"": "memory", "Stream": "memory", "ChatBot": "bot"}
-"""Names of variables in messages, by class."""
+"""By class: the name of a variable with an object of this class, for messages."""
 
 
 def explain_arguments(
@@ -72,8 +72,9 @@ def explain_arguments(
     Args:
         called: the function's name in the message.
         given: the keyword arguments of the call that failed.
-        error: the error of the call; it is raised as it is unless an argument is unknown or must be named.
-        placed: the other arguments of the call, `self` included.
+        error: the error of the call. It is raised unchanged, unless an argument is unknown or must be passed by
+            keyword.
+        placed: the positional arguments of the call, including `self`.
     """
     known = {name: each for name, each in inspect.signature(function).parameters.items() if name not in ("self", "cls")}
     unknown = [each for each in given if each not in known]
@@ -108,7 +109,7 @@ def explain_attribute(thing: object, name: str) -> NoReturn:
     text = (
         f"{type(thing).__name__!r} object has no attribute {name!r}{f'; did you mean {meant[0]!r}?' if meant else ''}"
     )
-    raise AttributeError(text)  # without name= and obj=, with which Python would add a guess of its own
+    raise AttributeError(text)  # without name= and obj=: with these, Python would add its own guess
 
 
 class Explained:
@@ -126,7 +127,7 @@ def checked_id(value: object) -> str:
     """Return the id of a record.
 
     Raises:
-        InputError: the value is no id, but for example the record itself.
+        InputError: the value is not an id, but for example the record itself.
     """
     if isinstance(value, str):
         return value
@@ -134,7 +135,7 @@ def checked_id(value: object) -> str:
 
 
 def explained(function: Callable[P, R]) -> Callable[P, R]:
-    """Make calls of a function explain an unknown argument."""
+    """Decorate a function so that a call with an unknown argument raises an error that explains it."""
 
     @wraps(function)
     def calling(*args: P.args, **given: P.kwargs) -> R:
@@ -167,7 +168,8 @@ class Opening(AbstractAsyncContextManager[T]):
     __enter__ = __await__ = __iter__ = _explain
 
     def __exit__(self, *_: object) -> None:
-        """Exist, so that `with` reaches the explanation of `__enter__`."""
+        """Do nothing; without this method, `with` would fail before it calls `__enter__`, whose error explains the
+        mistake."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -191,7 +193,7 @@ def opens(function: Callable[P, AsyncIterator[T]]) -> Callable[P, AbstractAsyncC
 
 
 class Unawaited(Coroutine[Any, Any, R]):
-    """A coroutine that says that it must be awaited if it is used like its result."""
+    """A coroutine that is used like its result raises an error that says that it must be awaited."""
 
     __slots__ = ("_called", "_inner")
 
@@ -230,7 +232,7 @@ class Unawaited(Coroutine[Any, Any, R]):
 
 
 class Streamed(AsyncGenerator[T, None]):
-    """An asynchronous generator that says that it needs `async for` if it is used in another way."""
+    """An asynchronous generator that is used in another way than by `async for` raises an error that says so."""
 
     def __init__(self, called: str, inner: AsyncGenerator[T, None]) -> None:
         self._called, self._inner = called, inner
@@ -254,7 +256,8 @@ class Streamed(AsyncGenerator[T, None]):
 
 
 def streamed(function: Callable[P, AsyncGenerator[T, None]]) -> Callable[P, AsyncGenerator[T, None]]:
-    """Make calls of an asynchronous generator function explain a wrong use of the generator."""
+    """Decorate an asynchronous generator function so that a wrong use of its generator raises an error that explains
+    it."""
     owner, _, name = function.__qualname__.rpartition(".")
     called = f"{CALLED.get(owner, owner.lower())}.{name}"
 
@@ -266,7 +269,8 @@ def streamed(function: Callable[P, AsyncGenerator[T, None]]) -> Callable[P, Asyn
 
 
 def awaited(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """Make calls of an asynchronous function explain an unknown argument and a forgotten `await`."""
+    """Decorate an asynchronous function so that an unknown argument, or a forgotten `await`, raises an error that
+    explains it."""
     owner, _, name = function.__qualname__.rpartition(".")
     called = f"{CALLED.get(owner, owner.lower())}.{name}"
 

@@ -39,7 +39,7 @@ def normal_name(name: str) -> str:
     if name.isascii() and name.isprintable() and name == name.strip():
         return name
     visible = _JOINERS.sub("", unicodedata.normalize("NFKC", name)).translate(_APOSTROPHES)
-    normal = unicodedata.normalize("NFKC", visible)  # again: removing a joiner may have joined a mark to its letter
+    normal = unicodedata.normalize("NFKC", visible)  # again: without a joiner, a mark may combine with its letter
     while normal != (inner := normal.strip().strip(_AROUND)):
         normal = inner
     return normal if is_name(normal) else name

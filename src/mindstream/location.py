@@ -83,16 +83,19 @@ class Location:
         return state / "databases" / hashlib.blake2b(str(self).encode(), digest_size=12).hexdigest()
 
     def part(self, name: str) -> Location:
-        """Return the location of a part with separate streams: a subfolder, or a tenant that mindstream creates."""
+        """Return the location of a part of the data with its own streams: a subfolder, or in a database a tenant that
+        mindstream creates."""
         if self.folder is not None:
             return Location(self.folder / name)
         return replace(self, tenant=self.tenant or f"{OWN}{name}")
 
     def rooms(self, name: str) -> tuple[Location, Location]:
-        """Return the location for data that must not be mixed with users' conversations, and the alternative location.
+        """Return the usual and the alternative location of data that must not be mixed with users' conversations, such
+        as a town.
 
-        For a folder, the first is the folder itself. For a database it is a tenant for such data, and the second is the
-        database without a tenant. A copy of all data is written to the second of the two.
+        In a folder, the usual location is the folder itself, and the alternative is a tenant. In a database, the usual
+        location is a tenant, and the alternative is the database without a tenant. The data is at the alternative
+        location if a copy of all data, from a database into a folder or back, has put it there.
         """
         tenant = replace(self, tenant=self.tenant or f"{OWN}{name}")
         return (self, tenant) if self.folder is not None else (tenant, replace(self, tenant=""))
@@ -111,7 +114,7 @@ class Location:
         return self.folder
 
     def under(self, folder: Path) -> Location:
-        """Return the location, with a relative path resolved against a folder."""
+        """Return this location; if it is a relative path, it is resolved against `folder`."""
         return self if self.folder is None else Location(folder / self.folder)
 
     @classmethod
@@ -126,7 +129,8 @@ AnyData: TypeAlias = str | Path | Location
 
 
 def is_database(data: str | Path) -> bool:
-    """Return whether this is the URL of a PostgreSQL database, even if it was made a Path, which turns // into /."""
+    """Return whether this is the URL of a PostgreSQL database, or a Path that was made of one (Path turns // into
+    /)."""
     return str(data).lower().startswith(("postgresql:/", "postgres:/"))
 
 
@@ -137,7 +141,8 @@ def _validated(value: object) -> Location:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without secrets. It can be used to connect if the original has no user password or hidden settings.
+    """Return a URL without its password and without settings that are not in SHOWN. If it had neither, the result can
+    be used to connect.
 
     Raises:
         InputError: the URL is not valid; the message does not repeat the URL, since any part of it may be part of a

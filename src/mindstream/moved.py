@@ -1,4 +1,4 @@
-"""Modules that were renamed or moved to other distributions: the old names work for one more version, with a
+"""Modules that were renamed or moved to other distributions. Their old names still work for one version, with a
 warning."""
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class MovedModules:  # no base class: `importlib.abc` takes a third of the impor
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing except restoring the module's own spec: the module was executed when it was imported by its new
-        name."""
+        """Restore the module's own spec, and do nothing else: the module was already executed when `create_module`
+        imported it by its new name."""
         module.__spec__ = self._spec
 
 
@@ -156,7 +156,7 @@ def renamed(module: str, **names: str) -> Callable[[str], Any]:
 
 
 def _rename(called: str, names: Mapping[str, str], given: dict[str, Any]) -> None:
-    """Give arguments under earlier names their new names, with a warning to the caller of `called`."""
+    """Rename the arguments that a call passes under earlier names, and warn the caller of `called`."""
     for old in names.keys() & given.keys():
         warnings.warn(f"{called}({old}=) is called {names[old]}= now", DeprecationWarning, stacklevel=3)
         given[names[old]] = given.pop(old)
@@ -200,4 +200,4 @@ def renamed_keywords(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]
     return decorate
 
 
-sys.meta_path.insert(0, MovedModules())  # first: an old folder with bytecode left in it would be found as a package
+sys.meta_path.insert(0, MovedModules())  # first: Python would find an old folder that contains bytecode as a package

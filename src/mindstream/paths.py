@@ -11,7 +11,7 @@ from mindstream.encodings import decode_utf
 from mindstream.errors import InputError
 
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4095
-"""Maximum number of bytes of a file name, and of a path, in common file systems."""
+"""Maximum number of bytes of a file name, and of a whole path, in common file systems."""
 
 
 _MARKS = "\ufeff\u200b\u2060"
@@ -61,7 +61,8 @@ def is_path(text: str) -> bool:
 
 
 def as_path(path: Path) -> str:
-    """Return a path as text that `is_path` recognises: str(Path("./mine")) is "mine", so "./" is added again."""
+    """Return a path as a text that `is_path` recognises. For Path("./mine"), str() returns "mine", so "./" is added
+    again."""
     text = str(path)
     return text if is_path(text) else f"{os.curdir}{os.sep}{text}"
 
@@ -84,8 +85,15 @@ def home() -> Path | None:
 
 
 def own_folder(setting: str, usual: str) -> Path | None:
-    """Return the user's folder for a purpose: the variable `setting` names its parent, by default `usual` in the home
-    directory. None: the home directory is unknown."""
+    """Return mindstream's folder for a purpose in the user's home, such as state or configuration.
+
+    Args:
+        setting: the environment variable that names the parent folder, by an absolute path.
+        usual: the parent folder in the home directory, if the variable names none.
+
+    Returns:
+        The folder; None: the home directory is unknown.
+    """
     named = Path(variable(setting))
     place = named if named.is_absolute() else (own / usual if (own := home()) else None)
     return place / "mindstream" if place else None

@@ -26,8 +26,8 @@ class Role:
 
     Attributes:
         does: what the model of this role does, in a few words.
-        otherwise: roles whose model is used if no model is set for this one: the first of them with a model; if there
-            is none, the default model.
+        otherwise: other roles. If no model is set for this role, the model of the first of these that has one is used;
+            if none has, the default model.
     """
 
     name: str
@@ -47,8 +47,8 @@ class Plugin:
         roles: the roles of models that it uses; several plugins may define the same role.
         events: imports and returns its event classes (see log/events).
         operations: names of the modules that declare its operations (see service/operations/table).
-        commands: by command or group: the help text, then the names of the modules whose `app` contains the commands.
-            An existing group is extended and keeps its help text.
+        commands: for each command or group, its help text, and then the names of the modules whose `app` contains its
+            commands. A group that exists already is extended and keeps its help text.
         pages: adds pages to the application that `mindstream serve` runs with --studio.
     """
 
@@ -106,7 +106,7 @@ def roles() -> dict[str, Role]:
 
 
 def stand_by(role: str) -> tuple[str, ...]:
-    """Return the roles whose model may be used for a role, in this order: the role itself, then its `otherwise`
+    """Return the roles whose models may be used for a role, in order of priority: the role itself, then its `otherwise`
     roles."""
     if not _plugins:
         _load()

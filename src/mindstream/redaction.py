@@ -1,7 +1,7 @@
 """Redaction of personal data in inbound text; off unless it is switched on (text/personal).
 
-Every entry point for text from users, files and tools calls this module first, so redacted data reaches neither the log
-nor the memory, a model, a trace or a page. A mark in its place names the kind of data, such as [email].
+Every entry point for text from users, files and tools calls this module first. So removed data reaches no log, no
+memory, no model, no trace and no page. A mark replaces it that names the kind of data, such as [email].
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 IN_THREAD_FROM = 2_000
-"""Minimum number of characters of texts that are redacted in a thread; shorter texts are redacted directly."""
+"""Minimum length, in characters, of a text that is redacted in a thread. A shorter text is redacted directly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,9 @@ DEFAULT, RULES = "default", "rules"
 SECONDS = Field(gt=0, allow_inf_nan=False)
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"
-"""Name of a settings file in the working directory, which is not read by itself; see `Chosen.unread`."""
+"""Name of a settings file in the working directory. It is read only if the user names it; see `Chosen.unread`."""
 MAX_BYTES = 100_000
-"""Maximum size of a settings file."""
+"""Maximum size of a settings file, in bytes."""
 OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBHOOK_SECRET"})
 TABLES = ("memory", "context", "patience_s")
 """Fields whose environment variable may contain JSON."""
@@ -58,7 +58,7 @@ EXPECTED: Mapping[str, str] = {
     "dict_type": "a table is expected",
     "path_type": "a path is expected",
 }
-"""The expected value for an error message, by the type of Pydantic's error."""
+"""By type of Pydantic's error: the expected value, as error messages name it."""
 
 
 def _data() -> Location:
@@ -136,7 +136,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True)
 class Chosen:
-    """The settings, with the source of each value that is not a default: a flag, an environment variable, or a file.
+    """The settings; and for each value that is not a default, its source: a flag, an environment variable, or a file.
 
     Attributes:
         unread: a settings file in the working directory that exists but was not read.
@@ -168,7 +168,9 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
         values |= layer
         origins |= {name: origin(name) for name in layer if name != "roles"}
         table = _table(layer, origin("roles"))
-        if DEFAULT in table:  # a default model replaces all models by role that sources of lower precedence set
+        if (
+            DEFAULT in table
+        ):  # a default model also replaces the models of single roles from sources of lower precedence
             values["model"], roles = table.pop(DEFAULT), {}
             origins["model"] = origin("model" if "model" in layer else "roles")
             origins = {name: where for name, where in origins.items() if not name.startswith("roles")}
@@ -195,7 +197,8 @@ def settings_file() -> Path | None:
 
 
 def unknown_variables() -> dict[str, str]:
-    """Return environment variables that begin with MINDSTREAM_ and are not settings, each with a similar name or ""."""
+    """Return the environment variables that begin with MINDSTREAM_ but are not settings, each with the name of a
+    similar setting, or "" if there is none."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name not in known)
     return {name: next(iter(difflib.get_close_matches(name.upper(), known, 1, 0.85)), "") for name in unknown}
@@ -223,7 +226,7 @@ def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build a dictionary from the entries of a JSON object (for `object_pairs_hook`).
 
     Raises:
-        KeyError: a key occurs twice; the error contains the key.
+        KeyError: a key occurs twice; the key is the error's argument.
     """
     table = dict(pairs)
     if len(table) < len(pairs):
@@ -235,11 +238,11 @@ def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _tidied(layer: Mapping[str, Any], origin: Callable[[str], str]) -> dict[str, Any]:
     """Strip white space from the texts of one source, because scripts with CRLF line ends leave it there.
 
-    An empty text switches a setting off if it is off by default. A setting whose default is None stays unset, unless a
-    flag gives the empty text.
+    An empty text switches off a setting that is off by default. If the default of a setting is None, an empty text
+    leaves it unset, except for a flag.
 
     Raises:
-        SettingsError: an empty text is given for any other setting.
+        SettingsError: an empty text is given for any other setting, or by a flag for one whose default is None.
     """
     tidied: dict[str, Any] = {}
     for name, value in layer.items():
@@ -343,7 +346,7 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
             settings = Settings.model_validate(values)
     except ValidationError as error:
         by_name = {}
-        for found in error.errors(include_url=False):  # for a union, keep the error about the type that the value has
+        for found in error.errors(include_url=False):  # of a union's errors, keep the one about the value's own type
             name = str(found["loc"][0])
             if name not in by_name or isinstance(values[name], dict):
                 by_name[name] = found

@@ -1,4 +1,4 @@
-"""The same classes for programs without asyncio.
+"""`Memory` and `ChatBot` for programs without asyncio.
 
     from mindstream.sync import ChatBot, Memory
 
@@ -12,10 +12,10 @@
 
     solution = wait(Planner(model="openai:gpt-5-mini", tools=[…]).solve("…"))  # any other coroutine
 
-Each method takes and returns the same as the asynchronous one. All work runs on one event loop in a background thread.
-Calls may come from any thread; a call blocks only its caller. Two places cannot call these classes: a thread that runs
-an event loop (use the asynchronous classes there), and a tool or `approve=` function that the background loop runs.
-Ctrl-C cancels the call. A process that forks must open its memories again.
+Each method has the same arguments and the same result as the asynchronous method. All work runs on one event loop in a
+background thread. Calls may come from any thread; a call blocks only its caller. These classes cannot be used in a
+thread that runs an event loop (use the asynchronous classes there), nor in a tool or `approve=` function that the
+background loop runs. Ctrl-C cancels the call. After a fork, the child process must open its memories again.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]) -> Call
 
 
 def iterates(method: Callable[Concatenate[Any, P], AsyncIterator[R]]) -> Callable[Concatenate[Any, P], Iterator[R]]:
-    """Turn a method that yields asynchronously into one that yields; ending the iteration also ends the inner one."""
+    """Turn a method that returns an asynchronous iterator into one that returns an iterator. If the caller ends the
+    iteration early, the asynchronous iteration ends, too."""
 
     @wraps(method)
     def iterating(self: Blocking[Any], /, *args: P.args, **more: P.kwargs) -> Iterator[R]:
@@ -100,7 +101,7 @@ class Blocking(Explained, Generic[T]):
 
     @classmethod
     def open(cls, *args: Any, **more: Any) -> Self:
-        """Return the object that the constructor returns, for `with`."""
+        """Return the same object as the constructor, to be opened by `with`."""
         return cls(*args, **more)
 
     @property
