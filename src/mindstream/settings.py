@@ -168,9 +168,7 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
         values |= layer
         origins |= {name: origin(name) for name in layer if name != "roles"}
         table = _table(layer, origin("roles"))
-        if (
-            DEFAULT in table
-        ):  # a default model also replaces the models of single roles from sources of lower precedence
+        if DEFAULT in table:  # it also replaces the models of single roles from sources of lower precedence
             values["model"], roles = table.pop(DEFAULT), {}
             origins["model"] = origin("model" if "model" in layer else "roles")
             origins = {name: where for name, where in origins.items() if not name.startswith("roles")}

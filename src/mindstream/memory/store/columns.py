@@ -488,7 +488,7 @@ class Columns:
         These columns themselves stay unchanged, because a recall may be reading them.
 
         Args:
-            gone: erased records, as they were.
+            gone: the erased records, with their content before the erasure.
             changed: records with changed words, each in its old and new form.
             near: the existing records among these and their neighbours (see `around`), in their current form.
 
@@ -577,7 +577,7 @@ class Columns:
                 yield int(self.by.values[at]), 0, len(_terms(new)) - len(_terms(old))
 
     def _drop_episodes(self, emptied: Iterable[int]) -> None:
-        """Remove those of these episodes that have no records left, and their groups; decrease higher numbers."""
+        """Remove the given episodes if they have no records left, and their groups; decrease higher numbers."""
         for episode in sorted(emptied, reverse=True):
             group = int(self.group_of.values[episode])
             if group >= 0 and not np.any(self.group.values == group):

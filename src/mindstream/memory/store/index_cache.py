@@ -309,7 +309,7 @@ class IndexCache:
         """Remove erased records from a stream's columns, and update reworded ones; False: the columns must be rebuilt.
 
         Args:
-            gone: erased records, as they were.
+            gone: the erased records, with their content before the erasure.
             changed: records with changed words, each in its old and new form.
         """
         columns, lock = self._held.get(stream), self._lock(stream)

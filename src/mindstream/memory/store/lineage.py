@@ -267,7 +267,7 @@ def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> 
 def find_answers(connection: Sql, stream: StreamKey, after: int, ids: Sequence[str] | None) -> list[str]:
     """Return the ids of the mind's own messages after a row of the log, in the order of writing.
 
-    With `ids`, only those of them that are in `ids`.
+    If `ids` is given, messages whose ids are not in it are left out.
     """
     sql = (
         "SELECT records.number, records.id FROM records JOIN log ON log.seq = records.seq"
