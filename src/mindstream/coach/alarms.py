@@ -214,8 +214,8 @@ class Alarms:
         """Return the verdict on an alarm that a model suggests.
 
         If the user's words hint at danger as well, the verdict is sure. Otherwise the verdict asks the alarm's
-        question; there is none (None) if the alarm's words were shown before, or if its question was asked before or
-        does not exist.
+        question. Return None if the alarm's words were shown before, or if its question was asked before or does not
+        exist.
         """
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):

@@ -371,8 +371,7 @@ class Answering:
 
     @contextlib.asynccontextmanager
     async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
-        """Wait for the turn among all processes, then in this one, and hold it; yield whether another process had
-        it."""
+        """Hold the turn among all processes, then in this one; yield whether it waited for another process."""
         talks: dict[str, genai.Value] = {genai.AGENT: "talker", genai.CONVERSATION: self._talker.session}
         began, task = _now_s(), asyncio.current_task()
         assert task is not None

@@ -356,10 +356,10 @@ def _holds(text: str, above: float) -> bool:
 
 
 def parts(text: str) -> Iterator[str]:
-    """Yield the parts of a text: sentences, windows of very long sentences, and pairs of neighbours; none if it has
-    one.
+    """Yield the parts of a text: its sentences (very long ones in windows), and pairs of neighbours.
 
-    If there are more than MANY sentences or windows, short neighbours are joined before they are paired.
+    A text with a single part yields nothing. If there are more than MANY, short neighbours are joined before they are
+    paired.
     """
     pieces = [piece for sentence in sentences(text) for piece in windows(sentence, LONG)]
     if len(pieces) > 1:
