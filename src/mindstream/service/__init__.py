@@ -1,1 +1,1 @@
-"""The service layer: operations that the command line, REST, MCP and the studio offer; these contain no logic."""
+"""The service layer: the operations that the command line, REST, MCP and the studio only call."""

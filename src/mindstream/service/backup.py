@@ -1,7 +1,7 @@
 """Export and import of a whole mind as one file: its memory, and the settings of its last conversation.
 
 The file has a header with the settings, followed by the lines of a memory's export (see transfer). Files of older
-versions may contain lines with the parameters of a gate, which are skipped.
+versions may contain lines with the parameters of a learned gate, a part that no longer exists; they are skipped.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ MAX_MODELS = 20
 
 
 class Habits(Frozen):
-    """The settings of a mind's last conversation. `models`: names of models by role; "default" for all other roles."""
+    """The settings of a mind's last conversation.
+
+    `models`: names of models by role; the entry "default" is the model of all roles that have no entry.
+    """
 
     pack: str = ""
     gate: str = ""
@@ -47,7 +50,9 @@ class MindHeader(Header):
 
 
 async def export(opened: Memory, settings: Settings) -> AsyncIterator[str]:
-    """Yield the lines of a mind's file. Its header has the settings of the log's last conversation, else `settings`.
+    """Yield the lines of a mind's file.
+
+    The header has the settings of the last conversation in the log; if there was none, those of `settings`.
 
     Raises:
         InputError: there are no data of that user.

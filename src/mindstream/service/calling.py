@@ -87,13 +87,13 @@ async def calling(
 
     Args:
         new: create the data folder if it does not exist; also implies `own`.
-        own: the command writes data that must not be written into a town's folder, so refuse such a folder.
+        own: refuse the data folder of a town, because the command writes data that must not be mixed with a town's.
         known: refuse a user without any data.
         all_users: the calls are not about one user.
-        begins, what: the command that creates the data, and a word for the data, for the message if there are none.
+        begins, what: for the error message if there are no data: the command that creates them, and a word for them.
 
     Raises:
-        InputError: the folder contains no memory, or a town's; or the user's name is not valid or not known.
+        InputError: there are no data, they belong to a town, or the user's name is not valid or not known.
         StorageError: the data cannot be read.
     """
     from mindstream.log.audit import machine_user

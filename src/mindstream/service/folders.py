@@ -75,7 +75,10 @@ async def require_town(data: Location) -> None:
 
 
 async def find_town(data: Location) -> Location:
-    """Return the location of the town in data: the usual one, or the other one if a copy of data put the town there."""
+    """Return the location of the town in data.
+
+    There are two possible locations. It is the second one only if a copy of the data put the town there.
+    """
     usual, other = data.rooms("town")
     return other if not await holds_town(usual) and await holds_town(other) else usual
 

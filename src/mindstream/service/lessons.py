@@ -25,7 +25,7 @@ class Judged:
 
     Attributes:
         learned: the changes of the pool's lessons.
-        exemplar: the id of the work that is kept as an exemplar; "": none is kept.
+        exemplar: the id of the exemplar that was made from the accepted work; "": none was made.
     """
 
     run: str

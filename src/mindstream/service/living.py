@@ -63,7 +63,7 @@ class LifeSettings:
         mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
         out: a folder in which the life may write and read files, and delete them after an approval.
         allow: tools with side effects that need no approval.
-        dream_tools: tools that M1 may call while it makes a dream.
+        dream_tools: tools that M1 may call while it writes a dream, the summary of memories that a sleep archives.
         pool: the pool from which M1 is shown exemplars of similar tasks; "": none.
         offer: offer finished tasks of M1 to that pool.
         hours: active hours by this machine's clock, such as "08:00-22:00"; outside them the life only reacts. "": all.
@@ -174,7 +174,10 @@ def _check_named(flag: str, names: Sequence[str], tools: Sequence[Tool]) -> None
 
 
 def _left(budget: LifeBudget, spent: LifeSpent) -> Budget:
-    """Return the remaining budget of a life. The models enforce it too, so that it limits repeated calls in a step."""
+    """Return the remaining budget of a life, for its models.
+
+    The life checks its budget before each step; the models also check it before each further call of the same step.
+    """
     return Budget(
         None if budget.calls is None else max(0, budget.calls - spent.calls),
         None if budget.tokens is None else max(0, budget.tokens - spent.tokens),
@@ -280,7 +283,8 @@ def _bill(models: Models, billed: list[BilledModel]) -> Models:
 
 
 POLL_S = 1.0
-"""Poll interval in seconds; changes are reported once nothing changed for this long, so not while a file is written."""
+"""Poll interval of a watched folder, in seconds. Changes are reported only after nothing has changed for this long, so
+that a file is not reported while it is still being written."""
 MAX_FILES, MAX_NAMED = 20_000, 10
 """Maximum number of files that are watched, and of files per kind of change that one notice names."""
 Files: TypeAlias = Mapping[str, tuple[int, int]]

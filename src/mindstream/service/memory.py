@@ -79,12 +79,12 @@ def plain(record: Record) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """The predicted decay of the records at a level, without further recalls.
+    """The predicted decay of the records at one level of strength, if no recall returns them any more.
 
     Attributes:
         lasting: records at this level never decay.
-        records: number of this memory's records at this level now.
-        points: the probability, by day, that a record of this level is not archived yet.
+        records: current number of this memory's records at this level.
+        points: for each day, the probability that a record of this level is not archived yet.
     """
 
     level: int
@@ -95,7 +95,7 @@ class Forgetting:
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """The assumptions of a prediction.
+    """The assumptions for predicting decay.
 
     Attributes:
         days: number of days to predict.

@@ -133,7 +133,8 @@ async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list
     """Measure how well a pool helps at each tenth of its size.
 
     Args:
-        form: the form of the embedded text; None: the pool's own form, and also the other one if they differ.
+        form: the form of the embedded text. None: measure the pool's own form; if any pair has examples, also measure
+            `composed`, or `bare` if the pool's own form is `composed`.
     """
     state = await pool.member_state(reader)
     own = state.form

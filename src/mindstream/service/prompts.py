@@ -132,8 +132,8 @@ ITEMS: Mapping[str, tuple[int, int]] = {
     "steps": (2, 12),
     "resources": (1, 3),
 }
-"""For measuring prompts: the number of items in a list, in an ordinary conversation and at most. Lists with other names
-have 2 and 6."""
+"""For measuring prompts, by the name of a list: its number of items in an ordinary conversation, and at most. Lists
+with other names have 2 and 6 items."""
 CHARACTERS: Mapping[str, tuple[int, int]] = {
     "utterance": (120, 2_000),
     "utterances": (120, 2_000),
@@ -144,8 +144,8 @@ CHARACTERS: Mapping[str, tuple[int, int]] = {
     "language": (2, 2),
     "link": (40, 40),
 }
-"""For measuring prompts: the characters of a text, in an ordinary conversation and at most. Texts with other names have
-80 and 200."""
+"""For measuring prompts, by the name of a text: its number of characters in an ordinary conversation, and at most.
+Texts with other names have 80 and 200 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Sizes:
         name: the name of the prompt.
         ordinary: its size with fields as long as in an ordinary conversation.
         full: its size with all fields as long as they can be.
-        least: its size in an ordinary conversation after everything that can be cut was cut.
+        least: its size in an ordinary conversation, without all parts that may be left out to save tokens.
         room: the number of tokens that the context window leaves for the prompt, after the reserve for the reply.
     """
 

@@ -52,8 +52,8 @@ class SolveSettings:
     Attributes:
         text: the task.
         how: the strategy.
-        tools: names of tools (see `tools/named.py`). None: the calculator, and the model if one is configured; without
-            a model also the memory, unless there are documents.
+        tools: names of tools (see `tools/named.py`). None: `calculator`, and `llm` if a model is configured; without a
+            model `calculator`, and `recall` unless there are documents.
         docs: folders of documents to search.
         trust_docs: the user vouches for the documents: a plan is revised with what they say.
         mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.

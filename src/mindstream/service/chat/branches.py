@@ -1,8 +1,9 @@
 """Compare the conversation that a chat page shows with the stored one, so that no message is stored twice.
 
-A page sends the whole conversation with each new message. Each earlier line is already stored, or is unknown here
-(part of a conversation with another model). Stored lines that the page no longer shows were edited, or are answered
-again: the validity of their records ends. It is restored if the page returns to that branch of the conversation.
+A page sends the whole conversation with each new message. An earlier line is either stored already, or unknown here
+because the user wrote it to another model. If the page no longer shows a stored line, the user has edited that line or
+requested another answer, so the line's record is no longer valid. If the page later returns to that branch of the
+conversation, the record becomes valid again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MAX_RECORDS = 400
 MAX_CONVERSATIONS = 20
 """Maximum number of conversations with the same first message that are compared; the newest are used."""
 MAX_LINES = 120
-"""Maximum number of a page's lines (the newest) that are matched one by one, if the page was edited."""
+"""Maximum number of a page's lines that are matched one by one if the page was edited; the newest are used."""
 MATCH = 1_000
 """The weight of a matched line; a line whose record is valid weighs one more."""
 
@@ -35,7 +36,7 @@ class Followed:
     """The result of comparing a page's conversation with the stored one.
 
     Attributes:
-        again: the row of the new message, if it is already stored and must be answered again; else None.
+        again: the log row of the new message, if that message is stored already and needs another answer; else None.
         all_heard: all earlier lines of the page are stored.
     """
 
@@ -61,7 +62,7 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
     again = _said_before(heard[last + 1 :], text, now) if all_heard else None
     kept = {heard[place].id for place in found} | ({again.id} if again else set())
     begins = path[0] if path else None
-    is_cut = begins is not None and holds(heard[begins], now)  # lines that a page cuts off at the beginning stay valid
+    is_cut = begins is not None and holds(heard[begins], now)  # the page cut off lines before it
     first = found[0] if is_cut else -1
     left = [each for each in heard[first + 1 :] if each.id not in kept and holds(each, now)]
     restored = [each for each in heard if each.id in kept and not holds(each, now) and _was_left(each)]
@@ -78,9 +79,9 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
 async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
     """Return the name of the conversation that a page shows without naming it.
 
-    It is the newest conversation with the same first message that contains all shown lines, else the one that contains
-    most of them. If the page shows no earlier lines, it is a new conversation; or the newest one, to be answered again,
-    if that has at most one message and its answer.
+    Only conversations with the same first message are candidates. Return the newest one that contains all shown lines,
+    else the one that contains most of them. If the page shows no earlier lines, the first message is new or is to be
+    answered again: return the newest conversation if it has at most two valid messages, else the name of a new one.
 
     Args:
         session: the name that is derived from the first message.
@@ -155,7 +156,10 @@ async def _row_of(memory: Memory, record: Record) -> Logged | None:
 
 
 def is_same(line: Line, record: Record) -> bool:
-    """Return whether a line has the text of a record. Of an interrupted answer, the page may show less or more text."""
+    """Return whether a line has the text of a record.
+
+    If an answer was interrupted, the page may show less or more of it than is stored; the line counts as the same.
+    """
     if line.by_user != bool(record.data.get("by_user")):
         return False
     shown, kept = _plain(line.text), _plain(record.text)

@@ -161,7 +161,7 @@ def looking_into(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("BEGIN")
         try:
             yield connection
-        except UnicodeDecodeError as error:  # raised for the text of SQLite's error message
+        except UnicodeDecodeError as error:  # SQLite's error message quotes damaged names, which are not UTF-8
             raise sqlite3.DatabaseError(f"the names of its tables cannot be read ({error})") from None
 
 
@@ -305,7 +305,7 @@ class Repair:
             yield (seq, *new, sum_of_event(*new))
 
     def _records(self) -> Iterator[Record]:
-        """Yield the records that can be kept; one whose version cannot be read becomes its slot's next version."""
+        """Yield the records that can be kept; a record without a readable version gets its slot's next number."""
         taken: set[object] = set()
         newest: dict[tuple[str, str], int] = {}
         for row, record in self._tables.records:
@@ -368,7 +368,10 @@ def _sum_agrees(sum_of: Callable[..., int | None], values: Row, wanted: object) 
 
 
 def _is_work(row: Row, tables: Tables) -> bool:
-    """Return whether a row of work can be read, and its cause is a message to its mind or a scheduled occasion."""
+    """Return whether a row of work can be read, and its cause is a row in the log of the same mind.
+
+    A negative number is accepted as the cause, too: it stands for a scheduled occasion, which has no row.
+    """
     _, mind, slot, cause, owner, lease, running, attempts, error, done, failures = row
     counts = all(isinstance(each, int) and 0 <= each < 2**31 for each in (running, attempts, failures or 0))
     texts = all(isinstance(each, str) for each in (slot, owner, error))
@@ -461,7 +464,7 @@ def _check_alone(path: Path) -> None:
         with contextlib.closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
     except UnicodeDecodeError:
-        pass  # raised for the text of SQLite's error message about the damage
+        pass  # SQLite's message about the damage quotes names that are not UTF-8
     except sqlite3.DatabaseError as error:
         if is_busy(error):
             raise StorageError(f"{path} is in use: close the other programs that use it, then repair it") from None

@@ -179,7 +179,7 @@ class Fields:
 def read_moment(value: object) -> Moment | None:
     """Parse a date: ISO 8601, RFC 5322, or seconds, milli-, micro- or nanoseconds since 1970; None for anything else.
 
-    Also the objects in which databases export dates: `{"$date": …}`, `{"seconds": …}`.
+    The value may also be an object with such a date, as databases export it: `{"$date": …}`, `{"seconds": …}`.
     """
     if isinstance(value, dict):
         value = next((value[key] for key in ("$date", "$numberLong", "seconds", "_seconds") if key in value), None)
@@ -192,12 +192,13 @@ def read_moment(value: object) -> Moment | None:
     at = float(value) if isinstance(value, str) else value
     if isinstance(at, bool) or not isinstance(at, int | float):
         return None
-    if isinstance(at, int) and 19_000_101 <= at <= 99_991_231:  # a date, not a time in 1970
+    if isinstance(at, int) and 19_000_101 <= at <= 99_991_231:  # digits such as 20240501 are a date, not a time in 1970
         return read_moment(str(at))
     at = float(at)
     while abs(at) > MILLISECONDS and abs(at) != math.inf and not LATEST <= at <= LATEST + DAY_S:
         at /= 1000  # milli-, micro- or nanoseconds
-    if LATEST <= at <= LATEST + DAY_S or EARLIEST - DAY_S <= at <= EARLIEST:  # the years 9999 and 1: never, always
+    # other programs write dates in the years 9999 and 1 for "never" and "always"
+    if LATEST <= at <= LATEST + DAY_S or EARLIEST - DAY_S <= at <= EARLIEST:
         at = min(max(at, EARLIEST), LATEST)
     return at if EARLIEST <= at <= LATEST else None
 

@@ -1,11 +1,11 @@
-"""Read JSON Lines with an object with the field `text`, or a text, on each line, or one JSON list of these.
+"""Read JSON Lines, or one JSON list. Each line or list entry is a text, or an object with the field `text`.
 
 A line may also be a conversation, as for fine-tuning: `{"messages": [{"role": …, "content": …}]}`, ShareGPT's
 `{"conversations": [{"from": …, "value": …}]}`, or one of Open WebUI or LibreChat; each message is an item. Exports of
 Telegram, Slack and Discord are read, too.
 
 Other known fields: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from,
-valid_until, metadata. `NAMES` has other programs' names of them.
+valid_until, metadata. `NAMES` lists the names that other programs use for these fields.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ NAMES: Mapping[str, Sequence[str]] = {
         "keywords": "keywords tags categories labels",
     }.items()
 }
-"""Fields with their names in other programs, without letter case and punctuation; the first one given counts."""
+"""For each field, its names in other programs, in lower case and without punctuation.
+
+If a line has several of these names, the first in this list counts.
+"""
 OWN = ("user", "human", "me")
 """Names of roles that mean the user."""
 ROLES = (*OWN, "ai", "assistant", "bot", "gpt", "model", "system", "tool", "function")
@@ -61,7 +64,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _parts(raw: Any) -> Iterator[Any]:
-    """Yield the messages of a line, also of an object with a list of items on one line."""
+    """Yield the messages of a line; the line may also be an object that contains a list of items."""
     listed = raw if isinstance(raw, dict) and not any(isinstance(raw.get(name), str) for name in TEXTS) else {}
     chats = listed.get("chats")
     lists = (chats.get("list") if isinstance(chats, dict) else None, *(listed.get(name) for name in LISTS))
@@ -89,7 +92,7 @@ def _messages(raw: Any) -> list[Any]:
 
 
 def _with_text(raw: Any) -> Any:
-    """Return an object with one text in place of a nested message, of content in parts, or of a text alone."""
+    """Return an object with its text in one field; the given value is a plain text, nests its message, or splits it."""
     if isinstance(raw, str):
         return {"text": raw}
     if not isinstance(raw, dict):

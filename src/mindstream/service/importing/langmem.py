@@ -1,7 +1,7 @@
 """Read items of LangMem or any LangGraph store, which have a namespace, key, value and dates.
 
-The file is a list of items, an object with the list in `items` (as the store's search returns), or JSON Lines; also
-rows of the store's table, with `prefix` and the value as JSON.
+The file is a list of items, an object with the list in `items` (as the store's search returns), or JSON Lines. Rows of
+the store's database table are read, too; they have `prefix` in place of the namespace, and the value as JSON text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mindstream.service.importing.items import Fields, Item, Tally, objects, pre
 from mindstream.service.importing.reading import Source
 
 OWNED = ("memories", "users", "user")
-"""In a namespace, the name after one of these is the user's name; without one of these it is the last name."""
+"""The part of a namespace after one of these is the user's name; if there is none of these, the last part is."""
 TEXTS = ("content", "text", "memory", "data")
 """Accepted names of the text in a value."""
 

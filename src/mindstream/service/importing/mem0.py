@@ -1,7 +1,7 @@
 """Read files of mem0: the result of `get_all` (of the open-source package or the platform), or an export.
 
-The file is a list of memories, or an object with the list in `results`, `memories`, `data` or `items`, or of pages with
-such a list. The object may also contain the relations of a graph in `relations`.
+The file is a list of memories, an object with the list in `results`, `memories`, `data` or `items`, or a list of such
+objects (pages). An object may also contain the relations of a graph in `relations`.
 """
 
 from __future__ import annotations

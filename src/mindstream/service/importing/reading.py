@@ -33,7 +33,7 @@ PADDING = b"\x00\x1e \t\r\n"
 """Bytes that are stripped from both ends of a line: zeros after a crash, record separators (RFC 7464), white space. A
 comma at the end is stripped, too."""
 RATIO, SMALL = 200, 16 << 20
-"""A file in an archive is refused if it unpacks to more than SMALL bytes, and more than RATIO times its size there."""
+"""A file in an archive is refused if it unpacks to more than SMALL bytes, and to over RATIO times its packed size."""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,10 @@ class Source:
         self.file.seek(0)
 
     def members(self, wanted: Callable[[str], bool], tally: Tally) -> Iterator[Source]:
-        """Yield the files of an archive whose names (without folders) are `wanted`; if it is not an archive, itself."""
+        """Yield the files of an archive whose names (without folders) are `wanted`.
+
+        If this source is not an archive, yield the source itself.
+        """
         self.file.seek(0)
         if self.file.read(len(ZIP)) != ZIP:
             yield self
@@ -187,10 +190,11 @@ class Source:
         raise InputError(f"{self.name} is empty")
 
     def _read_inexact(self) -> list[Any] | None:
-        """Return the JSON values of a file that is not strict JSON, or None if it is larger than an object may be.
+        """Return the JSON values of a file that is not strict JSON: as Python and some other programs write it.
 
-        Python writes NaN and Infinity (read as null) and integers of any length, other programs write line breaks in
-        strings. Return None for everything else that is not JSON, so that the first error is reported.
+        Python writes NaN and Infinity (read as null) and integers of any length. Other programs write line breaks in
+        strings. Return None if the file deviates in any other way, or is larger than MAX_OBJECT; the caller then
+        reports the first error.
         """
         file = self._start(MAX_OBJECT).file
         data = file.read(MAX_OBJECT + 1)

@@ -64,7 +64,7 @@ class Import:
         store: None: there is no data folder yet, and nothing is written (a dry run).
         embedder: None: a dry run, which writes nothing.
         owner: the user into whose memory items are imported.
-        each_user: import each item into the memory of the user that the file names, if it names one.
+        each_user: if the file names a user for an item, import the item into that user's memory.
         trusted: do not mark texts of other authors as untrusted.
     """
 
@@ -222,7 +222,7 @@ class Import:
         return [record for record in records if found.get(record.id, record.text) != record.text]
 
     async def _unsaid(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records to write: without those whose text may exist only once and already exists."""
+        """Return the records without those whose text may exist only once in the memory and exists there already."""
         now, said = self.clock.now(), set[tuple[StreamKey, str, str]]()
         asked = {(each.stream, each.kind): list[str]() for each in records if _is_once(each, now)}
         for each in records:

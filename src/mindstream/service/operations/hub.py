@@ -144,8 +144,8 @@ class Hub:
 
         Args:
             mind: the mind whose log is followed; None: all logs of the tenant.
-            after: the client already has the rows up to this seq, also those that another server sent and that this
-                process has not read yet; they are not sent again.
+            after: the seq of the last row that the client has. Rows up to it are not sent again, even if the client
+                got them from another server and this process has not read them yet.
         """
         async with self._changing:
             if self._following is None and not self._closed:

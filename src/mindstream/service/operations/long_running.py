@@ -1,7 +1,8 @@
 """Long-running operations: how they are started, stored, interrupted and cancelled.
 
-A stored operation belongs to its user's stream. A forget or an erase of that user deletes it in the same transaction
-(see memory/store/erasure), and the store then refuses to write words that were read before (`words_read`).
+A stored operation belongs to its user's stream. If words of that user are forgotten or erased, the same transaction
+deletes the stored operation (see memory/store/erasure). From then on the store refuses to write the operation with
+words that it had read before that transaction; `words_read` records when it began to read.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class KeptOperation(BaseModel):
 
     Attributes:
         seen: the time of the last heartbeat of the server that runs it.
-        words_read: the number of the last erasure when the operation began to read its user's words.
+        words_read: the number of the newest erasure at the time when the operation began to read its user's words.
     """
 
     shape: OperationShape
@@ -142,8 +143,8 @@ class StoredOperations:
         """Begin to write an operation. If the write fails, the operation is known only until this server ends.
 
         Args:
-            lost: called if words of the user were erased. Its argument is True if all were: then nothing is written.
-                Otherwise the operation is written without its words.
+            lost: called if words of the user were erased. With the argument True, all of the user's data were erased,
+                and nothing is written. With False, the operation is written without its words.
         """
         shape = kept.shape
         if len(kept.model_dump_json().encode()) > MAX_RESULT:
@@ -249,16 +250,16 @@ class RunningOperation:
     """An operation that is running, or has ended.
 
     Attributes:
-        user: the user that it is about; "": none.
+        user: the user that it is about; "": it is about no user.
         on_change: called after each change.
         run: the name of the plan's run, if the operation runs a plan.
         problem: why it failed.
         is_cancelled: a client has cancelled it.
-        reading: the number of the last erasure when it began to read its user's words.
-        is_lost: words of its user were erased after that; its result is neither shown nor stored.
+        reading: the number of the newest erasure at the time when it began to read its user's words.
+        is_lost: words of its user were erased after it began to read; its result is neither shown nor stored.
         last_erasure: returns the number of the last erasure.
         task: the task that runs it; None: another server runs it, or it was restored from the store.
-        rereads: if words of its user are forgotten, it continues, because its job reads the log again.
+        rereads: it continues even if words of its user are forgotten, because its job then reads the log again.
     """
 
     id: str
@@ -457,7 +458,7 @@ class RunningOperations:
         self._on_change(one)
 
     def _write(self, one: RunningOperation) -> asyncio.Task[None] | None:
-        """Store an operation if its state or its run changed; a change of the progress alone is not stored."""
+        """Store an operation if its state or its run changed; new progress alone is stored with the next heartbeat."""
         current = (one.state, one.run)
         if self._written.get(one.id) == current:
             return None
@@ -482,7 +483,7 @@ class RunningOperations:
     async def check(self, stream: StreamKey) -> None:
         """Cancel the operations that had read words of a stream before these were erased, and drop their results.
 
-        Their stored rows were deleted in the erasure's transaction. An operation that itself forgets continues.
+        The erasure's transaction has deleted their stored rows already. An operation that itself forgets continues.
         """
         for one in [one for one in self._held.values() if self._stream(one) == stream]:
             await self._check(one)
@@ -585,7 +586,7 @@ class RunningOperations:
         return list(self._held.values())
 
     def of_run(self, principal: Principal, run: str) -> RunningOperation | None:
-        """Return the principal's running operation whose plan run, or else whose own id, is `run`, or None."""
+        """Return the principal's operation that executes the plan run `run`, else the one with this id, else None."""
         running = [each for each in self._of(principal) if each.ended is None]
         named = [each for each in running if each.run == run] or [each for each in running if each.id == run]
         return named[0] if named else None

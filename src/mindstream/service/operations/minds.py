@@ -48,7 +48,8 @@ class Sent(Reply):
 
 
 ONCE: ContextVar[str] = ContextVar("once", default="")
-"""The idempotency key of the current request: a message sent under it is processed once, by any one server."""
+"""The idempotency key of the current request; "": none. A message that arrives repeatedly with the same key, at any
+server of the data, is processed once."""
 
 
 async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -> AsyncGenerator[Logged]:
@@ -69,7 +70,7 @@ async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -
 
 
 async def name_session(runtime: Runtime, principal: Principal, sent: Sent) -> Sent:
-    """Return the reply of an earlier request for a repeated one, with the session of its message filled in."""
+    """Return a stored reply with the session filled in, for a request that is sent again; the session is not stored."""
     store = runtime.tenant(principal).store
     rows = await store.events(store.key(principal.name), sent.seq - 1, [Heard.kind], 1)
     heard = rows[0].event if rows and rows[0].seq == sent.seq else None

@@ -56,7 +56,8 @@ class OpenMind:
         on_usage: called with the role and the usage of each model call.
         answers: how many messages are being answered, or wait for their turn.
         answering: the tasks that answer these messages.
-        hearing: those of `answering` whose message is not stored yet; True: cancel the task once it is stored.
+        hearing: the tasks of `answering` whose message is not stored yet; for each of them, whether to cancel it once
+            the message is stored.
     """
 
     key: MindKey
@@ -231,7 +232,7 @@ class Payer:
     """Charges a mind's model calls to the budget of the user who spoke last.
 
     Attributes:
-        of: the open mind, read at each call; None: nothing is charged yet.
+        of: the open mind, which is read at each model call; None: calls are not charged yet.
     """
 
     def __init__(self) -> None:

@@ -60,7 +60,7 @@ class OrphanedWork:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Resume orphaned work during the `with` block; at its end, release what is unfinished.
+        """Resume orphaned work during the `with` block; at the end of the block, release unfinished work.
 
         Raises:
             StorageError: the data cannot be opened.

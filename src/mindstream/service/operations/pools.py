@@ -275,8 +275,9 @@ async def open_pool(
         untrained: use an untrained retriever.
 
     Raises:
-        NotFound: the pool does not exist, or the user is not a member; the error is the same, so that other users do
-            not learn that it exists. For the command line, the methods of the pool raise an error that says which.
+        NotFound: the pool does not exist, or the user is not a member. Both cases have the same error, so that other
+            users do not learn that the pool exists. For the command line this is not checked here: the pool's methods
+            raise an InputError that says which case it is.
     """
     from mindstream.sharing.pool import Pool
     from mindstream.sharing.ranking import Retriever

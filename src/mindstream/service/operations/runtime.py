@@ -88,7 +88,7 @@ class Runtime:
         offered: the tools, documents, MCP servers and towns that the operator offers.
         minds: the open minds.
         running: the long-running operations.
-        part: which part of the minds runs in this process (see Mind.open).
+        part: which part of each mind runs in this process: answering, reasoning, or both (see Mind.open).
         towns: the cached recordings of towns that clients watch.
         forks: the forks of the offered towns.
         measuring: the lock for measuring growth curves of pools.
@@ -227,7 +227,8 @@ class Runtime:
     ) -> AsyncIterator[Runtime]:
         """Open a runtime for a process that runs next to the servers of the same data: it reads, or runs reasoners.
 
-        It does not lock the data or start the servers' background work, and closes what the servers erase.
+        It neither locks the data nor starts the servers' background work. If a server erases a user, it closes that
+        user's memories and minds.
         """
         runtime = cls(settings, at_once=at_once, part=part)
         try:
@@ -450,7 +451,10 @@ class Runtime:
             yield opened
 
     async def _store_payer(self, opened: OpenMind, principal: Principal) -> None:
-        """Store the id of the token whose budget pays for reasoning about this message, in any process."""
+        """Store the id of the token whose budget pays for reasoning about this message.
+
+        The process that reasons, which may be another one, charges that budget.
+        """
         payer = principal.key if principal.budget is not None else ""
         if payer != opened.payer and self.part != "thinks":
             opened.payer = payer
@@ -495,8 +499,10 @@ class Runtime:
 
     @property
     def default_responder(self) -> str:
-        """The responder of messages that name none: the first bot, or the operator's pack (of a folder, the last part
-        of its path)."""
+        """The name of the responder for messages that name none: the first bot, else the operator's pack.
+
+        For a pack in a folder, the name is the last part of the folder's path.
+        """
         return self._bots[0] if self._only_bots else Path(self.settings.pack).name
 
     async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:

@@ -92,7 +92,7 @@ class OutsideData:
     named: Mapping[str, Path] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Whether the person has data here."""
+        """Whether there are data to erase: tokens or visited forks. Forks that only name the person do not count."""
         return bool(self.tokens or self.visited)
 
     def describe_erased(self) -> list[str]:
@@ -212,7 +212,7 @@ async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -
 
 
 def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
-    """Delete, within a transaction, a person's data in pools and other minds, and documents only they read."""
+    """Delete a person's data in pools and other minds, and documents that no other user reads, in one transaction."""
     found = elsewhere.find(rows, person, key)
     for left in found:
         _take_domain(rows, person, left.stream)
@@ -236,8 +236,9 @@ async def delete_tenant(
 ) -> ErasedCounts:
     """Erase all data of a store's tenant, and its files next to the database; then rewrite the tables.
 
-    Processes that have a mind of the tenant open close it, and cannot write it back. If this process dies, either all
-    rows exist or none. The remaining work is done when the tenant is deleted again, or the data are opened.
+    If another process has a mind of the tenant open, that process closes it and cannot write its data back. If this
+    process dies, either all rows exist or none. The rest of the deletion is then done when the tenant is deleted again,
+    or when the data are opened next.
 
     Args:
         folder: the folder with files next to the database; None: there is none.
@@ -403,7 +404,7 @@ async def erase(
     If the process dies before the end, the next process that opens the folder finishes the erasure (see log/erasure).
 
     Args:
-        what: the data of the user, from `find_user_data`.
+        what: the data of the user, as `find_user_data` returned them.
         progress: called with the number of texts searched so far.
 
     Raises:
@@ -419,7 +420,7 @@ async def erase(
         return
     await withdraw(
         store, user, key, opened.clock
-    )  # first: if this fails, the user still exists, and can be erased again
+    )  # before the user's own rows: if this fails, those still exist, and the erasure can be repeated
     for left in await store.write(lambda rows: take_elsewhere(rows, user, key), [ERASURES]):
         caches.empty(left.stream)
     with files.declare_intent(folder, key) as intent:

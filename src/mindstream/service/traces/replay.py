@@ -207,7 +207,11 @@ def tool_span(
     arguments: str,
     seq: int,
 ) -> Span:
-    """Return the span of a tool call, which ended with the row of its result; `seq`: the row that it is shown at."""
+    """Return the span of a tool call.
+
+    `row`: the log row of the result, with which the call ended. `seq`: the number of the row at which viewers show the
+    span.
+    """
     known: Known = {
         genai.TOOL: found.tool,
         genai.ARGUMENTS: arguments,
@@ -423,8 +427,8 @@ class Lives:
         self._asked: dict[str, Logged] = {}
         self._called: dict[str, tuple[Logged, ToolCalled]] = {}
         self.seqs: set[int] = set()
-        """Numbers of the rows with requests to models. A model call for one of them gets no span of its own, since the
-        reply to the request becomes the span."""
+        """Numbers of the `asked` rows, in which the life requests a model's reply. A model call for such a row gets no
+        span of its own, because the logged reply becomes the span."""
         self._latest = 0.0
 
     def take(self, row: Logged) -> Iterator[Span]:
