@@ -95,8 +95,9 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
 async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> str:
     """Admit a pair whose result a person or a check has accepted, without grading; return its id.
 
-    Only the form is checked. Returns "" if the pool has the pair already, its form has a fault, or its writer or the
-    person who accepted it is not listed as a member: that person's words would be shown to others.
+    Only the form is checked. Admit nothing and return "" if the pool has the pair already, if its form has a fault, or
+    if the writer or the person who accepted the result is not listed as a member by name. In the last case, that
+    person's words would be shown to others.
 
     Raises:
         InputError: the writer is not a member, or the text cannot be stored.
@@ -171,7 +172,7 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
     state = await pool.state()
     done = WorkDone(work, pool.owner_token)
     if known := state.standings[exemplar.id].verdict:
-        await pool.memory.commit(Entry(known, "scorer"), finish=done)  # the first one counts
+        await pool.memory.commit(Entry(known, "scorer"), finish=done)  # the first verdict on a pair counts
         return known
     try:
         async with asyncio.timeout(JUDGING_S):
@@ -196,7 +197,7 @@ async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
 
 
 async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
-    """Judge a pair by its form, novelty and orders to the reader, then grade it by the rubric."""
+    """Check the form and novelty of a pair, and whether its answer gives orders; then grade it by the rubric."""
     query, answer, rubric = exemplar.query, exemplar.answer, state.rubrics[-1]
     judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model=BY_RULES)
     if faults := find_faults(query, answer):

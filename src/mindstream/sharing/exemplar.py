@@ -43,8 +43,8 @@ def _digest(*parts: str) -> str:
 def embedded_text(query: str, answer: str, examples: Sequence[Exemplar], form: Form) -> str:
     """Return the text of a pair that is embedded.
 
-    `bare`: the query. `pair`: query and answer. `composed`: the query, preceded by the pairs of its examples. The
-    examples of these examples are not included (in the code of the paper they are).
+    `bare`: the query. `pair`: query and answer. `composed`: the query, preceded by the pairs of its examples. If these
+    examples have examples of their own, those are not included (in the code of the paper they are).
     """
     if form == "pair":
         return f"{query}\n{answer[:MAX_EXAMPLE]}"

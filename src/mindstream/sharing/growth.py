@@ -1,9 +1,9 @@
 """Measure how well a pool helps at different sizes, and how its retriever learns as it grows.
 
 A pool of a given size consists of the exemplars that the capacity policy keeps (`size_curve`), or of those admitted
-first (`growth_curve`). Some pairs are held out and used as queries; a query is never shown its own pair or similar
-pairs. A retriever that was trained on the other pairs ranks the exemplars. `StandIn` then measures how similar the
-answers of the first exemplars are to the query's own answer.
+first (`growth_curve`). Some pairs are held out, and their queries are asked; a query is never shown its own pair or
+similar pairs. A retriever that was trained on the other pairs ranks the exemplars. `StandIn` then measures how similar
+the answers of the exemplars ranked first are to the query's own answer.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class SizePoint:
     """How much a pool of a given size helps.
 
     Attributes:
-        helped: mean similarity (0 to 1) of the answers of the first exemplars to the query's own answer.
-        untrained: the same with cosine ranking.
+        helped: mean similarity (0 to 1) of the answers of the exemplars ranked first to the query's own answer.
+        untrained: the same, if the exemplars are ranked by cosine.
     """
 
     size: int
@@ -62,7 +62,7 @@ class SizeCurve:
         form: the form in which exemplars were embedded.
         asked: number of queries; held_out: whether the queries were excluded from training.
         by_hand: number of seed exemplars, the minimum size of the pool.
-        best: the smallest size whose result is below the best one by at most the standard error of the difference.
+        best: the smallest size whose result is at most one standard error of the difference below the best result.
     """
 
     form: Form
@@ -75,7 +75,7 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class Probes:
-    """Pairs used as queries, against exemplars in a given order.
+    """Pairs used as queries, and the exemplars that are ranked for them, in a given order.
 
     Attributes:
         rows: the rows of the exemplars that are used as queries.
@@ -98,7 +98,10 @@ class Probes:
         return [each for at, each in enumerate(lessons) if at not in out]
 
     def helped(self, size: int, head: Head) -> Helps:
-        """Return for each query how much its first shots among the first `size` exemplars help, on average."""
+        """Return for each query how much the SHOTS exemplars that `head` ranks first help, on average.
+
+        Only the first `size` exemplars are ranked.
+        """
         near = (head.ask(self.questions) @ head.project(self.memories[:size]).T).astype(np.float64)
         near[self.hidden[:, :size]] = -np.inf
         order = np.argsort(-near, axis=1, kind="stable")[:, :SHOTS]

@@ -53,8 +53,9 @@ def same_again(ask: AnswerAfterExample) -> str:
 class Likelihood:
     """Label candidates by log-probabilities.
 
-    The label is 1 - the geometric mean of the probabilities of the tokens of Y after "x, y, X", where (x, y) is the
-    candidate and (X, Y) the pair. The tag before Y is scored as well; it is the same after each candidate.
+    The prompt is "x, y, X", where (x, y) is the candidate and (X, Y) the pair. The label is 1 minus the geometric mean
+    of the probabilities of the tokens of Y after this prompt. The tag before Y is scored as well; it is the same for
+    each candidate.
     """
 
     basis: Basis = "logprobs"
@@ -154,8 +155,8 @@ def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
 
 
 AMONG, WEIGHED = 60, 16
-"""Of the AMONG most relevant candidates by BM25, WEIGHED are labelled, evenly spread over the ranking. The most
-relevant ones alone would be too similar to show what else makes an answer likely."""
+"""WEIGHED candidates are labelled, evenly spread over the AMONG most relevant ones by BM25. The WEIGHED most relevant
+ones would be too similar to one another to show which other properties make an answer likely."""
 CONCURRENT = 4
 """Maximum number of concurrent model calls for labelling."""
 

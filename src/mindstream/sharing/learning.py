@@ -1,10 +1,10 @@
 """Coordinate the training of a pool's retriever between processes.
 
-Every process ranks by the newest version; only one at a time trains the next. A process that has admitted an exemplar
-trains in the background, unless the process that made the last version is still active and will cover the exemplar. A
-version is stored only as the successor of the newest one; if another process was first, its version is loaded and
-training is repeated. Nothing is lost if a process dies: the next process that admits an exemplar also trains on those
-that no version covers yet.
+Every process ranks by the newest version of the retriever; only one process at a time trains the next version. A
+process that has admitted an exemplar trains in the background. It leaves that to the process that made the newest
+version if that process is still active. A version is stored only as the successor of the newest one: if another process
+stored a version first, that version is loaded and the training repeated. Nothing is lost if a process dies, because the
+next process that admits an exemplar also trains on all exemplars that no version covers yet.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ RELEARNED = 1_000
 POLL_S = 0.1
 """Poll interval in seconds."""
 IDLE_POLLS, YIELD_POLLS = 30, 5
-"""Number of polls without new exemplars after which background training ends; and number of polls for which a process
-waits for the one that made the last version."""
+"""IDLE_POLLS: number of polls without new exemplars after which background training ends. YIELD_POLLS: maximum number
+of polls for which a process leaves the training to the process that made the newest version."""
 RECENT_S = 5.0
 """Time in seconds after a version was stored during which the process that made it counts as active."""
 
@@ -168,7 +168,7 @@ class PoolLearner(Retriever):
     def _is_taught_by_us(self, state: PoolState) -> bool:
         newest = state.versions[-1] if state.versions else None
         if newest is None or not newest.labeller:
-            return True  # the stand-in taught it; a model starts only with `train`
+            return True  # it was trained on labels of the stand-in; only `train` begins with labels of a model
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:
@@ -230,8 +230,8 @@ class PoolLearner(Retriever):
     async def _ready(self, labels: Labels | None) -> Trainer:
         """Return the trainer of this process.
 
-        A new one is made if there is none, if the newest version was stored by another process and cannot be read, or
-        if the trainer has labels of a model and now needs none, or the reverse.
+        A new trainer is made if there is none, or if the newest version was stored by another process and cannot be
+        read. The same applies if the training changes from labels of a model to those of the stand-in, or the reverse.
         """
         ours = self._trainer
         lost = ours is not None and ours.number != self._newest.number and self._newest.version is None

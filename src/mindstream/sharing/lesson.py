@@ -18,12 +18,12 @@ from mindstream.sharing import events
 from mindstream.sharing.exemplar import question_id
 
 VOUCHED = "by hand"
-"""Stands for a task among those that confirm a lesson that a member wrote or vouched for."""
+"""The entry in `Lesson.confirmed_by` that stands for a member who wrote or vouched for the lesson, not for a task."""
 MAX_WRONG = 3
 """Minimum number of wrong answers given with a lesson before it can be flagged."""
 
 UTILITY_PRIOR = 4
-"""Number of answers of unknown quality that the utility of a lesson starts from."""
+"""Number of neutral answers that are added to compute the utility of a lesson, so that few real answers count little."""
 
 
 @dataclass

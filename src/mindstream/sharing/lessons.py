@@ -36,17 +36,18 @@ if TYPE_CHECKING:
 LESSON_TOKENS = 800
 """Maximum number of tokens of the lessons in a prompt; if all lessons fit, all are shown."""
 NOTE_TOKENS = 6_000
-"""Maximum tokens of the lessons in the prompt of the model that updates them: those nearest to the task."""
+"""Maximum tokens of the lessons in the prompt of the model that edits them. If they do not all fit, the prompt contains
+those most similar to the task."""
 WORK_TOKENS = 6_000
 """Maximum number of tokens of the work that the model which edits the lessons reads."""
 MAX_LESSON, MAX_APPLIES, MAX_EDITS = 600, 200, 8
 """Maximum number of characters of a lesson, and of the condition when it applies; maximum number of edits per task."""
 CONFIRMED_BONUS, FLAGGED_MALUS, UTILITY_WEIGHT = 0.1, 0.2, 0.1
-"""Added to the cosine of confirmed lessons, subtracted from that of flagged ones, and weight of the utility, when
-lessons are chosen because not all fit."""
+"""When lessons are chosen because not all fit: bonus on the cosine of confirmed lessons, penalty on that of flagged
+ones, and weight with which the utility is added."""
 SUPPORTED = 2 / 3
-"""Share of the words of a lesson that the person must have used, if the work contains third-party content; otherwise
-the lesson is private."""
+"""For work with third-party content: minimum share of a lesson's words that the person must have used. A lesson with a
+smaller share is private."""
 MAX_SOURCES = 6
 """Number of sources of a lesson that are compared with a task; the first is the task that it was learned from."""
 HEAD = (
@@ -75,7 +76,7 @@ class Verdict:
     Attributes:
         right: whether the result was accepted. words: the comment of the judge, such as a correction.
         by: the person who gave it; "": an automatic check.
-        relayed: an agent passed it on, so that nobody knows whether the person said it: lessons from it are assumed.
+        relayed: an agent passed it on. Whether the person really said it is unknown, so lessons from it are assumed.
     """
 
     right: bool
@@ -166,8 +167,9 @@ async def choose_lessons(
 ) -> list[Lesson]:
     """Return the lessons for a task.
 
-    All are returned if they fit into `tokens`. Otherwise those that always apply get half of the tokens, and more if
-    the others leave some. Of both kinds, those most similar to the task are chosen; what does not fit is skipped.
+    All lessons are returned if they fit into `tokens`. Otherwise lessons that always apply get half of the tokens, and
+    lessons with a condition get the rest; if these leave tokens unused, further lessons that always apply get them. Of
+    both kinds, lessons most similar to the task are chosen first, and a lesson that does not fit is skipped.
     """
     found = await lessons_of(pool, agent, user)
     sizes = {each.id: estimate_tokens(each.line({})) + 8 for each in found}
@@ -185,7 +187,7 @@ async def choose_lessons(
     for some, limit in (
         ([each for each in found if not each.applies], tokens // 2),
         ([each for each in found if each.applies], tokens),
-        (found, tokens),  # the rest goes to those that always apply
+        (found, tokens),  # the unused tokens go to further lessons that always apply
     ):
         used = sum(sizes[id_] for id_ in kept)
         for each in some:
@@ -196,9 +198,10 @@ async def choose_lessons(
 
 
 async def _similarities(pool: Pool, task: str, lessons: Sequence[Lesson]) -> dict[str, float]:
-    """Return the similarity of each lesson to a task: of its text, or of one of its first sources, the nearest.
+    """Return the similarity of each lesson to a task.
 
-    The sources count because they contain tasks that needed the lesson.
+    The task is compared with the lesson's text and with its first sources, because these contain tasks that needed the
+    lesson. The highest similarity counts.
     """
     texts = {each.id: [f"{each.applies} {each.text}", *each.sources[:MAX_SOURCES]] for each in lessons}
     asked, *rows = await pool.embed_cached([task, *(text for several in texts.values() for text in several)])
@@ -218,8 +221,8 @@ def show_lessons(lessons: Sequence[Lesson]) -> list[Example]:
 def shorten_work(work: Sequence[Line], tokens: int = WORK_TOKENS) -> tuple[str, ...]:
     """Return the work as lines of a prompt, shortened to a number of tokens.
 
-    Lines are replaced by a marker until the rest fits: results first, longest first, then calls and the agent's words,
-    oldest first. The user's words are never left out.
+    Lines are replaced by a marker until the rest fits: first the results, the longest first; then the calls and the
+    agent's words, the oldest first. The user's words are never left out.
     """
     texts = [f"{each.by}: {each.text}" for each in work]
     too_many = sum(map(estimate_tokens, texts)) - tokens
@@ -299,9 +302,9 @@ async def _learn(
         of = [known[n] for n in edit.lessons if n in known]
         own = [each for each in of if not stranger or (each.asked_by == stranger and each.private)]
         action = edit.action
-        if untrusted and action in ("confirm", "contradict", "retire"):  # only what the person's words are about
+        if untrusted and action in ("confirm", "contradict", "retire"):  # only lessons that share words with the person
             own = [each for each in own if mentioned.intersection(terms(each.text))]
-        if action == "retire":  # what several tasks confirm is contradicted by one, not removed
+        if action == "retire":  # untrusted work, or one task against several, contradicts a lesson but cannot retire it
             firm = [each for each in own if untrusted or len(each.confirmed_by) > 1]
             touched["contradict"] = (*touched.get("contradict", ()), *(each.id for each in firm))
             own = [each for each in own if each not in firm]
@@ -314,7 +317,7 @@ async def _learn(
         wanted = set(terms(text))
         is_withheld = untrusted and len(wanted & mentioned) < SUPPORTED * len(wanted)
         if old and ((old.state == "confirmed" and not is_sound) or (untrusted and not old.private)):
-            action, old = "add", None  # neither a guess nor third-party text replaces what a verdict confirmed
+            action, old = "add", None  # no guess replaces a confirmed lesson, no third-party text a shared one
         if not text or (old is None and action != "add"):
             continue
         same = [
@@ -322,7 +325,7 @@ async def _learn(
             for each in own[1:]
             if old and each.private == old.private and state.same_readers(each.writer, old.writer)
         ]
-        earlier = written.get(old.id) if old else None  # the same reply changes it twice
+        earlier = written.get(old.id) if old else None  # set if this reply changes the lesson twice
         id_ = old.id if old else chance.token()
         written[id_] = LessonWritten(
             id=id_,
@@ -363,7 +366,8 @@ async def write_lesson(
 ) -> str:
     """Write a lesson by hand, or amend the one with `id_`; return its id. It counts as confirmed.
 
-    What an agent writes that is not a member by name, in an open pool, is private and counts as assumed.
+    In an open pool, an agent that is not listed as a member by name can write, too. Its lesson is private and counts as
+    assumed.
 
     Args:
         version: the version of the lesson that the caller has read (`Lesson.version`); 0: the current one. If the

@@ -1,4 +1,4 @@
-"""Membership in a pool: `Member` is the argument by which a mind, planner or life uses a pool; and offers of answers.
+"""Membership in a pool: `Member`, which minds, planners and lives take to use a pool; and `Offering`, to offer answers.
 
 Answers that are offered by `Offering` are private until the user shares them.
 """
@@ -31,7 +31,7 @@ class Member:
     Attributes:
         agent: the name under which it reads and writes; model: the model that answers for it.
         scorer: the model that grades its offers: a model, its name, or `Models` (role `scorer`); None: it only reads.
-        private: whether its offers can be read only by itself until they are shared (`Pool.release`).
+        private: whether only the member itself can read its offers until it shares them (`Pool.release`).
         tokens: maximum number of tokens of exemplars in a prompt.
         user: the user for whom the agent works, if not a member; lessons from this user's verdicts stay private.
         render: formats an exemplar for a prompt.
@@ -110,7 +110,8 @@ REMEMBERED = 50
 class Offering:
     """Offer a member's answers to its pool.
 
-    As the argument `exemplars=` it returns the exemplars of the pool, and remembers them for the later offer.
+    A mind takes this object as `exemplars=`. It returns exemplars of the pool, and remembers which ones were shown for
+    which question, because a later offer of the answer names them.
 
     Attributes:
         scorer: the model that grades the offers; None: not chosen yet.

@@ -36,8 +36,8 @@ from mindstream.sharing.ranking import Retriever, Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 
 RANKED_PER_SHOT = 4
-"""Number of candidates ranked per requested exemplar; more than one, since two writers may have written the same
-pair."""
+"""Number of candidates ranked per requested exemplar. It is more than one because several writers may have written the
+same pair, which is returned once."""
 MAX_SHOTS = 64
 USUAL = "wordllama"
 """Name of the default embedder of a pool."""
@@ -56,7 +56,7 @@ class Pool:
     rubric, which `mindstream pool rubric` drafts and freezes.
 
     Args:
-        retriever: ranks the exemplars; None: the pool's own, which learns from admissions once there are 36 exemplars.
+        retriever: ranks the exemplars; None: the pool's own, which learns from admissions after there are 36 exemplars.
         measure_by: a model in this process that measures whether answers belong to their queries; None: the scorer,
             if it runs in this process.
         guarded: whether pairs are withheld when there is doubt about them; False is for control experiments.
@@ -277,9 +277,9 @@ class Pool:
         return self._measures[1]
 
     async def embed_cached(self, texts: Sequence[str]) -> list[Floats]:
-        """Return the unit vectors of texts; those that the last call has embedded are not embedded again.
+        """Return the unit vectors of texts; vectors from the last call are reused.
 
-        No other texts are held, so texts that were erased are not kept.
+        Only the texts of the last call are cached, so that erased texts do not stay in memory.
         """
         found = {text: self._vectors[text] for text in texts if text in self._vectors}
         if new := [text for text in dict.fromkeys(texts) if text not in found]:

@@ -85,14 +85,16 @@ def mask_of(columns: Columns, served: Set[str]) -> Mask:
 
 Key = TypeVar("Key", bound=Hashable)
 WEIGHT = 0.1
-"""Cosine bonus for a value of 1; it decides between candidates of similar cosine. A higher weight would rank exemplars
-of hard queries too low, because answers to hard queries are worse with any exemplar."""
+"""Cosine bonus of an exemplar whose feedback value is 1. It only decides between candidates with similar cosines. With a
+higher bonus, exemplars of hard queries would rank too low, because answers to hard queries are worse with any
+exemplar."""
 AGAIN = 1.0
-"""Cosine bonus for a value of 1 if the same question was asked before. The question is then equal, so only the
-exemplar explains the difference."""
+"""Cosine bonus of an exemplar whose feedback value is 1 for the same question. It is higher, because with an equal
+question only the exemplar explains a difference in quality."""
 
 MIN_ERRORS = 3.0
-"""Minimum variance between exemplars, in standard errors of its estimate; below it, all values are zero."""
+"""Minimum variance between the feedback of different exemplars, in standard errors of its estimate. With a smaller
+variance the differences may be chance, and all values are zero."""
 
 
 @dataclass

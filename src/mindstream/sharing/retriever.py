@@ -41,7 +41,7 @@ LEARNED = 2 / 3
 """Weight of the trained part of the score. With a weight of 1, exemplars of the right genre are found as often, but
 answers written from them are worse in a pool of one style (ROUGE-L .17 instead of .19 on the published pairs)."""
 ONE_THREAD = 1 << 18
-"""Maximum number of multiplications of a matrix product that OpenBLAS computes on one thread."""
+"""OpenBLAS computes a matrix product with at most this number of multiplications on one thread."""
 STEPS = 127
 """Quantisation: each change of a matrix entry is stored as an integer from -STEPS to STEPS."""
 
@@ -287,7 +287,7 @@ class Corpus:
         self._lexical = Lexical()
         self._numbers: dict[str, int] = {}
         self._problems: list[tuple[frozenset[str], str]] = []
-        self._withdrawn: set[int] = set()  # and those without an answer
+        self._withdrawn: set[int] = set()  # withdrawn pairs, and pairs without an answer
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -439,9 +439,9 @@ class Labels:
 MAX_CHECKED = 48
 """Maximum number of the newest lessons that are held out to check an update."""
 MIN_CHECKED, ENOUGH_CHECKED = 8, 24
-"""With fewer than 3 · MIN_CHECKED lessons, all are learned from and every update is accepted. With more, a third is
-held out, up to ENOUGH_CHECKED; beyond that, the share `Recipe.held_out` if it is more. When only 8 of 66 were held
-out, one good update in three was rejected by chance."""
+"""With fewer than 3 · MIN_CHECKED lessons, all are learned from, and every update is accepted. With more lessons, a
+third of them is held out, but at most ENOUGH_CHECKED; or the share `Recipe.held_out` of them, if that is more. When
+only 8 of 66 lessons were held out, one good update in three was rejected by chance."""
 MAX_WHOLE, BATCH = 192, 48
 """With up to MAX_WHOLE lessons, each training step uses all of them; with more, each step draws BATCH at random."""
 
@@ -478,8 +478,9 @@ class Checked(NamedTuple):
 class Lessons:
     """The training data: one lesson per pair; a newer lesson replaces an older one of the same pair.
 
-    The newest lessons are held out for checks, and learned from later, when newer ones are held out. So no version has
-    learned from the lessons that its successor is checked with, and every lesson is eventually learned from.
+    The newest lessons are held out to check updates. They are learned from later, when newer lessons are held out in
+    their place. So no version has learned from the lessons that its successor is checked with, and every lesson is
+    eventually learned from.
     """
 
     def __init__(self, taken: int, held_out: float) -> None:
@@ -611,12 +612,12 @@ class Recipe:
     Attributes:
         candidates: number of candidates labelled at an admission (n in the paper; the paper's value, 10, lowers P@1).
         taken: number of candidates learned from, half the most helpful and half the least helpful (v in the paper).
-        again: number of earlier exemplars that are labelled again at each admission, in turn, since new candidates for
-            them have been admitted.
+        again: number of earlier exemplars that are labelled again at each admission, in turn. Candidates for them may
+            have been admitted after they were labelled.
         steps: number of training steps per admission.
         update: number of training steps of an update, which starts from the untrained head; with more steps the head
             memorises the lessons.
-        held_out: share of the lessons, the newest ones, that an update is checked with; they are learned from later.
+        held_out: share of the lessons (the newest ones) that an update is checked with. They are learned from later.
     """
 
     candidates: int = 60

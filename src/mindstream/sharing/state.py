@@ -246,9 +246,9 @@ class PoolState:
         return self.is_member(reader) and (reader == writer or reader in readers or EVERYONE in readers)
 
     def is_open(self, id_: str, reader: str = "") -> bool:
-        """Return whether no private pair of a writer other than `reader` is part of an exemplar.
+        """Return whether an exemplar contains no private pair of a writer other than `reader`.
 
-        An exemplar is checked together with everything that it was derived from.
+        The exemplar itself is checked, and every exemplar that it was derived from.
         """
         return not self._private(self.standings[id_], reader)
 
@@ -270,7 +270,10 @@ class PoolState:
         return readable and self.is_open(id_, reader)
 
     def reasons_unserved(self, id_: str, reader: str, guarded: bool = True) -> Iterator[str]:
-        """Yield the reasons why an exemplar is not served to an agent; none if it is. `guarded`: doubts are reasons."""
+        """Yield the reasons why an exemplar is not served to an agent; no reason: it is served.
+
+        `guarded`: doubts about the exemplar or its source count as reasons.
+        """
         standing = self.standings.get(id_)
         if standing is None or standing.verdict is None:
             yield "it was not judged yet" if standing else "there is no such exemplar"
@@ -322,7 +325,7 @@ class PoolState:
         return any(root.seq < since and root.exemplar.writer == writer for root in roots if root)
 
     def _doubt(self, standing: Standing) -> str:
-        """Return why a pair that the owner did not add is not served, because of its source or content; "" if none."""
+        """Return the doubt about the source or content of an offered pair, for which it is not served; "": no doubt."""
         exemplar, source = standing.exemplar, self.source_of(standing.exemplar)
         record = self.sources.get(source)
         if record is None or standing.verdict is None:

@@ -42,8 +42,9 @@ NEAR, AROUND = 5, 20
 BLUR = 0.05
 """Added to the standard deviation by which a contrast is divided."""
 CHANCE, ALLOWANCE = 0.05, 0.5
-"""Zero log odds is set at the lower of two scores: the one that at most CHANCE of the foreign answers exceed, and the
-one ALLOWANCE below even odds. Honest offered pairs differ from seed pairs, so even odds would be too strict."""
+"""The score that counts as log odds of zero is the lower of two: the score that a share of at most CHANCE of the
+foreign answers exceeds, and the score ALLOWANCE below even odds. Even odds would be too strict, because honest offered
+pairs differ from seed pairs."""
 OTHERS = 6
 """Number of foreign answers that each query is compared with; half of them belong to the most similar queries."""
 RIDGE = 10.0
@@ -175,8 +176,8 @@ def _logistic(rows: Doubles, labels: Doubles) -> tuple[Doubles, float]:
 TOKENS = 24
 """Maximum number of tokens of an answer whose log-probabilities are measured."""
 SHOTS, NEIGHBOURS, FAR = 2, 2, 2
-"""Number of example pairs before a query; number of the most similar other queries, and of less similar ones, that the
-query is compared with."""
+"""SHOTS: number of example pairs before a query. NEIGHBOURS, FAR: number of other queries that a query is compared
+with: the most similar ones, and less similar ones."""
 QUERY, EXAMPLE = 600, 200
 """Maximum number of characters of a query, and of an example's query and answer each."""
 

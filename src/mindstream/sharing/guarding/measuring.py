@@ -15,8 +15,8 @@ from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 MAX_RULE_ODDS = 3.0
 """Maximum absolute value of the log odds by rules, if a model measures as well."""
 SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
-"""Conversion of mutual information to log odds: factor, value that means even odds, and the range that values are
-clipped to."""
+"""Conversion of mutual information to log odds. SLOPE: the factor. MIDDLE: the mutual information that means even odds.
+LOW, HIGH: the range to which the mutual information is clipped first."""
 
 
 @dataclass(frozen=True)

@@ -26,16 +26,17 @@ MAX_SENTENCES, MAX_TRUSTED_SENTENCES = 200, 3_000
 MIN_WORDS = 3
 """Minimum number of words of a sentence; shorter ones are ignored, as fragments of code or names."""
 NEAR = 3
-"""Number of the most similar known sentences that a similarity is averaged over."""
+"""The similarity of a sentence to known sentences is the mean over this number of the most similar ones."""
 
 TRUSTED_QUANTILE = 0.99
-"""Share of the trusted pairs that must stay below the threshold for orders."""
+"""Share of the trusted pairs whose contrast must stay below the threshold for orders."""
 MIN_THRESHOLD, MARGIN = -0.02, 0.08
-"""Minimum of a threshold that is calibrated by trusted pairs; and the threshold if there are too few of them."""
+"""MIN_THRESHOLD: minimum of a threshold that is calibrated by trusted pairs. MARGIN: the threshold if there are too few
+trusted pairs."""
 ON_TOPIC, RELIEF = 0.9, 0.03
-"""A sentence that is nearer to the query than the share ON_TOPIC of the known orders counts as being about the query.
-The difference lowers its score, but only by RELIEF at most; without this limit an order that repeats the query would
-never be detected."""
+"""If a sentence is more similar to the query than a share ON_TOPIC of the known orders is, it counts as being about the
+query, and its contrast to other sentences is lowered by the excess similarity. It is lowered by at most RELIEF:
+without this limit, an order that repeats the query would never be detected."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,10 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]])
 
 
 def _contrast(found: Doubles, asked: Doubles, orders: Doubles, others: Doubles) -> Doubles:
-    """Return how much more similar each sentence is to orders than to other sentences; similarity to the query lowers
-    it."""
+    """Return the contrast of each sentence: how much more similar it is to orders than to other sentences.
+
+    The contrast of a sentence that is similar to the query is lowered (see ON_TOPIC).
+    """
     beyond = found @ asked - np.quantile(orders @ asked, ON_TOPIC)
     return _nearness(found, orders) - _nearness(found, others) - np.clip(beyond, 0, RELIEF)
 

@@ -33,16 +33,18 @@ MEMORY_FACTOR = 0.99
 MAX_LOG_ODDS = 3.0
 """Maximum absolute value of the log odds that one pair contributes."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
-"""Three quarters of the undetected orders are among the share LOUD of texts that are most similar to orders. IF_LOUD
-and IF_QUIET are the likelihood ratios of an undetected order for texts within that share and outside it."""
+"""If texts are sorted by their similarity to orders, the first tenth (the share LOUD) contains three quarters of the
+undetected orders. IF_LOUD and IF_QUIET are the likelihood ratios of an undetected order for texts in that share and
+outside it."""
 RISK = 0.15
 """A pair is served if the probability that it was planted is below this."""
 AT_FIRST = 2
 """Number of pairs without an order that are added to the count of each source, so that one false detection has little
 effect."""
 TWICE = 2
-"""Minimum number of judged pairs of a source that is not the writer. Also the number of its answers that must mention
-a name before the name counts as a payload; a name that another source mentions never does."""
+"""For a source that is not the writer, and that the owner does not trust: minimum number of its judged pairs before any
+is served, and number of its answers that must mention a name before that name counts as a payload. A name that another
+source mentions, too, never counts as one."""
 
 
 @dataclass
@@ -52,7 +54,10 @@ class Mentions:
     by_source: dict[str, dict[str, set[str]]] = field(default_factory=dict)
 
     def add(self, source: str, pair: str, named: Iterable[str]) -> None:
-        """Record the names in an answer; `pair` is the same for pairs with the same words, so these count once."""
+        """Record the names in an answer.
+
+        `pair`: an id that is the same for all pairs with the same words, so that such pairs count once.
+        """
         for name in named:
             self.by_source.setdefault(name, {}).setdefault(source, set()).add(pair)
 
