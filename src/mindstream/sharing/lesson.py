@@ -23,7 +23,7 @@ MAX_WRONG = 3
 """Minimum number of wrong answers given with a lesson before it can be flagged."""
 
 UTILITY_PRIOR = 4
-"""Number of neutral answers that are added to compute the utility of a lesson, so that few real answers count little."""
+"""Number of neutral answers that are added to compute the utility of a lesson, so that few answers count little."""
 
 
 @dataclass

@@ -85,8 +85,8 @@ def mask_of(columns: Columns, served: Set[str]) -> Mask:
 
 Key = TypeVar("Key", bound=Hashable)
 WEIGHT = 0.1
-"""Cosine bonus of an exemplar whose feedback value is 1. It only decides between candidates with similar cosines. With a
-higher bonus, exemplars of hard queries would rank too low, because answers to hard queries are worse with any
+"""Cosine bonus of an exemplar whose feedback value is 1. It only decides between candidates with similar cosines. With
+a higher bonus, exemplars of hard queries would rank too low, because answers to hard queries are worse with any
 exemplar."""
 AGAIN = 1.0
 """Cosine bonus of an exemplar whose feedback value is 1 for the same question. It is higher, because with an equal
