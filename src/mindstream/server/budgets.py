@@ -15,9 +15,9 @@ from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
 
 KEPT_S = 2.0
-"""Seconds after which the next request exchanges spending with other processes, if less than NEAR is spent."""
+"""Seconds after an exchange of spending with other processes; the next request after that time exchanges it again."""
 NEAR = 0.8
-"""Share of a limit: if more is spent, every request exchanges spending with other processes."""
+"""Share of a limit. If more than this share is spent, every request exchanges spending with other processes."""
 Spent: TypeAlias = tuple[int, int, float]
 """Spending: model calls, tokens, US dollars."""
 
@@ -27,7 +27,8 @@ class _Account:
     """The budget of an access token for one day.
 
     Attributes:
-        stored: this process's spending that is already in the stored sum, plus that of other servers.
+        stored: the part of the budget's spending that is already in the stored sum: all spending of other servers, and
+            this process's up to the last exchange.
         at: the time of the last exchange.
     """
 
@@ -44,8 +45,8 @@ class Budgets:
 
     Args:
         issued: the limits of each holder of an OIDC issuer's tokens.
-        is_shared: other processes use the same budgets, so spending is exchanged before each model call. One call of
-            each process may then exceed a limit; with a single process none can.
+        is_shared: other processes use the same budgets, so spending is exchanged before each model call. A limit can
+            then be exceeded by one call of each process; with a single process it cannot be exceeded.
     """
 
     def __init__(

@@ -27,7 +27,8 @@ MAX_KEY, MAX_ANSWERS = 200, 10_000
 POLL_S, PATIENCE_S = 0.2, 10.0
 """Seconds: while another server executes the same write, the poll interval, and the maximum wait."""
 SHARED = ("pools", "towns")
-"""Packages whose replies may contain words of several users; if any user's words are erased, these are dropped."""
+"""Packages whose replies may contain words of several users; if words of any user are erased, such replies are
+dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,8 @@ class Writes:
     async def _begin(self, place: str, request: str, operation: Operation) -> tuple[str, int, str] | None:
         """Reserve the key and return None, or return the stored state if the key was reserved before.
 
-        While another server executes the write, this waits for it. It does not wait for an operation that itself
-        ensures that it is executed once (`is_once`): several servers may begin it.
+        If another server is executing the write, wait until it has finished. Do not wait if the operation itself
+        ensures that it is executed once (`is_once`), because then several servers may begin it.
         """
         for _ in range(int(self._patience_s / POLL_S) + 1):
             found = await self._state.begin(place, request)

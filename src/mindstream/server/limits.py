@@ -22,10 +22,11 @@ A_MINUTE, AT_ONCE = 6_000, 2_000
 LOCAL_TIMES = 10
 """Factor by which these default limits are higher for programs on this machine without a token."""
 MAX_BUCKETS = 10_000
-"""Number of buckets at which those without running requests are removed; removing one only resets its limit."""
+"""Number of buckets at which all buckets without running requests are removed. Removing a bucket only resets the count
+for its limit."""
 PORTIONS = 600
-"""If several servers count together, each takes its share of a minute's requests from the common store in this many
-portions. At most one unused portion per server is allowed beyond the limit."""
+"""If several servers count together, each takes its allowance from the common store in portions; this is the number of
+portions in a minute's requests. Because of unused portions, the limit can be exceeded by one portion per server."""
 
 
 @dataclass

@@ -15,21 +15,25 @@ from mindstream.log.database import release_heap
 
 LOG = logging.getLogger("mindstream.server")
 HEAD_S = 15.0
-"""Maximum seconds until the headers of a request have arrived, from the connection or from their first byte on."""
+"""Maximum seconds until the headers of a request have arrived. For the first request they are counted from the
+connection, for later ones from the first byte."""
 STUCK_S, CHECK_S = 30.0, 5.0
-"""Seconds: a client that has read none of its pending bytes for STUCK_S is disconnected; the interval of that check."""
+"""Seconds. STUCK_S: a client that has read none of its pending bytes for this time is disconnected. CHECK_S: the
+interval of that check."""
 MAX_CONNECTIONS = 4_000
 """Maximum number of open connections. A further one replaces the one that has waited longest for the headers of its
 first request; if there is none, it gets the response 503."""
 MAX_WAITING = 256
-"""Number of clients with unread responses from which on requests without a token get 503 at once, except probes."""
+"""If at least this many clients have unread responses, requests without a token get 503 at once. Requests in PROBES are
+still answered."""
 PROBES = (b"GET /healthz ", b"GET /readyz ")
 TOKEN = re.compile(rb"\r\nauthorization:", re.IGNORECASE)
 MAX_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
-"""MAX_UNREAD: maximum bytes of pending responses of all clients together. They are counted if a client has more than
-LARGE pending bytes, at most every BOUND_S seconds."""
+"""MAX_UNREAD: maximum bytes of pending responses of all clients together. The sum is computed only if a client has more
+than LARGE pending bytes, and at most once in BOUND_S seconds."""
 TELL_S = 10.0
-"""Seconds: minimum interval of log messages about closed connections, and the delay before their memory is released."""
+"""Seconds: the minimum interval of log messages about closed connections; and the delay after which the memory of
+closed connections is returned to the system."""
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 2\r\n"
     b'connection: close\r\ncontent-length: 101\r\n\r\n{"type":"urn:mindstream:problem:unavailable","title":"Too many '

@@ -72,7 +72,7 @@ class EventStream(Response):
         except asyncio.CancelledError:
             if not is_over:
                 raise
-            task.uncancel()  # uvicorn closes the connection, because the response is unfinished
+            task.uncancel()  # the response stays unfinished, so uvicorn closes the connection
         finally:
             gone.cancel()
             watch.cancel()

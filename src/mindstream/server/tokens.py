@@ -1,6 +1,6 @@
 """Access tokens. Each gives access to a tenant, with scopes, until it expires or is revoked. Only hashes are stored.
 
-The store is read for each request, so that tokens which another process makes or revokes take effect at once.
+The store is read for each request. So a token that another process makes or revokes is accepted or refused at once.
 """
 
 from __future__ import annotations

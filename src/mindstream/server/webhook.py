@@ -31,8 +31,8 @@ from mindstream.server.server_state import ServerState
 from mindstream.service.operations.principal import LOCAL
 
 KINDS = (FollowUp.kind, "left_unsaid")
-"""Kinds of events that are posted: unsolicited follow-ups, and follow-ups that are kept for the next answer because the
-chat page cannot show them."""
+"""Kinds of events that are posted: unsolicited follow-ups; and follow-ups that the mind keeps for its next answer,
+because the chat page cannot show a message without a request."""
 POLL_S, PATIENCE_S = 1.0, 10.0
 """Seconds: the poll interval of the log, and the timeout of a post."""
 LEASE_S = 15.0

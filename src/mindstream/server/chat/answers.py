@@ -29,8 +29,8 @@ from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 
 BEGINS_S = 10.0
-"""Seconds to wait for the first words before the response headers are sent; an error until then gets its own status.
-"""
+"""Maximum seconds to wait for the first words before the response headers are sent. An error within this time is
+reported by the status of the response."""
 PATIENCE_S, POLL_S = 120.0, 0.5
 """Seconds: the maximum wait for the reply of a user's life, and the poll interval."""
 SESSION = "life"
@@ -170,7 +170,8 @@ def _words(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
 
 
 _locks: WeakKeyDictionary[OpenMind, asyncio.Lock] = WeakKeyDictionary()
-"""A lock per open mind, so that one message is processed at a time: the next one is compared with a complete log."""
+"""A lock per open mind, so that one message is processed at a time. A message is compared with the log, which must
+already contain the message before it."""
 
 
 async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
@@ -202,7 +203,9 @@ async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator
 
 
 async def _of_life(runtime: Runtime, principal: Principal, text: str) -> AsyncGenerator[str]:
-    """Send a message to a user's life, or answer its open question; yield its reply, else (after PATIENCE_S) its state.
+    """Send a message to a user's life, or answer its open question; yield its reply.
+
+    If the life has not replied within PATIENCE_S seconds, yield a description of its state.
 
     Raises:
         NotFound: the life has no goal yet.

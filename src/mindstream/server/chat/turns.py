@@ -163,8 +163,8 @@ def user_of(
 ) -> Principal:
     """Return the caller with the user of the chat page.
 
-    The user is named by the header USER, else by the field `user`. If neither names one, the user is that of a token
-    for one user, or with any other token the user in the operator's settings.
+    The user is named by the header USER, else by the field `user`. If neither names a user, it is the user that the
+    token is for; if the token is for all users, it is the user in the operator's settings.
 
     Raises:
         Forbidden: the token is for another user.

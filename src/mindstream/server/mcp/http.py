@@ -1,7 +1,7 @@
 """/mcp and /mcp/{user}: the MCP server over streamable HTTP, for clients of the 2025 and 2026 versions of the protocol.
 
-It keeps no sessions; each request is answered by itself, also for 2025 clients, whose version has sessions. So nothing
-is kept for a client that disconnected, and a restart of the server ends no session.
+The server keeps no sessions: it answers each request independently of others, also for 2025 clients, whose version of
+the protocol has sessions. So it keeps nothing for a disconnected client, and a restart ends no session.
 """
 
 from __future__ import annotations
