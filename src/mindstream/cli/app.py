@@ -51,8 +51,8 @@ COMMANDS = {
     ),
     "life": ("Show a life (see `live`), answer its questions and steer it, from any process.", "life"),
 }
-"""The summary of each command, and its modules: `app` in them, or the name after a colon, holds the command. A group
-has the commands of all its modules. Plugins add commands and extend groups."""
+"""For each command: its summary, and its modules. A module holds the command in the variable `app`, or in the variable
+named after a colon. A group of commands has the commands of all its modules. Plugins add commands and extend groups."""
 ELSEWHERE = {
     "town": "mindstream-town",
     "studio": "mindstream-studio",

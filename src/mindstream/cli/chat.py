@@ -75,7 +75,7 @@ def chat(
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False,
     tools: Annotated[str, flag("A,B,…", "Tools of the reasoner: web, wikipedia, read_page, planner, …")] = "",
     reasoner: Annotated[
-        str, flag("A,B", "Reasoners besides the belief's: reflect (insights), sleep (tidies an idle memory).")
+        str, flag("A,B", "Additional reasoners: reflect (writes insights), sleep (maintains an idle memory).")
     ] = "",
     docs: Docs = None,
     mcp: Mcp = None,

@@ -110,10 +110,10 @@ class Conversation:
         self.on_shown: Callable[[Logged], None] = lambda _: None
         self.offering: Offering | None = None
         self.exchanges: list[tuple[str, str]] = []
-        """Utterances and their answers that are not offered yet, if answers are to be offered."""
+        """Utterances with their answers that are not offered yet; [] if the options name no pool for offers."""
         self._heard: dict[int, str] = {}
         self.answers = self.unanswered = 0
-        """Number of answers, and of utterances without one because the model failed or was not reached."""
+        """Number of answers; number of utterances without an answer, because the model failed or was not reached."""
         self._failures = 0
         self._given_up = asyncio.Event()
         self._reason = ""

@@ -38,8 +38,8 @@ def copy(
 ) -> None:
     """Copy all rows of a data folder into a PostgreSQL database, or back.
 
-    Rows of all users and tenants keep their numbers; row counts and checksums of both sides are compared. Either all
-    rows are written, or none. The source is not changed; other files of the folder are not copied.
+    All rows, of all users and tenants, keep their numbers. Row counts and checksums of both sides are compared. Either
+    all rows are written, or none. The source is not changed; other files of the folder are not copied.
     """
     copied = copy_data(source, target)
     if json:

@@ -269,8 +269,8 @@ async def grant(
 ) -> None:
     """Set the agents that may read your present and future pairs in a pool.
 
-    From the next recall on, an agent that is no longer named is served neither these pairs nor anything derived from
-    them.
+    An agent that is no longer named is served neither these pairs nor exemplars derived from them, from its next recall
+    on.
     """
     if (bool(reader), private, everyone).count(True) != 1:
         raise InputError("name the agents that may read your pairs, or use --everyone or --private; only one of these")
@@ -326,7 +326,7 @@ async def members(
 ) -> None:
     """List the members, who may write and recall; the owner adds and removes them.
 
-    From the next recall on, a removed member is served nothing; its pairs stay (`pool withdraw --writer` removes them).
+    A removed member is served nothing from its next recall on. Its pairs stay; `pool withdraw --writer` withdraws them.
     The member * means every user: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that earlier
     versions made without members stay open until their owner closes them.
     """
@@ -357,7 +357,7 @@ def withdraw(
     erase: Annotated[bool, switch("--erase", "Also delete their text permanently.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Withdraw exemplars, with everything derived from them: your own ones, or any in a pool that you own."""
+    """Withdraw your own exemplars, or any exemplars of a pool that you own, with everything derived from them."""
     if bool(ids) == bool(writer):
         raise InputError("name the exemplars: ids, or --writer NAME for all of one writer")
     if erase and not yes and not output.confirm("Delete their text permanently?"):

@@ -53,11 +53,11 @@ ASKED_FROM_USD = 0.10
 async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson = False) -> None:
     """Train the retriever, which ranks the exemplars, on the whole pool.
 
-    The retriever also learns from each admitted pair; this command learns from all pairs again, and starts from zero
-    if the embedder has changed. A model labels how well each answer is predicted with other pairs as examples: from
-    log-probabilities if the model returns them, otherwise from the model's own estimates. An estimate of the cost is
-    shown first. Labels are stored, so that the same command continues after Ctrl-C or a failure of the model. After
-    Ctrl-C the last version that passed its check stays.
+    The retriever also learns from each admitted pair. This command trains it on all pairs again, and from scratch if
+    the embedder has changed. A model labels how likely each answer is with other pairs as examples: by
+    log-probabilities if the model returns them, otherwise by its own estimates. An estimate of the cost is shown first.
+    Labels are stored, so that the same command continues after Ctrl-C or a failure of the model. After Ctrl-C the last
+    version that passed its check stays.
     """
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         total = len((await pool.member_state(settings.user)).teaching(pool.guarded))
@@ -100,7 +100,7 @@ def describe_version(row: RetrieverTrained) -> str:
 
 
 def _before(versions: Sequence[RetrieverTrained], row: RetrieverTrained) -> list[str]:
-    """Return a note if another basis, or another model, taught the version before."""
+    """Return a note if the labels of the version before came from another method (basis) or model."""
     before = next((each for each in versions if each.number == row.parent), None)
     if before is None or (before.basis, before.labeller) == (row.basis, row.labeller):
         return []
@@ -122,8 +122,8 @@ async def curve(
 ) -> None:
     """Show the quality of the pool at each size, the best size, and the gain of training as it grows.
 
-    For pairs that the retriever was not trained on, three exemplars are recalled; their quality is the similarity of
-    their answers to the pair's answer: half ROUGE-L, half cosine.
+    For each pair that the retriever was not trained on, three exemplars are recalled. Their quality is the similarity
+    of their answers to the pair's own answer: half ROUGE-L, half cosine.
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name} as it grew") as bar:

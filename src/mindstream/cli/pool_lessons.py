@@ -118,7 +118,10 @@ async def verdict(
 
 
 def _full(id_: str, known: Sequence[LessonShape], *, hidden: bool = False) -> str:
-    """Return the whole id of a lesson; `hidden`: an id that is not known may be whole, of another user's lesson."""
+    """Return the whole id of a lesson that is given by its beginning.
+
+    `hidden`: accept an unknown id, because it may be the whole id of another user's lesson, which is not listed.
+    """
     found = [each.id for each in known if each.id == id_] or [each.id for each in known if each.id.startswith(id_)]
     if hidden and not found:
         return id_

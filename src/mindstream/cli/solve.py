@@ -344,7 +344,10 @@ async def _offer(solver: Solver, solution: Solution, screen: PlainScreen, asker:
 
 
 def _show(solution: Solution, screen: PlainScreen, expected: Estimate, by_model: str) -> None:
-    """Show the result of a run; `by_model`: the command line that lets a model answer from a quotation."""
+    """Show the result of a run.
+
+    `by_model`: the command line by which a model answers the task, for a run without a model that only quotes.
+    """
     for id in solution.missing:
         evidence = solution.evidence[id]
         screen.note(f"{id} ({evidence.tool}) has no result: {short(evidence.text, 300)}", "red")

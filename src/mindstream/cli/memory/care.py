@@ -58,7 +58,7 @@ SHOWN_FINDINGS, SHOWN_RECORDS = 5, 20
 """Maximum numbers of audit findings and of records to be forgotten that are shown; the others are only counted."""
 WHICH = "Also forget similar records? Type their numbers, or Enter for none"
 WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
-"""All kinds of records except messages, for forgetting that keeps messages which also say other things."""
+"""All kinds of records except messages, for a forget that keeps messages because they may also say other things."""
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")
@@ -97,7 +97,7 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
 @command(app, "data user", "mindstream memory purge --older 365 --yes")
 def purge(
     settings: Settings,
-    older: Annotated[float | None, flag("DAYS", "Only records that were archived more days ago.", min=0)] = None,
+    older: Annotated[float | None, flag("DAYS", "Only records archived more than this many days ago.", min=0)] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
@@ -285,7 +285,9 @@ def forget(
         str | None,
         flag("TIME", "Records written at this time or later: 2026-11-20, or 2026-11-20T21:30 (UTC)."),
     ] = None,
-    until: Annotated[str | None, flag("TIME", "Records written at this time or earlier; a date means its end.")] = None,
+    until: Annotated[
+        str | None, flag("TIME", "Records written at this time or earlier; a date means the end of that day.")
+    ] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:

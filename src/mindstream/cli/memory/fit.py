@@ -43,10 +43,10 @@ async def fit(
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
-    """Replay the log with other settings: which would have archived the fewest records that were asked for again?
+    """Replay the log with other decay settings, and rank them: which archive the fewest records asked for again?
 
     Nothing is changed; `memory policy` changes the settings. If the memory keeps everything (retention=keep), this
-    shows the effect of decay.
+    shows the effect that decay would have had.
     """
     async with open_user_memory(settings, known=True) as opened:
         log, today = await read_recalls(opened), replace(opened.strength or Strength(), keeps_all=False)

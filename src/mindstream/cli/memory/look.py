@@ -56,7 +56,7 @@ async def recall(
         flag("TIME", "Only records written at this time or later: 2026-11-20, or 2026-11-20T21:30 (UTC)."),
     ] = None,
     until: Annotated[
-        str | None, flag("TIME", "Only records written at this time or earlier; a date means its end.")
+        str | None, flag("TIME", "Only records written at this time or earlier; a date means the end of that day.")
     ] = None,
     as_of: Annotated[
         str | None, flag("TIME", "The memory at this time: records written by then and valid then.", "--as-of")

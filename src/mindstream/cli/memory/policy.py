@@ -50,7 +50,7 @@ settings would have kept."""
 async def policy(
     chosen: Chosen,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Set this for this memory.")
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="A setting of this memory, and its new value.")
     ] = None,
     reset: Annotated[bool, switch("--reset", "Remove what was set for this memory.")] = False,
     json: AsJson = False,

@@ -133,19 +133,19 @@ async def undo_sleep(
 @command(app, "data user", "mindstream memory curve --days 180 --svg curve.svg")
 async def curve(
     settings: Settings,
-    days: Annotated[int, flag("N", "Number of days.", min=1, max=3650)] = 90,
-    sleeps: Annotated[float, flag("X", "Sleeps a day.", min=0, max=24)] = 1.0,
+    days: Annotated[int, flag("N", "Number of days to predict.", min=1, max=3650)] = 90,
+    sleeps: Annotated[float, flag("X", "Assumed sleeps a day.", min=0, max=24)] = 1.0,
     n: Annotated[int, flag("N", "Number of records that a sleep selects.", "-n", min=0, max=MAX_ROWS)] = 20,
     passed_over: Annotated[
-        float, flag("X", "How often a day a recall finds a record but does not return it.", min=0, max=1000)
+        float, flag("X", "Assumed recalls a day that find a record but do not return it.", min=0, max=1000)
     ] = 0.0,
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
     """Predict how fast records are archived if no recall returns them any more.
 
-    The prediction follows the rules in docs/memory.md, for each level of strength and the number of records in this
-    memory.
+    For each level of strength, the prediction follows the rules in docs/memory.md; it depends on the number of records
+    in this memory.
     """
     async with open_user_memory(settings, known=True) as opened:
         drawn, levels = await predict_forgetting(opened, Habit(days, sleeps, n, passed_over))

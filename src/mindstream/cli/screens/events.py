@@ -65,7 +65,7 @@ QUIET = {
     "thought",
     "waiting",
 }
-"""Kinds of events without a generic line: they have a display of their own, or are shown only in some cases."""
+"""Kinds of events that are not shown as a generic line (kind and fields): other code shows them, if they are shown."""
 STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 
@@ -170,7 +170,7 @@ def _step(step: PlanStep) -> list[str]:
 
 
 WORTH = 0.5
-"""Minimum worth, from 0 to 1, at which a standing order that came due gets a turn."""
+"""Minimum estimated probability, 0 to 1, that a turn is worth its price; below it, a due standing order is skipped."""
 NOT_LIVED = "no process runs this life now; `mindstream live` continues it"
 
 

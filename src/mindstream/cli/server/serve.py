@@ -52,7 +52,9 @@ def serve(
     ] = "calculator,recall",
     docs: Docs = None,
     mcp: Mcp = None,
-    town: Annotated[list[str] | None, flag("NAME=DIR", "A town to offer, or TENANT/NAME=DIR; repeatable.")] = None,
+    town: Annotated[
+        list[str] | None, flag("NAME=DIR", "A town to offer; for a tenant, TENANT/NAME=DIR; repeatable.")
+    ] = None,
     at_once: Annotated[int, flag("N", "Maximum number of parallel calls of each model.", min=1, max=10_000)] = 64,
     allow_origin: Annotated[
         list[str] | None, flag("URL", "A web origin whose pages may call the server from a browser; repeatable.")

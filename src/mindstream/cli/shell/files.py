@@ -25,7 +25,8 @@ from mindstream.encodings import Decoded, decode_text
 from mindstream.errors import InputError
 
 MAX_LINE = 4 << 20
-"""Maximum size of a line in bytes, so that a file without line breaks is not read whole; no export has such a line."""
+"""Maximum size of a line in bytes, so that a file without line breaks is not read as a whole. Lines of exports are far
+shorter."""
 CHUNK = 1 << 16
 MAX_UTTERANCE = 8_000_000
 """Maximum number of bytes read of an utterance; the mind refuses far shorter ones with an error message."""

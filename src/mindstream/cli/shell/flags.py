@@ -116,10 +116,10 @@ def command(
     """Return a decorator that makes a function a command; a coroutine function is run to its end.
 
     Args:
-        settings: fields of the settings that get flags, listed in the help before --json. The function gets the
-            settings as `settings`, or with their origins as `chosen`. A parameter with the name of a field is such a
-            flag too, and is also passed to the function; a parameter whose type is a dataclass stands for one flag for
-            each field of the dataclass.
+        settings: the names of fields of the settings that get flags, listed in the help before --json. The function
+            gets the settings in its parameter `settings`, or with their origins in `chosen`. If the function has a
+            parameter with the name of a field, that flag is also passed to it. A parameter whose type is a dataclass
+            stands for one flag per field of the dataclass.
         summary: the help text, if it is not the docstring.
         help: help texts of some of these flags, in place of those in SETTINGS.
     """
@@ -199,7 +199,8 @@ def flag_name(field: str) -> str:
 def choose(flags: Mapping[str, Any]) -> Chosen:
     """Choose the settings; warn about an unread settings file in the working directory, and misspelt variables.
 
-    A town's data is stored apart from that of conversations if no folder is named, or in a database.
+    For a command about a town, `data` becomes the location of the town (see `find_town`). If the user has named no
+    data, that is a part of the default data folder, apart from the data of conversations.
     """
     from mindstream import settings
     from mindstream.cli.shell.output import complain

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # OSC and its like: titles, links, the clipboard
-    r"|\x1b[\]PX^_]"  # one without an end: the rest is text, and is shown
+    r"|\x1b[\]PX^_]"  # the start of such a sequence without an end: what follows is text, and is shown
     r"|\x1b[ -/]*[0-~]?"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
@@ -44,7 +44,7 @@ _INVISIBLE = (
 _JOINED = "\u0590-\u115e\u1161-\u1fff\u2070-\ud7ff\ue000-\ufdff\ufe00-\ufe0f\ufe70-\ufefe\U00010000-\U0001ffff"
 """After these (Hebrew and all later scripts, emoji and their variants) a zero-width joiner changes the text."""
 _VARIANTS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
-"""Selectors of a form of the letter before them; one is enough."""
+"""Variation selectors, which choose a form of the letter before them; of several in a row, one is kept."""
 _UNREADABLE = re.compile(
     rf"[\x00-\x08\x0b-\x1f{_INVISIBLE}\ud800-\udfff]"
     rf"|(?<![{_JOINED}])[{JOINERS}]+"
