@@ -84,7 +84,7 @@ class MindstreamStorage:
         rows, vectors = self._stack
         of_all = np.append(
             np.clip(vectors @ _unit(query_embedding), 0, 1), 0
-        )  # the last one is for records without a vector
+        )  # the last score is that of records without a vector
         scores = of_all[[rows.get(each.stored, -1) for each in passing]]
         order = np.argsort(-scores, kind="stable")[: max(0, limit)]
         best = {passing[at].stored: float(scores[at]) for at in order if scores[at] >= min_score}

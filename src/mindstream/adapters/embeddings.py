@@ -33,8 +33,9 @@ class AnyEmbedder:
             its name.
         name: a name that is stored with the vectors; vectors of different names are never compared. "": derived from
             the embedder.
-        in_process: whether it computes in this process: recalls wait for it, but only for a short time for an endpoint.
-            None: the embedder's own value, or True for functions only.
+        in_process: whether the embedder computes in this process. If it does, recalls wait until it has finished;
+            otherwise, as for an endpoint, they wait only a short time. None: the value of the wrapped embedder; if it
+            has none, True for a function and False for other objects.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class MindstreamMemoryService(BaseMemoryService):
     Args:
         data: a folder, a database's URL, or a store.
         k: maximum number of results of a search.
-        floor: minimum certainty (0 to 1) of the search; below it, there are no results.
+        floor: minimum certainty (0 to 1) that the results contain an answer; below it, there are no results.
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 

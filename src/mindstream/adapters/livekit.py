@@ -24,7 +24,7 @@ Tell: TypeAlias = Callable[[str], Awaitable[None]]
 AskFunction: TypeAlias = Callable[[str, Tell], Awaitable[str]]
 
 SAYS = "The coach says: {message}\nTell the user, in these words as far as they fit. More of it may follow by itself."
-"""The message to the voice agent's model with a text of the mind."""
+"""The message by which the voice agent's model gets a text of the mind."""
 
 
 class CoachToolset(AsyncToolset):

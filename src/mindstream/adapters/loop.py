@@ -32,7 +32,7 @@ Work: TypeAlias = Coroutine[Any, Any, T]
 MAX_OPEN = 64
 """Maximum number of open memories; if there are more, the least recently used idle ones are closed."""
 LAST_S = 5.0
-"""Maximum seconds that the end of the program waits until the effects of recalls are stored."""
+"""Maximum seconds for which the end of the program is delayed to store the effects of recalls on memory strength."""
 
 _starting = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None

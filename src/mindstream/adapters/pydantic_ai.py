@@ -45,7 +45,8 @@ class MemoryCapability(AbstractCapability[Any]):
     Args:
         data: a folder, a database's URL, or a store.
         user: the owner of a run's memory: a name, or a function of the run's context.
-        recalled: maximum number of facts recalled for the prompt before each run, with half as many messages; 0: none.
+        recalled: maximum number of facts that are recalled for the prompt before each run; 0: none. In addition, up to
+            half as many messages are recalled.
         shown: the place of the recalled text: before the user's words (`message`), or in the agent's `instructions`.
         talk: whether to store the prompt and the answer after a run; a run that forgot something is never stored.
         most_forgotten: maximum number of records that one call of `forget` erases; it refuses more.

@@ -33,7 +33,8 @@ MAX_DEPTH = 30
 PART = MAX_TEXT // 4
 """Maximum characters of a part: far below the limit of a record, because recall finds shorter parts better."""
 DIGEST = re.compile(r"id:[0-9a-f]{32}")
-"""A name that `memory_name` makes; an id of this form gets a digest, too, so that it cannot mean another's memory."""
+"""The form of names that `memory_name` computes as a digest. An id that has this form is replaced by a digest, too, so
+that it cannot name the memory of another id."""
 BREAKS = ("\n\n", "\n", " ")
 
 
@@ -138,7 +139,7 @@ class Conversation:
     """A conversation in a memory: a message is a record of kind `chat`, with the framework's form of it in `data`.
 
     Attributes:
-        framework: the owner of the messages; other records of the session are not read or changed.
+        framework: the framework whose messages these are; other records of the session are neither read nor changed.
     """
 
     handle: Handle

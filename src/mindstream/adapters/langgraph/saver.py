@@ -30,13 +30,13 @@ from mindstream.memory.store.store import Entry
 
 Place: TypeAlias = tuple[Any, ...]
 CHECKPOINT: Kind = "document"
-"""Kind of the records of checkpoints; their place: thread, namespace, id."""
+"""Kind of the records of checkpoints. Their place (the key of a row): thread, namespace, id."""
 VALUE: Kind = "evidence"
-"""Kind of the records of values; their place: thread, namespace, channel, version."""
+"""Kind of the records of values. Their place: thread, namespace, channel, version."""
 WRITE: Kind = "feedback"
-"""Kind of the records of pending writes; their place: thread, namespace, id of the checkpoint, task, number.
+"""Kind of the records of pending writes. Their place: thread, namespace, id of the checkpoint, task, number.
 
-The number is negative for errors, which are replaced.
+The number is negative for LangGraph's special writes, such as errors; a new one replaces the earlier one.
 """
 BY, MAX_NAME = "langgraph", 400
 

@@ -26,7 +26,8 @@ from mindstream.models.embedders.embedder import Embedder
 
 Place: TypeAlias = tuple[tuple[str, ...], str]
 BY, ALL, MORE = "langgraph", 1_000, 4
-"""Factor by which the number of candidates grows if a filter leaves too few."""
+"""BY: the author of the store's records. ALL: maximum number of records of an item that are read. MORE: the factor by
+which the number of recalled candidates grows if a filter leaves too few of them."""
 COMPARISONS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 
@@ -138,7 +139,10 @@ class MindstreamStore(base.BaseStore):
 
 
 async def _held(memory: Memory, place: Place) -> list[Record]:
-    """Return the record of an item as the last one; there are several if two processes added it at the same time."""
+    """Return the records of an item, the newest one last.
+
+    There are several records if two processes added the item at the same time.
+    """
     return await memory.latest("document", ALL, episode=_episode(place))
 
 
