@@ -20,7 +20,7 @@ from mindstream.tools.call import Observation, addresses_of
 AT_ONCE = 8
 """Maximum number of calls in one reply."""
 NAMED, REFUSED = 3, 4
-"""Number of equal calls in a row from which on a remark warns the model, and from which on the call is refused."""
+"""If a model makes the same call this many times in a row: NAMED: a remark warns it; REFUSED: the call is refused."""
 
 
 @dataclass

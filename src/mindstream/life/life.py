@@ -47,8 +47,8 @@ from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import genai, span
 
 TRIES, REST_S = 5, 2.0
-"""Number of failed turns in a row after which the life halts; first pause after a failed turn, in seconds (each further
-pause is twice as long)."""
+"""TRIES: number of failed turns in a row after which the life halts. REST_S: length in seconds of the pause after the
+first failed turn; each further pause is twice as long."""
 WORTH = 0.5
 """Minimum estimated probability that a turn is worth its price; below it, a due standing order is skipped."""
 
@@ -58,7 +58,7 @@ class LifeConfig:
     """Settings of a life; they are not stored in its log.
 
     Attributes:
-        budget: limits of spending; rhythm: when the life may act by itself; permits: tools without approval.
+        budget: limits of spending; rhythm: when the life may act by itself; permits: calls that need no approval.
         prompt_tokens: maximum length of M2's prompt in tokens.
         returned: number of memories that the tool R (recall) returns.
         drawn: number of records that a sleep (the tool S) draws.
@@ -68,9 +68,8 @@ class LifeConfig:
             after that time.
         hears: whether the user's utterances are addressed to this life; False: a coach talks with the user.
         retention: the retention policy of the memory if none is recorded (memory/policy); it is then recorded.
-        offers: offer M1's results to the source of exemplars, unless they failed, were interrupted, or contain
-            third-party
-            content.
+        offers: offer M1's results to the source of exemplars. Results of failed or interrupted work, and results with
+            third-party content, are not offered.
     """
 
     budget: LifeBudget = field(default_factory=LifeBudget)
@@ -332,7 +331,7 @@ class Life:
         return 1.0
 
     def _is_roused(self, halted: str) -> bool:
-        """Return whether there may be a reason for a turn, or a person has paused, stopped or resumed the life."""
+        """Return whether to stop waiting: a turn may have a reason, or a person paused, stopped or resumed the life."""
         state, now = self.state, self.memory.clock.now()
         if state.halted or halted:  # while the life is halted, even utterances wait
             return state.halted != halted
@@ -373,7 +372,10 @@ class Life:
 
 
 async def _set_retention(memory: Memory, retention: Retention) -> None:
-    """Apply a life's retention policy to its memory, unless `keep` is recorded or the caller has chosen a policy."""
+    """Apply a life's retention policy to its memory, and record it.
+
+    Nothing is changed if the policy `keep` is recorded for the memory, or if the caller has chosen a policy.
+    """
     if retention == "keep" or memory.strength is None or not memory.keeps_all:
         return
     recorded = (await own_policy(memory.store, memory.key)).get("retention", "")

@@ -20,7 +20,8 @@ class CarryOut(Prompt[str]):
 
     Attributes:
         exemplars: how similar tasks were done; only a model uses them.
-        tools: the attached external tools; only rules use this field, since a model gets the tools with its request.
+        tools: the attached external tools. Only the rule-based default reads this field; a model gets the tools with
+            its request.
     """
 
     role: ClassVar[str] = "M1"
@@ -57,10 +58,10 @@ class Live(Prompt[str]):
 
     Attributes:
         earlier: summaries of the turns before those that follow.
-        tasks, now, because: ledger, time and reason when the turn began, for rules; a model reads them in the turn's
-            words.
-        news: news told in this turn, for rules.
-        begins: index of this turn's first message, for rules.
+        tasks, now, because: the ledger, the time and the reason of the turn when it began. Only the rule-based default
+            reads these fields; a model reads them in the turn's first message.
+        news: the news shown in this turn; only the rule-based default reads this field.
+        begins: the index of this turn's first message; only the rule-based default reads this field.
     """
 
     role: ClassVar[str] = "M2"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 STEPS = {"M1": 12, "M0": 4}
 """Maximum number of model calls of M1 and M0 in one call."""
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
-"""Maximum time in seconds that M1 waits for exemplars, and for the grading of an offered result."""
+"""Maximum seconds that M1 waits for exemplars before its task, and for the grading of its offered result after it."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
 """Marks around M0's result in M1's prompt. Marks within the result are escaped, like all data."""
 

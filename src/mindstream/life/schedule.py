@@ -65,10 +65,11 @@ class Calendar:
     Attributes:
         times: the times of the day.
         every: n in "every n-th unit".
-        weekdays: the weekdays of a week, or of a month if `nth` is set; Monday is 0.
-        days: the days of a month, or of `month` in a year. -1 is the last day, and so is a day that a month lacks.
-        nth: which of these weekdays in a month; -1: the last; 0: `days` count instead.
-        month: the month of a year.
+        weekdays: the weekdays on which it occurs; Monday is 0. For months and years, they count only if `nth` is set.
+        days: for months and years: the days of the month. -1 is the last day; a day that a month lacks, such as the
+            31st of April, also means its last day.
+        nth: for months and years: which of the `weekdays` in the month, -1: the last; 0: `days` count instead.
+        month: for years: the month.
 
     Raises:
         InputError: a day does not exist, or the interval is longer than ten years.
@@ -239,7 +240,8 @@ _HOURS = re.compile(r"([01]?\d|2[0-3])(?::([0-5]\d))?\s*[-–—]\s*([01]?\d|2[0
 
 
 MISSED = 10_000
-"""Maximum number of missed periods of an order that are skipped one by one; after more, the order counts as due now."""
+"""Maximum number of missed occurrences of an order that are skipped one by one. If more were missed, the order counts
+as due now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,9 +301,9 @@ class Rhythm:
     def next_look(self, state: LifeState) -> Moment | None:
         """Return when the life may look for work of its own the next time; None: never.
 
-        After a look that found nothing, it skips one interval, and the rest of the day unless M2 said when to look
-        again or
-        anything was done since.
+        After a look that found work, or if a turn has begun since the look, it waits one interval (`beat_s`). After a
+        look that found nothing, it waits two intervals, and until the time that M2 has named for the next look; if M2
+        has named none, until the next day (UTC).
         """
         if self.beat_s is None:
             return None

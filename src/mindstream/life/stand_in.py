@@ -1,8 +1,8 @@
 """Rules of a life without a language model: they quote, show due orders, and remember the user's words.
 
-They only read forms: which task is a standing order's, which tools search or write, the heading of a passage,
-a
-question mark. They do not understand a task, so they call none done except one that a person answered.
+They only check the form of texts: whether a task is that of a standing order, which tools search or write, where a
+passage begins, whether an utterance ends with a question mark. They do not understand tasks. So they finish a task as
+done only if it was shown to a person who answered.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 
 Script: TypeAlias = Generator[list[Call], list[str], str]
-"""A turn: yields calls, receives their results, returns the last words. It is replayed at each step."""
+"""The script of a turn: it yields calls, receives their results, and returns the final text. At each step the script
+runs again from its beginning, with the results so far."""
 
 PATIENCE_S = 3_600
-"""Seconds that an answer is waited for; a later one is news, and remembered all the same."""
+"""Timeout of a question to the user, in seconds; a later answer is news for M2, and is remembered, too."""
 PASSAGES, LONGEST, SHORTER, LONGEST_MEMORY = 4, 700, 300, 3_000
-"""Number of passages quoted; characters of each in a file and in an answer; characters of user's words remembered."""
+"""Maximum number of passages that are quoted; maximum characters of a passage in a file, of a passage in an answer, and
+of a memory."""
 PASSAGE = re.compile(r"^(?P<place>[^\n]{1,200}?, (?:lines?|page) [\d-]+)(?: \([^\n]*\))?:\n", re.MULTILINE)
 REMEMBERED = re.compile(r"^- (?P<place>\d{4}-\d\d-\d\d(?: \(dream\))?): (?P<words>.+)$", re.MULTILINE)
 SAYS = {
@@ -66,13 +68,14 @@ def live_by_structure(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
 def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[Call]:
     """Rule for M1, which carries out tasks: search memory and with tools that need only a query; quote the results.
 
-    If `context` is set, it names a file to which the quotations are also written."""
+    If `context` is set, it names a file to which the quotations are also written.
+    """
     return _next(_look_up(ask), turns)
 
 
 @rule(FoldTurns)
 def name_turns(ask: FoldTurns) -> str:
-    """Rule: give the beginning of the first and of the last turn; their news is remembered already."""
+    """Rule: return the beginnings of the first and the last turn. The user's words in them are in memory already."""
     first, last = (text.split("\n", 2)[1] for text in (ask.turns[0], ask.turns[-1]))
     return f"{first} … {last}"
 
@@ -103,7 +106,7 @@ def _wish(line: str) -> Call:
 
 
 def _show(ask: Live, task: Task) -> Script:
-    """Show a standing order's own words, and remember the answer; memories that are not used fade in its sleep."""
+    """Ask the user with the words of the standing order, store the answer as a memory, and let the memory sleep."""
     says = SAYS[ask.language]
     (answer,) = yield [_call("I", tip=says["due"].format(task.text), timeout=PATIENCE_S)]
     if answer in NOT_YET.values():
@@ -153,7 +156,11 @@ def _call(tool: str, **arguments: object) -> Call:
 
 
 def _next(script: Script, turns: Sequence[Message]) -> str | list[Call]:
-    """Return the next calls or the end; if other calls were made, the next turn begins again."""
+    """Return the script's next calls, or its final text.
+
+    If the turn contains other calls than the script's, the turn ends here, and the next turn runs the script from its
+    beginning.
+    """
     results = {each.call_id: _unfenced(each.text) for each in turns if each.role == "tool"}
     try:
         wished = next(script)

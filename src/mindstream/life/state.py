@@ -98,7 +98,8 @@ RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
 """Maximum number of characters of a result, a reply, an argument and a question in M2's context."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "
-"""Beginnings of the news lines that contain the user's words, or the decision about a call that needed approval."""
+"""Beginnings of lines of news. SAID, ANSWERED: a line with the user's words. LEAVE: a line with the decision about a
+call that needed approval."""
 SESSION = "life"
 """The session whose utterances are always addressed to the life (see `LifeState.hears`)."""
 LATE = 5
@@ -120,7 +121,7 @@ class LifeState(BaseModel):
         seen: the last log row from which news were read.
         beats: when each standing order was last due.
         looked: when M2 last looked for work of its own; idle: why it found none, "" after any turn since;
-            idle_until: when it wants to look again.
+            idle_until: when M2 wants to look again, if it has named a time.
         questions: open questions to the user; late: expired ones, the newest first.
         answers: answers that M2 has not read yet, by question.
         wishes: calls that wait for approval; decided: calls that were decided and not made since; leave: the decisions.

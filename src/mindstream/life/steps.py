@@ -1,9 +1,7 @@
 """Steps that are done once: a model's reply or a call's result is read from the log if it is there.
 
-An interrupted turn is replayed from its beginning: finished steps are read from the log, and the first unfinished one
-is
-done. A row is written before anything else happens outside, together with the rows before it, so that a step costs one
-commit.
+An interrupted turn is replayed from its beginning: finished steps are read from the log, and the first unfinished step
+is done. Rows are queued, and written together before the next external action, so that a step costs one commit.
 """
 
 from __future__ import annotations
@@ -145,7 +143,10 @@ class Steps:
         return replied
 
     async def call(self, id_: str, call: Call, effect: Effect) -> Observation:
-        """Return the result of a call, from the log if it was made before; exceptions of `effect` are not caught."""
+        """Return the result of a call; if the call was made before, read it from the log.
+
+        Exceptions of `effect` are not caught.
+        """
         if known := self.state.results.get(id_):
             return Observation(known.text, known.failed, known.foreign)
         if id_ not in self.state.called:

@@ -27,10 +27,11 @@ from mindstream.tools.call import Observation
 MARK = {"life": True}
 """Data that marks the records that U wrote, or that sleep derived only from such records."""
 RETURNED, SHARE = 5, 20
-"""Default number of memories that R returns; S draws at least one of SHARE records of a large memory."""
+"""RETURNED: default number of memories that R returns. SHARE: S draws at least one in SHARE of the records that can
+decay, so that it draws more from a large memory."""
 LONGEST = 1_500
 QUOTED = 20
-"""Maximum number of recalled memories among which U searches the one to replace."""
+"""U searches the memory to replace among this many memories, which a recall of the given words returns."""
 _DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
