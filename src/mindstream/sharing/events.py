@@ -122,8 +122,10 @@ class MembersChanged(Event):
 
 
 class ExemplarWithdrawn(Event):
-    """Exemplars were withdrawn, all of a writer or single ones: neither they nor exemplars derived from them are
-    served."""
+    """Exemplars were withdrawn: single ones, or all that a writer has written so far.
+
+    Withdrawn exemplars, and exemplars derived from them, are not served.
+    """
 
     kind = "exemplar_withdrawn"
     writer: Person[Agent] = ""

@@ -388,7 +388,7 @@ class StudyStopped(Exception):  # noqa: N818 (not a failure: the caller asked fo
 
 @dataclass(frozen=True, slots=True)
 class TrainingPair:
-    """A pair with the text of it that is embedded."""
+    """A pair, and the text that is embedded for it."""
 
     id: str
     query: str

@@ -146,7 +146,8 @@ async def lessons_of(pool: Pool, agent: str, user: str = "", *, retired: bool = 
     """Return the lessons that an agent may be shown: confirmed ones first, older ones first.
 
     Args:
-        user: the user for whom the agent works, if not a member; private lessons of other users are not returned.
+        user: the user for whom the agent works, if this user is not a member. Private lessons of other users are not
+            returned.
         retired: also return lessons that are no longer shown.
 
     Raises:

@@ -33,7 +33,8 @@ class Member:
         scorer: the model that grades its offers: a model, its name, or `Models` (role `scorer`); None: it only reads.
         private: whether only the member itself can read its offers until it shares them (`Pool.release`).
         tokens: maximum number of tokens of exemplars in a prompt.
-        user: the user for whom the agent works, if not a member; lessons from this user's verdicts stay private.
+        user: the user for whom the agent works, if this user is not a member. Lessons from this user's verdicts stay
+            private.
         render: formats an exemplar for a prompt.
     """
 

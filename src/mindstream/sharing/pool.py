@@ -305,7 +305,7 @@ class Pool:
         await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
 
     async def release(self, ids: Sequence[str], by: str) -> None:
-        """Share pairs that a writer offered as private with everyone who may read this writer.
+        """Share a writer's private pairs with all agents that may read this writer's exemplars.
 
         Raises:
             InputError: a pair was not offered by this writer.
