@@ -23,7 +23,7 @@ from mindstream.models.prompt import rule
 
 Script: TypeAlias = Generator[list[Call], list[str], str]
 """The script of a turn: it yields calls, receives their results, and returns the final text. At each step the script
-runs again from its beginning, with the results so far."""
+is repeated from its beginning, with all results known by then."""
 
 PATIENCE_S = 3_600
 """Timeout of a question to the user, in seconds; a later answer is news for M2, and is remembered, too."""
@@ -75,7 +75,7 @@ def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[C
 
 @rule(FoldTurns)
 def name_turns(ask: FoldTurns) -> str:
-    """Rule: return the beginnings of the first and the last turn. The user's words in them are in memory already."""
+    """Rule: return the beginnings of the first and the last turn; the user's words are remembered already."""
     first, last = (text.split("\n", 2)[1] for text in (ask.turns[0], ask.turns[-1]))
     return f"{first} … {last}"
 

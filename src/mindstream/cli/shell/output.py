@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # OSC and its like: titles, links, the clipboard
-    r"|\x1b[\]PX^_]"  # the start of such a sequence without an end: what follows is text, and is shown
+    r"|\x1b[\]PX^_]"  # the start of a sequence without an end: the text after it is shown
     r"|\x1b[ -/]*[0-~]?"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
