@@ -68,7 +68,10 @@ class MindDelegate:
                     yield event
 
     async def _again(self, heard: Logged) -> AsyncGenerator[Spoken]:
-        """Yield the earlier answer (or answer again if it was interrupted), then the follow-ups."""
+        """Yield the earlier answer together with its follow-ups so far, then later follow-ups.
+
+        If the earlier answer was interrupted, answer again instead.
+        """
         given = set[int]()
         if self._answered:
             rows = await self._said_of(heard)

@@ -102,7 +102,7 @@ class Asker:
 def server_approval(trust: bool, asker: Asker | None, screen: PlainScreen) -> Approve | None:
     """Return the function that decides whether the tools of an MCP server may be used.
 
-    With --trust it accepts all tools; otherwise it asks the user. None if nobody can be asked.
+    With --trust it accepts all tools; otherwise it asks the user. Return None if there is no terminal to ask in.
     """
 
     def accept(changes: Changes) -> bool:

@@ -104,7 +104,7 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
         id_: the id of the question; "": the oldest open question, or the last expired one if none is open.
 
     Raises:
-        InputError: there is no open question, or none with this id.
+        InputError: the text is empty, the mind has no life, or there is no open question, or none with this id.
     """
     words, state = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
@@ -130,7 +130,8 @@ async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
         id_: the id of the call; "": the only waiting call.
 
     Raises:
-        InputError: no call waits for approval, none has this id, or several wait and no id is given.
+        InputError: the mind has no life, no call waits for approval, none has this id, or several wait and no id is
+            given.
     """
     wishes = (await look(stream)).wishes
     if not wishes:

@@ -35,8 +35,8 @@ MIN_BITS = {"RSA": 2_048, "EC": 256}
 LEEWAY_S = 30.0
 """Maximum difference in seconds between the clocks of the issuer and of this machine."""
 KEPT_S, RETRY_S, FIRST_RETRY_S, FETCH_S = 3_600.0, 30.0, 1.0, 5.0
-"""Seconds. Keys are fetched again after KEPT_S. An unknown key causes at most one fetch in RETRY_S; until the first
-successful fetch, at most one in FIRST_RETRY_S. A fetch takes at most FETCH_S."""
+"""Seconds. Keys are fetched again after KEPT_S. If a token names an unknown key, they are fetched at most once in
+RETRY_S; before the first successful fetch, at most once in FIRST_RETRY_S. A fetch takes at most FETCH_S."""
 MAX_BYTES, MAX_TOKEN = 1_000_000, 8_000
 """Maximum bytes of a fetched document, and maximum characters of a token."""
 

@@ -123,7 +123,10 @@ class Webhook:
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """During the `with` block, post the messages that were written after the last accepted one."""
+        """During the `with` block, post the messages that were written after the last accepted one.
+
+        For a receiver that has no stored position yet, only messages that are written from now on are posted.
+        """
         await self._hold()
         posting = asyncio.ensure_future(self._post_all())
         try:

@@ -46,14 +46,14 @@ class TalkZone(tzinfo):
 BEGINS = "### Task:"
 """The beginning of prompts that Open WebUI sends for its own use, such as for a title."""
 SHOWS_TALK = ("<chat_history>", "{{MESSAGES")
-"""Markers of the conversation, of which such a prompt contains at least one."""
+"""Markers of the conversation; a prompt that begins with BEGINS contains at least one of them."""
 OTHER_FORMS = (
     "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
     "You have been provided with a set of responses from various models to the latest user query:",
     "Provide a concise, 5-word-or-less title for the conversation,",
     "Please generate a concise, 5-word-or-less title for the conversation,",
 )
-"""The beginnings of Open WebUI's other prompts, and of LibreChat's, word for word."""
+"""The literal beginnings of Open WebUI's prompts that do not begin with BEGINS, and of LibreChat's prompts."""
 TOOLS_FORM = "Available Tools: "
 """The beginning of the system message with which Open WebUI has a model choose tools."""
 _BLOCK = re.compile(

@@ -126,5 +126,5 @@ WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[Memory, Given], 
     "langmem": partial(_listed, "items", _langmem),
     "jsonl": to_json_lines,
 }
-"""Writers of JSON: an object as mem0's `get_all` returns it; an object with items of a LangGraph store, as LangMem
-writes it; a line for each record."""
+"""For each format, the function that yields its lines. mem0: an object as mem0's `get_all` returns it. langmem: an
+object with items of a LangGraph store, as LangMem writes it. jsonl: a JSON line for each record."""

@@ -46,7 +46,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _agent(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
-    """Yield the memory blocks and messages of an agent, of an agent file or as the API returns it."""
+    """Yield the memory blocks and messages of an agent; `raw`: the agent in an agent file, or as the API returns it."""
     fields = Fields(raw, tally, "agent.")
     name = fields.text("name")
     for place in ("blocks", "core_memory"):
@@ -60,7 +60,7 @@ def _agent(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _blocks(memory: dict[str, Any], tally: Tally) -> Iterator[Item]:
-    """Yield the blocks of an agent's memory: those in its list `blocks`, or texts by label."""
+    """Yield the blocks of an agent's memory, which are in its list `blocks`, or given as texts by their labels."""
     for label, value in memory.items():
         listed = value if label == "blocks" and isinstance(value, list) else ()
         for block in listed or [

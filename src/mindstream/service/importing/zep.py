@@ -15,7 +15,7 @@ from mindstream.service.importing.reading import MAX_FILE, MAX_OBJECT, Source
 
 LISTS = ("nodes", "episodes", "messages", "edges", "facts")
 MAX_NODES = 1_000_000
-"""Maximum number of entity names that are kept in memory, for facts that refer to entities by id only."""
+"""Maximum number of entity names that are kept in memory. They are needed for facts that name entities only by id."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:

@@ -23,7 +23,8 @@ from mindstream.models.wrappers.meter import Metered, WithListener
 from mindstream.service.chat.companion import TalkZone
 
 IDLE_S, POLL_S = 900.0, 30.0
-"""Seconds: how long an idle mind without open work stays open, and the interval at which idle minds are closed."""
+"""Seconds. IDLE_S: time for which a mind without requests and open work stays open. POLL_S: interval at which such
+minds are closed."""
 PAYER = "payer"
 """The name under which the id of the token that pays for a mind's reasoning is stored."""
 MAX_MINDS = 2_000
