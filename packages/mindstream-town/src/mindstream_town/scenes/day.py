@@ -982,7 +982,8 @@ def _is_in_passing(record: Record) -> bool:
 
 def _shown(turn: ResidentTurn, record: Record) -> str:
     kept = f" ({KEPT})" if is_secret(turn, record) else ""
-    return f"{cut_at_word(record.text, MAX_MEMORY_CHARACTERS)}{kept}"
+    day = f"{datetime.fromtimestamp(record.created, UTC):%A}"
+    return f"{day}: {cut_at_word(record.text, MAX_MEMORY_CHARACTERS)}{kept}"
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
