@@ -229,7 +229,7 @@ def test_a_fork_and_its_origin_play_in_step(
     seen.tab_to("button", "Fork here")
     page.keyboard.press("Enter")
     shown = page.get_by_role("dialog")
-    shown.get_by_text("the same people, memories and chance").wait_for()
+    shown.get_by_text("the same people and memories").wait_for()
     with served.client() as client:
         assert f"{town}-2" not in client.get("/api/v1/towns").json()["towns"]
         seen.tab_to("button", "Make the fork")
