@@ -57,7 +57,9 @@ def test_a_guests_lesson_is_said_to_be_private_until_it_is_shared(
     )
     assert run("pool", "lessons", "shop", "--json", *where, "ben").rows == []
     (row,) = run("pool", "lessons", "shop", "--json", *where, "eve").rows
-    assert "only a member by name" in mistaken(run("pool", "lessons", "shop", "--share", row["id"], *where, "eve"))
+    assert "only a member who is listed by name" in mistaken(
+        run("pool", "lessons", "shop", "--share", row["id"], *where, "eve")
+    )
     assert shlex.split(shared)[-4:] == ["--data", str(where[1]), "--user", "eve"]
     assert NET in run(*shlex.split(shared)[:-1], "olga").out
     assert NET in run("pool", "lessons", "shop", *where, "ben").out

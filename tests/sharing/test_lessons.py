@@ -439,7 +439,7 @@ async def test_in_an_open_pool_a_stranger_publishes_nothing_by_hand_either(tmp_p
         id_ = await write_lesson(pool, PLANT, "eve")
         assert await texts(pool, "olga") == await texts(pool, "frank") == []
         assert [each.state for each in await lessons_of(pool, "eve")] == ["assumed"]
-        with pytest.raises(InputError, match="only a member by name"):
+        with pytest.raises(InputError, match="only a member who is listed by name"):
             await share_lessons(pool, [id_], "eve")
 
 

@@ -95,7 +95,7 @@ HOSTILE = {
     "10 MB": ("1+" * 5_000_000, "characters"),
     "code": ("__import__('os').system('touch here')", "cannot be read"),
     "no number": ("10^308 * exp(700) * exp(700)", "too large"),
-    "two meanings": ("6/2(1+2)", "two ways"),
+    "two meanings": ("6/2(1+2)", "can mean"),
     "words": ("how many sheep are left", "words are not understood"),
     "division by zero": ("1/(2-2)", "zero"),
     "equations": ("a=1;" * 100, "at most"),

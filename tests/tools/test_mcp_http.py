@@ -209,7 +209,7 @@ async def test_headers_come_from_the_environment_and_are_not_stored(
 @pytest.mark.parametrize(
     ("url", "error", "words"),
     [
-        ("https://me:secret@example.com/mcp", SettingsError, "must not contain a name and a password"),
+        ("https://me:secret@example.com/mcp", SettingsError, "must not contain a user name or a password"),
         ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 has no public address"),
         ("https://169.254.169.254/latest", ToolError, "has no public address"),
     ],

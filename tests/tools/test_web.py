@@ -101,7 +101,7 @@ BAD = {
     "broken": (Answers(f"no: {KEY}", 500), "failed .HTTP 500.: no: ...$|failed"),
     "moved": (Answers(status=302, headers={"Location": "http://169.254.169.254/"}), "not followed"),
     "not JSON": (Answers("<html>hello", 200), "expected JSON"),
-    "a list": (Answers([1, 2]), "list of results|unknown answer"),
+    "a list": (Answers([1, 2]), "list of results|unexpected form"),
     "a wrong shape": (
         Answers({"results": {"a": 1}, "error": {"code": "x", "info": "Bad thing."}}),
         "list of results|Bad thing",

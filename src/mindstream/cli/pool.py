@@ -229,7 +229,7 @@ async def why(
     id: Annotated[str, word("ID", "An exemplar's id, or its beginning.")],
     json: AsJson = False,
 ) -> None:
-    """Show what happened to a pair: who wrote it, how it was graded, why it is served or not."""
+    """Show what happened to an exemplar (query, answer): who wrote it, how it was graded, why it is served or not."""
     async with pools.open_pool(settings, name) as pool:
         found = await explain(pool, id, settings.user)
     exemplar, verdict = found.standing.exemplar, found.standing.verdict
@@ -374,7 +374,7 @@ def withdraw(
 
 @command(app, "data user", "mindstream pool export verse pairs.jsonl", user=ME)
 async def export(settings: Settings, name: Name, file: Target = None) -> None:
-    """Write the pairs that you may read as training data, in the chat-messages format."""
+    """Write the pairs that you may read, as training data in the chat-messages format."""
     async with pools.open_pool(settings, name) as pool:
         lines = await export_lines(pool, settings.user)
     with files.open_writer(file) as write:

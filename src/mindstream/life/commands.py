@@ -211,7 +211,9 @@ async def _write(stream: Memory, event: Event) -> None:
 
 
 async def read_turn(stream: Memory, number: int) -> list[Logged]:
-    """Return all log rows of a turn, also if it is folded (summarised in M2's context).
+    """Return all log rows of a turn, also if it is folded.
+
+    Folded: replaced by a summary in the context of M2, the model that orchestrates the life.
 
     Raises:
         InputError: there was no turn of that number.

@@ -46,7 +46,7 @@ from mindstream.text.words import count_words
 
 
 class Turn(BaseModel):
-    """A turn in M2's context."""
+    """A turn in the context of M2, the orchestrator."""
 
     number: int
     because: str = ""
@@ -268,7 +268,8 @@ class LifeState(BaseModel):
 
     def _end_turn(self, event: TurnEnded) -> None:
         self.in_turn, self.failed = False, event.error
-        is_at_work = self.results or self.turns[-1].because != "task"  # M2 may answer a user without any call
+        # a turn that a message began counts as work even if M2 only answers the user, without a call
+        is_at_work = self.results or self.turns[-1].because != "task"
         self.quiet_turns = 0 if is_at_work else self.quiet_turns + 1
         for steps in (self.asked, self.replies, self.called, self.results):
             steps.clear()

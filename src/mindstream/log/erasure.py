@@ -239,7 +239,7 @@ def _place(folder: Path, user: StreamKey) -> Path:
 
 @contextlib.contextmanager
 def _held(place: Path) -> Iterator[int]:
-    """Open and lock the file of an intent; it is created if it does not exist."""
+    """Open and lock the file that declares an erasure (the intent); create it if it does not exist."""
     while True:
         try:
             descriptor = os.open(

@@ -25,14 +25,15 @@ from mindstream.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strength:
-    """The constants of the rules.
+    """The constants of the rules (see the module).
 
-    With the defaults, T is 1, 2, 4, 8, 16 hours, and then one day, the cap. A return before T has passed does not raise
-    the level, and T starts again. So ten returns within an hour raise the level once, and a record in daily use becomes
-    long-term within a week. With a longer cap it never would, because each daily return would come before T has passed.
-    A record that was not returned for 14 days loses a level each time a sleep draws it. A record that was not returned
-    for 30 days also loses a level each time a recall finds it and returns others. Decay is slow on purpose: recall does
-    not find archived records, and a fact that was mentioned once may be needed a week later.
+    With the defaults, T(level) is 1, 2, 4, 8, 16 hours, then one day, the cap. A return before T has passed does not
+    raise the level, and T starts again. So ten returns within an hour raise the level once, and a record in daily use
+    becomes long-term within a week. With a cap above 32 hours it never would, because each daily return would come
+    before T(5), 32 hours, has passed. A record that was not returned for 14 days loses a level each time a sleep draws
+    it. A record that was not returned for 30 days also loses a level each time a recall finds it and returns others.
+    Decay is slow on purpose: recall does not find archived records, and a fact that was mentioned once may be needed a
+    week later.
 
     Attributes:
         first_s: T(0), in seconds.

@@ -84,7 +84,9 @@ async def gather_reply(
 
 
 async def text_logprobs(model: Model, prompt: Prompt[Any], text: str) -> tuple[float, ...]:
-    """Return the log-probabilities of a given text's first tokens, if the text follows a prompt.
+    """Return the log-probabilities of the tokens of `text` as the continuation of a prompt.
+
+    The model may report only those of the first tokens.
 
     Raises:
         ModelRefused: the model reports no log-probabilities.

@@ -191,7 +191,7 @@ class RunCheckpoint:
 
 
 def slot_of(run: str) -> str:
-    """Return the slot (name) of the work item that a process claims to hold a run."""
+    """Return the slot (name) of a run's work item; only the process that has claimed the item may continue the run."""
     return f"run:{run}"
 
 

@@ -112,7 +112,7 @@ class Turns:
             if any(each.id == own and each.error == STOPPED for each in work):
                 stop()
 
-        self._on.add(heard)  # before the store is read, so that the next utterance sees it
+        self._on.add(heard)  # before the store is read, so that the next utterance finds this one in `is_on`
         try:
             if (found := await self.find(heard)) is None:
                 yield None

@@ -173,7 +173,7 @@ class LessonWritten(Event):
     """The evidence for the lesson: tasks, corrections, documents."""
     writer: Person[Agent]
     asked_by: Person[Agent] = ""
-    """The user whose statements the lesson is based on, if this user is not a member by name."""
+    """The user whose statements the lesson is based on, if this user is not a member who is listed by name."""
     said_by: Person[Agent] = ""
     """The person whose verdict the lesson is based on; erasing that person's data removes the words of this row."""
     task: Name = ""

@@ -37,7 +37,7 @@ class Lesson:
         untrusted: third-party content was part of the work that it was learned from, and the owner has not vouched.
         confirmed_by, contradicted_by: digests of the tasks whose verdicts confirm or contradict it.
         right, wrong: number of right and of wrong answers whose prompt had the lesson.
-        useful: time of the last right one of these answers.
+        useful: time of the newest right answer whose prompt had the lesson; None: there was none.
         disputes: ids of lessons that contradict it. retired: why it is no longer shown; "": it is not retired.
         version: the log row that gave its text; an amendment names the version that it is based on.
     """

@@ -417,12 +417,14 @@ async def share_lessons(pool: Pool, ids: Sequence[str], by: str) -> None:
     """Show private lessons to all members. If the pool's owner shares them, they count as confirmed and trusted.
 
     Raises:
-        InputError: a lesson does not exist, `by` may not change it, or `by` is not a member by name.
+        InputError: a lesson does not exist, `by` may not change it, or `by` is not a member who is listed by name.
     """
     by = normal_name(by)
     state = await pool.member_state(by)
     if not state.is_named(by):
-        raise InputError(f"only a member by name may share lessons of the pool {pool.name!r}; {by!r} is not one")
+        raise InputError(
+            f"only a member who is listed by name may share lessons of the pool {pool.name!r}; {by!r} is not listed"
+        )
     await pool.write(LessonsShared(ids=await _own_lessons(pool, ids, by), vouched=by == state.owner), by)
 
 

@@ -105,9 +105,7 @@ class _Reader:
                 left = (sign, left, self._signed())
             elif self._kind in ("number", "name", "("):
                 if sign == "/":
-                    raise ToolError(
-                        "a division before a product without a sign can be meant in two ways: use ( ) and *"
-                    )
+                    raise ToolError("a formula such as 1/2x can mean (1/2)*x or 1/(2*x): write ( ) and *")
                 if self._kind == "number" or (before == "name" and self._kind == "name"):
                     raise ToolError(
                         f"{self._word!r} is misplaced: words are not understood, only formulas; write * between two"

@@ -45,7 +45,10 @@ Turns = dict[str, ResidentTurn]
 
 
 class Begun(NamedTuple):
-    """A running step of a group; `marked` and `entered`: its residents with these marks before the step."""
+    """A running step of a group.
+
+    `marked` and `entered`: residents of the group who had these marks of `Whereabouts` before the step.
+    """
 
     group: Group
     marked: set[str]

@@ -66,7 +66,9 @@ def serve(
     tenant_claim: Annotated[str, flag("NAME", "The claim of its tokens that names the tenant.")] = "tenant",
     user_claim: Annotated[
         str,
-        flag("NAME", "The claim, such as sub, that names the only user of a token [all users of the tenant]."),
+        flag(
+            "NAME", "The token's claim (such as sub) that names the only user whose data it opens [all of the tenant]."
+        ),
     ] = "",
     issuer_max_tokens: Annotated[
         int | None, flag("N", "Maximum number of model tokens a day for each holder of an issuer's token.", min=1)

@@ -269,7 +269,7 @@ def phrases(pack: Pack, name: str, language: Language) -> list[str]:
 
 
 def shipped_phrases(name: str, language: Language) -> list[str]:
-    """Return the shipped phrases of a name."""
+    """Return the phrasings in a language that the package ships for a phrase of this name; empty: there are none."""
     return choices(_own().get(name, []), language)
 
 

@@ -95,7 +95,9 @@ async def _find_memory(stream: Memory, words: str) -> Record:
     if len(same) == 1:
         return same[0]
     if not same:
-        raise ToolError(f"replaces: no memory says {words[:80]!r}; give its words as R gives them, without the day")
+        raise ToolError(
+            f"replaces: no memory says {words[:80]!r}; give its words as the tool R returns them, without the day"
+        )
     listed = "\n".join(map(_line, same))
     raise ToolError(f"replaces: {len(same)} memories say that; give more of the words of one:\n{listed}")
 

@@ -1,7 +1,8 @@
 """Find near-duplicates: notes and thoughts that say the same in nearly the same words.
 
 The comparison rather misses a duplicate than merges two different facts, because that is worse than keeping one fact
-twice. So numbers, names, negations and tenses must be equal, and the longer text may have at most a fifth more words.
+twice. So all words of the shorter text must occur in the longer one in the same order (FILLERS are ignored). The other
+words may be at most a fifth of the longer text, and none may contain a digit or be a negation or another QUALIFIER.
 """
 
 from __future__ import annotations

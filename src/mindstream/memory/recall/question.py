@@ -161,8 +161,8 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
 def _find_called(term: str, holds: Ints, columns: Columns) -> int:
     """Return the speaker whose nickname a word is; -1: none.
 
-    In a stream with two speakers, a word is a nickname of one if the other says nearly all of its uses, in at least the
-    share EPISODES of the other's episodes.
+    In a stream with two speakers, a word is the nickname of one if nearly all of its uses are by the other (the
+    caller), and it occurs in at least a share EPISODES of the episodes in which the caller speaks.
     """
     talk = columns.kind.values == CHAT
     by, group = columns.by.values, columns.group.values

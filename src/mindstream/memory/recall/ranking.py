@@ -278,15 +278,15 @@ def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats
     return near
 
 
-# Certainty: the probability, 0 to 1, that a record answers the question. It is a logistic function of three signs: the
-# share of the question's words (weighted by rarity) that the best record and its neighbours contain, the share that no
-# record of the stream contains, and how much more similar than average the most similar record is. It was fitted on an
-# equal number of questions about the conversation in the stream (probability 1) and about other ones (probability 0):
-# benchmarks/talks.py.
+# Certainty: the probability, 0 to 1, that a record answers the question. It is a logistic function of three signals:
+# the share of the question's words (weighted by rarity) that the best record and its neighbours contain, the share that
+# no record of the stream contains, and how much more similar than average the most similar record is. It was fitted on
+# an equal number of questions about the conversation in the stream (probability 1) and about other ones (probability
+# 0): benchmarks/talks.py.
 
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
-"""Coefficients of the three signs, and the constant (BIAS). The similarity is in units of BM25."""
+"""Coefficients of the three signals, and the constant (BIAS). The similarity (NEAR) is scaled like a BM25 score."""
 DATED = 2
 """Number of words that a period in the question counts like, at least, if a candidate was written in that period."""
 LOW_CERTAINTY = 0.1
@@ -397,7 +397,7 @@ def log_odds(probability: float) -> float:
 def signs(
     columns: Columns, question: RecallQuery, scored: Scored, candidates: Mask, asked: int = 0
 ) -> tuple[float, float, float]:
-    """Return the three signs of certainty: the share of the question that is covered, the share that was never
+    """Return the three signals of certainty: the share of the question that is covered, the share that was never
     mentioned, and the similarity of the most similar record."""
     if not np.any(candidates):
         return 0.0, 1.0, 0.0

@@ -101,8 +101,11 @@ MARK_DECAYING = (
 
 
 def register_all(connection: sqlite3.Connection) -> None:
-    """Register all streams that have rows. If the names of several look the same, only the first of these streams is
-    registered with its look, which no new stream may have."""
+    """Register all streams that have rows.
+
+    If the names of several streams look the same, only the first is registered with this appearance (`looks`); a new
+    stream may then not have a name that looks the same.
+    """
     for key in list(unknown_keys(connection)):
         try:
             register_old(connection, name_of(key))

@@ -528,7 +528,7 @@ def _columns(cells: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _inner_text(text: str) -> str:
-    """Return the lines of a plan that a model wrote into JSON: as one text, as a list, or by the steps' names."""
+    """Return the lines of a plan that a model wrote as JSON: a text, a list of lines, or an object by step numbers."""
     value: Any = next((each for each in _values(text) if each is not None), None)
     for _ in range(MAX_NESTING):
         if isinstance(value, Mapping):

@@ -22,7 +22,8 @@ from mindstream.service.operations.table import operation, read_number, write_cu
 MAX_TRACE = 1_000
 """Maximum number of rows after an utterance that are searched for its trace."""
 MIN_WINDOW, MAX_WINDOW = 1_000, 64_000
-"""Minimum and maximum number of rows that are read at a time, backwards from the end; more if few rows match."""
+"""Number of rows that are read at a time, backwards from the end: at first the minimum; it doubles, up to the maximum,
+while few rows match."""
 
 
 class RowsRequest(Page):

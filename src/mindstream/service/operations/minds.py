@@ -292,7 +292,8 @@ class Answers(Reply):
     """The models and responders of this server.
 
     `roles`: the model of each role that has its own. `model`: the model of all other roles. `stand_ins`: no model is
-    configured, and the rule-based default answers. `packs`: the names of the responders; `pack`: the operator's choice.
+    configured, so the rule-based default gives the answers. `packs`: the names of the responders; `pack`: the
+    operator's choice.
     """
 
     model: str
@@ -313,7 +314,7 @@ async def users(runtime: Runtime, principal: Principal, request: EmptyRequest) -
 
 @operation("people.answers", "read", "GET /answers")
 async def answers(runtime: Runtime, principal: Principal, request: EmptyRequest) -> Answers:  # noqa: ARG001
-    """Return the models that answer on this server (or that the rule-based default answers), and the responders."""
+    """Return the models that answer on this server (or that the rule-based default does), and the responders."""
     named = runtime.models.names
     default = named.get(DEFAULT, Rules.name)
     return Answers(

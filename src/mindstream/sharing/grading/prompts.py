@@ -80,7 +80,7 @@ class Grades(Frozen):
 
     grades: Annotated[tuple[Grade, ...], Field(max_length=40)]
     gives_orders: bool = False
-    """It tells whoever learns from it what to do, or what to answer to other questions."""
+    """Whether the graded example tells its readers what to do, or what to answer to other questions."""
 
     @property
     def total(self) -> float:

@@ -184,7 +184,7 @@ class _Life:
         finally:
             self.is_retired = True
             self._fail(fault)
-            if self._process is not None:  # the server ends with the child
+            if self._process is not None:  # when the child process ends, it ends the MCP server that it runs
                 self._signal(signal.SIGTERM)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._process.wait(), 1.0)

@@ -26,7 +26,7 @@ MAX_TEXT, MAX_QUOTED = 1_000_000, 200
 
 
 class RawStream:
-    """A transport's incoming messages, with the results of `tools/list` and `tools/call` carried in `_meta`."""
+    """A transport's incoming messages; results of `tools/list` and `tools/call` are moved into `_meta`, unvalidated."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

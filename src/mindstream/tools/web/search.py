@@ -145,7 +145,7 @@ def wikipedia_tool(usual: str, web: Web, url: str = "https://{language}.wikipedi
 def _pages(found: Any) -> list[dict[str, Any]]:
     """Return the pages of an answer, best first."""
     if not isinstance(found, dict):
-        raise ToolError("Wikipedia returned an unknown answer")
+        raise ToolError("Wikipedia's answer has an unexpected form")
     if isinstance(error := found.get("error"), dict):
         raise ToolError(f"Wikipedia refuses: {str(error.get('info') or error.get('code'))[:200]}")
     query = found.get("query")

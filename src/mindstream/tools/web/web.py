@@ -152,13 +152,13 @@ def checked_url(url: str) -> str:
     """Return a valid address of a page.
 
     Raises:
-        ToolError: the address is too long, is not http or https, or contains a password.
+        ToolError: the address is too long, is not http or https, or contains a user name or a password.
     """
     parts = split_web_url(url)
     if parts is None or len(url) > MAX_URL or not url.isprintable() or " " in url:
         raise ToolError(f"an address looks like https://host/page, not like {_quote(url)!r}")
     if parts.username or parts.password:
-        raise ToolError("an address must not contain a name and a password")
+        raise ToolError("an address must not contain a user name or a password")
     return url
 
 

@@ -64,7 +64,8 @@ matching over wordllama's token vectors); with --bertscore also BERTScore.
 
 Without a model, rules copy the answer of the nearest exemplar, which measures
 recall alone. Nine agents come with the package; --data DIR reads your own agents in
-the same format (NAME.toml), or the published folders.
+the same format (NAME.toml), or the published question sets (the folders
+Literal_Creation, Logic_Problem_Solving and Plan_Generation).
 
 Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 

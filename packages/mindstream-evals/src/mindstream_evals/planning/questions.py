@@ -48,7 +48,7 @@ class Score:
 
 
 def score(kind: Kind, expected: Sequence[str], answer: str) -> Score:
-    """Compare an answer with the expected ones and return the best score."""
+    """Compare an answer with each expected one; return the best value of each measure."""
     line = last_line(answer)
     found = [_compared(kind, line, wanted) for wanted in expected]
     return Score(*(max(getattr(each, name) for each in found) for name in ("exact", "contained", "f1")))

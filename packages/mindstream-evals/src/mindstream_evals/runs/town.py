@@ -66,7 +66,8 @@ class Evaluated:
 
     Attributes:
         judged_by: name of the model that judged, `people`, or "" if nothing was judged.
-        others: number of people's verdicts on other pairs. unreadable: number of replies that could not be parsed.
+        others: number of people's verdicts on pairs that are not part of this comparison.
+        unreadable: number of replies that could not be parsed.
     """
 
     town: str

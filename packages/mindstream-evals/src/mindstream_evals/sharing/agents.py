@@ -2,7 +2,7 @@
 
 An agent is a TOML file: its name and description, the initial exemplars of its pool, later question-answer pairs
 that are offered to the pool (the stream), and tests.
-The folder also contains a rubric for each domain. The published folders can be read, too.
+The folder also contains a rubric for each domain. The published question sets (folders in DOMAINS) can be read, too.
 """
 
 from __future__ import annotations
@@ -186,7 +186,8 @@ def _read_folder(folder: Path) -> list[Agent]:
         return [Agent.model_validate(each) for each in read_published(folder)]
     files = sorted(path for path in folder.glob("*.toml") if not path.name.endswith(RUBRIC))
     if not files:
-        raise InputError(f"{folder} has no agents: expected NAME.toml files or the published folders")
+        folders = ", ".join(where for where, *_ in DOMAINS.values())
+        raise InputError(f"{folder} has no agents: expected NAME.toml files, or the published folders {folders}")
     found = [_read_agent(path) for path in files]
     return [each for domain in _domains(found) for each in found if each.domain == domain]
 

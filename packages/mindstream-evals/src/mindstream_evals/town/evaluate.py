@@ -220,7 +220,7 @@ class Evaluation:
 
 
 def judged_by_people(pairs: Sequence[Pair], verdicts: Sequence[tuple[str, float]]) -> tuple[list[Judged], int]:
-    """Return people's verdicts on these pairs, and the number of their verdicts on other pairs.
+    """Return people's verdicts on these pairs, and the number of their verdicts on pairs that are not among these.
 
     Each pair of identical texts gets a tie.
     """

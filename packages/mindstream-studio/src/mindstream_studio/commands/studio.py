@@ -43,8 +43,9 @@ def studio(
 ) -> None:
     """Open the studio in a browser; start a server if none answers on that port.
 
-    Contacts no other machine, except for the models that you name. While the server runs, prompts and replies of models
-    are stored in full in the log (keep_prompts), for the page Traces.
+    By default, contacts no other machine; models, tools, MCP servers and a database that you name may be on others.
+    While the server runs, prompts and replies of models are stored in full in the log (keep_prompts), for the page
+    Traces.
     """
     if context.invoked_subcommand is not None:
         return

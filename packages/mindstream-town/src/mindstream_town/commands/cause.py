@@ -110,7 +110,12 @@ async def beliefs(
     settings: Settings,
     name: Name,
     at: At = "",
-    false: Annotated[bool, switch("--false", "Show only beliefs that differ from what happened.")] = False,
+    false: Annotated[
+        bool,
+        switch(
+            "--false", "Show only beliefs that differ from what happened, and planted ones, which cannot be checked."
+        ),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Show a resident's beliefs next to the facts, and where each false belief began."""

@@ -61,7 +61,9 @@ def embody(
     pace: Annotated[
         float | None, flag("X", f"Seconds of the town's time per second [{PACE:g}].", min=0.1, max=3_600)
     ] = None,
-    wait: Annotated[bool, switch("--wait", "Time passes only during your commands [if input is piped].")] = False,
+    wait: Annotated[
+        bool, switch("--wait", "Time passes only during your commands [on if input is piped without --pace].")
+    ] = False,
     script: Annotated[Path | None, flag("FILE", "Commands, one per line; # begins a comment. Implies --wait.")] = None,
     json: AsJson = False,
 ) -> int:

@@ -13,7 +13,7 @@ from mindstream_town.commands.typed_deeds import HELP, Typed, addressee, read_ty
 from mindstream_town.embody.embodied import Embodied
 from mindstream_town.embody.happened import Happening
 from mindstream_town.embody.outlook import Surroundings
-from mindstream_town.inspect.lookup import find_object, find_resident, find_step
+from mindstream_town.inspect.lookup import find_object, find_resident, find_step, format_time
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ class Screen:
         """Wait until a time of the day; return the name of the resident who interrupted the wait, else ""."""
         until = find_step(self.me.town.setting, time, self.me.town.step)
         if until < self.me.town.step:
-            raise InputError(f"{time} is in the past; it is later in the town")
+            now = format_time(self.me.town.setting, self.me.town.step)
+            raise InputError(f"{time} is in the past: in the town it is already {now}")
         with self._shown_to_go_on():
             return await self.me.wait(until=until) if until > self.me.town.step else ""
 

@@ -201,7 +201,7 @@ class SceneMemory(Frozen):
 
 
 class SceneChange(Frozen):
-    """A part of one's day that the talk has overtaken."""
+    """A part of a resident's plan for the day that the talk has changed; `number`: its number in the list."""
 
     number: int
     becomes: str = Field(min_length=1, max_length=200, description="What is done in those hours now.")
@@ -209,7 +209,7 @@ class SceneChange(Frozen):
 
 
 class SceneResult(Frozen):
-    """What came of a planned act that the talk contained."""
+    """The result of a planned act that the talk contained; `number`: its number in the list."""
 
     number: int
     text: str = Field(min_length=1, max_length=400)

@@ -1,4 +1,4 @@
-"""The store in a PostgreSQL database; it implements the protocols in memory/store/store (see conformance)."""
+"""The store in a PostgreSQL database; it implements the protocols in memory/store/store."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 /** The reason why an answer waited or did not: the gate's decision in a sentence, and whether it was right. */
 import { html } from "../../html.js";
-import { counted } from "../../format.js";
 import { lastOf, spansOf } from "./exchanges.js";
 import { Times } from "./times.js";
 import { Briefing } from "./briefing.js";
@@ -56,8 +55,9 @@ function soFar(one, rows) {
   const waited = rows.filter(({ event, waits, answers }) => event === "decided" && waits && answers < one.heard.seq && judged.has(answers));
   if (!waited.length) return "";
   const needed = waited.filter(({ answers }) => judged.get(answers)?.needed).length;
-  const of = needed === waited.length ? (needed === 1 ? "it" : "all of them") : needed ? `${needed} of them` : waited.length === 1 ? "not" : "none of them";
-  return `Earlier in this talk, ${counted(waited.length, "answer")} waited, ${of} for a thought that was needed.`;
+  if (waited.length === 1) return `Earlier in this talk, 1 answer waited for a thought, which was ${needed ? "" : "not "}needed.`;
+  const of = needed === waited.length ? "all" : needed || "none";
+  return `Earlier in this talk, ${waited.length} answers waited for a thought; ${of} of the thoughts ${needed > 1 ? "were" : "was"} needed.`;
 }
 
 /** @param {{one: Exchange, rows: Row[], titled?: boolean}} props */

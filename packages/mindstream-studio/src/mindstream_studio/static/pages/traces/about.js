@@ -11,7 +11,7 @@ import { inWords, took } from "../talk/words.js";
 /** @param {{call: Call, rows: Row[]}} props */
 export function About({ call, rows }) {
   if (params.value.town) return html`<${OfTown} call=${call} />`;
-  if (!rows.length) return html`<p class="soft">This call belongs to no single row of the log; it served a whole process, such as a sleep or the start.</p>`;
+  if (!rows.length) return html`<p class="soft">This call belongs to no single row of the log: it was made for a whole activity, such as a sleep or the mind’s start.</p>`;
   return html`<ul class="list">${rows.map((row) => html`<${One} key=${row.seq} row=${row} call=${call} />`)}</ul>`;
 }
 
