@@ -45,8 +45,8 @@ async def test_calls_tools_and_reasoners_have_spans_with_genai_names(folder: Pat
     trace(True)
     await a_talk(folder)
     finished: dict[str, ReadableSpan] = {span.name: span for span in spans.get_finished_spans()}
-    assert {"chat rules", "execute_tool find_resources", "invoke_agent sleep"} <= set(finished)
-    agent, tool = finished["invoke_agent sleep"], finished["execute_tool find_resources"]
+    assert {"chat rules", "execute_tool recall", "invoke_agent sleep"} <= set(finished)
+    agent, tool = finished["invoke_agent sleep"], finished["execute_tool recall"]
     assert agent.attributes and agent.attributes["gen_ai.agent.name"] == "sleep"
     assert agent.attributes["gen_ai.conversation.id"] == "monday"
     assert tool.attributes and tool.attributes["gen_ai.operation.name"] == "execute_tool"
@@ -125,7 +125,7 @@ async def test_spans_contain_text_only_if_the_standard_variable_is_set(
     finished = {span.name: dict(span.attributes or {}) for span in spans.get_finished_spans()}
     asked = json.loads(str(finished["chat rules"][genai.ASKED]))
     assert {part["type"] for message in asked for part in message["parts"]} == {"text"}
-    assert "rest" in str(finished["execute_tool find_resources"][genai.ARGUMENTS])
+    assert "rest" in str(finished["execute_tool recall"][genai.ARGUMENTS])
     assert json.loads(str(finished["invoke_agent talker"][genai.ANSWERED]))[0]["role"] == "assistant"
     trace(True, content=False)
     spans.clear()

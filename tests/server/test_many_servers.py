@@ -124,7 +124,7 @@ def test_any_server_can_stop_the_thought_of_a_worker(door: FakeEndpoint, monkeyp
     thinks = threading.Event()
 
     def answer(asked: Asked) -> Behaviour:
-        if "behind a coach" not in asked.body["messages"][0]["content"]:
+        if "You think for a coach" not in asked.body["messages"][0]["content"]:
             return Says("I see.")
         thinks.set()
         return Stalls()

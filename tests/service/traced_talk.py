@@ -9,7 +9,7 @@ from mindstream.models.model import Call
 
 
 async def a_talk(folder: Path) -> None:
-    look = [Call("find_resources", '{"query": "rest"}')]
+    look = [Call("recall", '{"query": "rest"}')]
     reasoner = FakeModel({"think": [look, '{"thought": "nothing"}']}, name="thinker")
     named = Models.named({})
     models = Models(named.of("talker"), {"reasoner": reasoner, "facts": named.of("facts")})

@@ -229,13 +229,13 @@ TABLE_ROW = re.compile(
 )
 ACTION = re.compile(r"[\s*]*(?:Action|Tool)(?: \d+)?[*]*\s*[:：]\s*(.+)")
 MARKED = re.compile(
-    r"\s*+(?:\d{1,3}[.)]|\w[.)]|[①-⑳]|\d\ufe0f?\u20e3)\s*+[*`]{0,2}(\w[\w-]*+)[*`]{0,2}\s*+(?:[:：]\s*+(.+)|[\[(](.*)[\])]\s*+)"
+    r"^\s*+(?:\d{1,3}[.)]|\w[.)]|[①-⑳]|\d\ufe0f?\u20e3)\s*+[*`]{0,2}(\w[\w-]*+)[*`]{0,2}\s*+(?:[:：]\s*+(.+)|[\[(](.*)[\])]\s*+)"
 )
 """`1. tool: input`, `a) tool[input]`, `① tool[input]`."""
 GIVEN = re.compile(
-    r"[\s*]*(?:(?:Action|Tool) )?(?:Input|Arguments|Args|Query)(?: \d+)?[*]*\s*[:：]\s*(.+)", re.IGNORECASE
+    r"^[\s*]*+(?:(?:Action|Tool) )?(?:Input|Arguments|Args|Query)(?: \d+)?[*]*\s*[:：]\s*(.+)", re.IGNORECASE
 )
-ASSIGNED = re.compile(r"\s*+([A-Za-z_]\w*+)\s*+=\s*+(\w++)\((.*)\)\s*+")
+ASSIGNED = re.compile(r"^\s*+([A-Za-z_]\w*+)\s*+=\s*+(\w++)\((.*)\)\s*+")
 """`name = tool(input)` in Python."""
 TAGGED = re.compile(r"<(?:tool|action|name)>([^<]+)</\w+>\s*<(?:input|arguments|args|query)>(.*?)</\w+>", re.DOTALL)
 MAX_NESTING = 4
