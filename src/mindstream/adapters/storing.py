@@ -48,7 +48,7 @@ def memory_name(id_: str) -> str:
 
 def session_name(id_: str) -> str:
     """Return the name under which a framework's session is stored and found."""
-    return session_names(id_)[-1] if len(id_) <= MAX_NAME else memory_name(id_)
+    return session_names(id_)[-1] if 0 < len(id_) <= MAX_NAME else memory_name(id_)
 
 
 @contextmanager
