@@ -42,7 +42,7 @@ async def test_a_conversation_is_exported_with_its_times_and_parents(folder: Pat
         heard = await anext(memory.log(kinds=["heard"]))
     assert turn.start_time_unix_nano == int(heard.at * 1e9)
     assert attributes(turn)["gen_ai.conversation.id"] == "monday"
-    (look,) = collector.named("execute_tool find_resources")
+    (look,) = collector.named("execute_tool recall")
     thought = collector.parent(look)
     assert attributes(thought)["gen_ai.agent.name"] == "sleep" and collector.parent(thought) == turn
     chats = [span for span in collector.spans if attributes(span)["gen_ai.operation.name"] == "chat"]
