@@ -85,7 +85,7 @@ class Calendar:
 
     def __post_init__(self) -> None:
         if not 1 <= self.every * DAYS[self.unit] <= LONGEST_DAYS:
-            raise InputError(f"every {self.every} {self.unit}s: expected an interval between a minute and ten years")
+            raise InputError(f"every {self.every} {self.unit}s: expected an interval between a day and ten years")
         longest = monthrange(2024, self.month)[1] if self.unit == "year" else 31
         if wrong := [day for day in self.days if not (1 <= day <= longest or day == -1)]:
             raise InputError(f"there is no day {wrong[0]} in a month" + " of that name" * (self.unit == "year"))

@@ -183,7 +183,7 @@ async def open_town(
     Args:
         models: models that the caller has opened; None: those of the settings.
         order, slots: see `Town.open`.
-        ray: residents' turns run as Ray tasks, also those answered by rules.
+        ray: model calls run as Ray tasks, also those answered by rules; without effect if `models` is given.
 
     Raises:
         InputError: there is no town.

@@ -223,9 +223,7 @@ def let_live(
     verbose: Verbose = False,
     ray: Annotated[
         bool,
-        switch(
-            "--ray", "Run the residents' turns as Ray tasks, in other processes than the town's clock (docs/ray.md)."
-        ),
+        switch("--ray", "Run the model calls as Ray tasks (docs/ray.md)."),
     ] = False,
     order: Annotated[
         Order | None,

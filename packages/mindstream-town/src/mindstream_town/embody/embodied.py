@@ -89,11 +89,12 @@ class Embodied:
         return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 
     async def say(self, text: str, to: str = "") -> None:
-        """Say something; when the call returns, the answer is there.
+        """Say something; the call returns when the answer has been given.
 
         Args:
             to: a name; ALL: all residents in sight; "": the partner of the current talk, else all in sight. If the
-                words are for all, the nearest resident who is free answers, and the others remember the words.
+                words are for all, the partner of a current talk answers, else the nearest resident who is free, else
+                the nearest who is awake; the others remember the words.
 
         Raises:
             InputError: there is no such resident, or it is not in sight.

@@ -126,7 +126,8 @@ def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int]
 
 
 def find_causes(history: History, outcome: Outcome, most: int) -> list[Cause]:
-    """Return the memories on the path of an outcome, the nearest first, and one that is not on it, as a control."""
+    """Return at most `most` notes and thoughts that led to an outcome, each before its own sources, and one memory that
+    did not lead to it, as a control."""
     begins = outcome.event.start if outcome.event else outcome.end
     path = dict[tuple[str, str], str]()
     for key, how in _roots(history, outcome, begins):

@@ -76,7 +76,7 @@ function One({ id }) {
   const { data, problem } = useQuery({ path: pathOf(id) });
   const memory = /** @type {Memory | undefined} */ (data);
   const open = () => { closeSheet(); change({ id }); };
-  if (problem) return html`<li class="soft">This memory was permanently deleted.</li>`;
+  if (problem) return html`<li class="soft">This memory cannot be read; it may have been permanently deleted.</li>`;
   return html`<li>${memory && html`<button class="item words clip" onClick=${open}>${memory.text}</button>`}</li>`;
 }
 
