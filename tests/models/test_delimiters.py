@@ -145,8 +145,9 @@ def outside(text: str) -> str:
     return "".join([*left, text[at:]])
 
 
-UNFENCED = {"plain_agent"}
-"""Its constitution is the caller's file, its history is messages: their role delimits them."""
+UNFENCED = {"plain_agent", "say_ready"}
+"""The first one's constitution is the caller's file, its history is messages: their role delimits them. The second one has
+no fields."""
 
 
 @pytest.mark.parametrize(
