@@ -146,7 +146,7 @@ def outside(text: str) -> str:
 
 
 UNFENCED = {"plain_agent", "say_ready"}
-"""The first one's constitution is the caller's file, its history is messages: their role delimits them. The second one has
+"""The constitution of the first is the file of a caller, its history is messages: their role delimits them. The second has
 no fields."""
 
 
