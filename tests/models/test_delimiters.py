@@ -146,7 +146,7 @@ def outside(text: str) -> str:
 
 
 UNFENCED = {"plain_agent", "say_ready"}
-"""The constitution of the first is the file of a caller, its history is messages: their role delimits them. The second has
+"""The constitution of the first is a caller's file and its history is messages: their role delimits them. The second has
 no fields."""
 
 
