@@ -146,8 +146,8 @@ def outside(text: str) -> str:
 
 
 UNFENCED = {"plain_agent", "say_ready"}
-"""The constitution of the first is a caller's file and its history is messages: their role delimits them. The second has
-no fields."""
+"""The constitution of the first is a caller's file and its history is messages, which their role delimits. The second
+has no fields."""
 
 
 @pytest.mark.parametrize(
