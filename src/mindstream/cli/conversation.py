@@ -224,8 +224,9 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
     closed = False
 
     def shown(task: asyncio.Task[None]) -> None:
-        if not closed and not task.cancelled() and task.exception() and talking:
-            talking.cancel()  # the answers cannot be shown any more
+        is_broken = not closed and not task.cancelled() and task.exception()
+        if is_broken and talking and not talking.cancelling():  # a second cancel would stop the storing of the answer
+            talking.cancel()
 
     with contextlib.ExitStack() as stack:
         try:

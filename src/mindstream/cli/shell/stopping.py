@@ -62,7 +62,8 @@ class _Stopping:
     def _stop(self, number: int, task: asyncio.Task[object]) -> None:
         if self.signal is None:
             self.signal = number
-            task.cancel()
+            if not task.cancelling():  # a second cancel would stop what a closed terminal lets the task store
+                task.cancel()
             return
         self._more += 1
         if self._more > IGNORED:

@@ -52,7 +52,7 @@ def condition_at(history: History, place: str, step: int) -> str:
 
 
 def _planted(history: History, name: str, step: int) -> list[Belief]:
-    """Return what a resident knows from whispers, whoever heard them first."""
+    """Return what a resident knows from whispers, also those that another resident heard first."""
     found = []
     for first, rows in history.rows.items():
         whispers = {row.seq for row in rows if isinstance(row.event, Remembered) and row.by == "whisper"}

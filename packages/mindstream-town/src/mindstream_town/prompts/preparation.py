@@ -41,7 +41,7 @@ class Dated(Frozen):
 
 
 class Acquaintance(Frozen):
-    """Somebody who is known."""
+    """A person whom the resident knows."""
 
     who: str
     kind: str = Field(min_length=1, max_length=100, description='As what: "wife", "neighbour".')
@@ -76,7 +76,7 @@ Condition = Annotated[str, Field(min_length=1, max_length=80)]
 
 
 class PlaceKeys(Frozen):
-    """What is to be said of one place."""
+    """The missing keys of one place."""
 
     place: int = Field(ge=1, le=100_000, description="Its number.")
     purpose: list[Condition] = Field(default_factory=list, max_length=5)
@@ -85,7 +85,7 @@ class PlaceKeys(Frozen):
 
 
 class TownKeys(Frozen):
-    """What is to be said of a town's places and things."""
+    """The missing keys of a town's places and things."""
 
     places: list[PlaceKeys] = Field(max_length=1_000)
     danger: list[Condition] = Field(min_length=1, max_length=40)

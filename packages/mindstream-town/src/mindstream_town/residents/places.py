@@ -140,13 +140,13 @@ def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:
 
 
 def avoided_by(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the people from whom a resident keeps away: by the town file, or since one of their meetings."""
+    """Return the people that a resident avoids, by the town file or since one of their meetings."""
     avoids = {each.name: each.avoids for each in turn.person.relations} | turn.state.avoids
     return tuple(sorted(name for name, holds in avoids.items() if holds and name in turn.setting.people))
 
 
 def shunned_houses(turn: ResidentTurn) -> frozenset[str]:
-    """Return the houses of those from whom a resident keeps away: their homes, and where they are on duty."""
+    """Return the houses that a resident avoids: the homes and workplaces of the people that it avoids."""
     avoided = [turn.setting.people[name] for name in avoided_by(turn)]
     places = [place for p in avoided for place in (p.home, *(each.place for each in p.day if each.duty))]
     return frozenset(map(sector_of, places)) - {sector_of(turn.person.home)}

@@ -662,7 +662,7 @@ async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
 
 
 def _met_at(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return with whom a scene took place since shortly before an act began."""
+    """Return the residents with whom a scene took place since shortly before an act began."""
     since = _began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute
     return frozenset(name for name, step in turn.state.scenes.items() if step >= since)
 
@@ -704,7 +704,7 @@ def give_up_visit(turn: ResidentTurn) -> None:
 
 
 async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
-    """Ask what came of an act whose result was open, and remember it.
+    """Ask for the result of an act with an open question, and remember it.
 
     The prompt contains earlier results at the same place, and what the resident was told of the matter.
     """
@@ -873,7 +873,7 @@ MORNING, EVENING, AT_FIRST = 8 * 60, 19 * 60, 0.5
 def pace(minute: int) -> float:
     """Return the share of the daily budget that chance meetings may have used up to a minute of the day.
 
-    So some of it is left for the evening.
+    This leaves a part of the budget for the evening.
     """
     passed = (minute - MORNING) / (EVENING - MORNING)
     return AT_FIRST + (1 - AT_FIRST) * min(1.0, max(0.0, passed))
