@@ -248,11 +248,12 @@ async def test_closing_stops_indexing_and_the_next_process_continues(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_sqlite, "RESTS_EACH", 40)
+    monkeypatch.setattr(in_sqlite, "REST_S", 0.2)  # time to notice the first segment, which has 32 records
     async with SqliteStore(folder) as store:
-        store._index(ANN)
         await store.commit(build_writing(*talk(150)))
-        while not await rows(store, "SELECT 1 FROM segments"):  # the first one has 32 records
-            await store.changes(ANN, 1)
+        store._index(ANN)
+        while not await rows(store, "SELECT 1 FROM segments"):
+            pass
         monkeypatch.setattr(in_sqlite, "REST_S", 100.0)
     async with SqliteStore(folder) as store:
         assert await rows(store, "SELECT count(*), sum(count) < 150 FROM segments") == [(1, 1)]
