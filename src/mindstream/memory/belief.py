@@ -1,5 +1,5 @@
-"""Beliefs: typed objects in named slots, stored as versions. Concurrent writers do not overwrite each other's
-fields."""
+"""Beliefs: typed objects in named slots, stored as versions. Concurrent writers that change different fields keep each
+other's changes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 Shape = TypeVar("Shape", bound=BaseModel)
 MOST, LONGEST = 40, 500
-"""MOST: maximum number of items of a list; the newest are kept. LONGEST: maximum number of characters of an item or
-text. Dropped items and words remain in older versions: these are records, and a recall with `as_of` finds them."""
+"""MOST: maximum number of items of a list; the newest are kept. Items that a new version drops remain in the older
+versions, which are records that a recall with `as_of` finds. LONGEST: maximum number of characters of a text or of an
+item of a list; the rest of a longer one is not stored."""
 Patch: TypeAlias = Mapping[str, JsonValue]
-"""A change of a belief, by field: a value replaces, a list adds to a list, null clears, and {"add": […], "remove": […]}
-adds to and removes from a list."""
+"""A change of a belief, by field. A value replaces the old value; null restores the field's default. In a field that is
+a list, a value or a list is added, and {"add": […], "remove": […]} adds and removes items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,10 @@ def _in_words(held: object) -> str:
 
 
 def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
-    """Read a belief from the record of its latest version; an empty belief if there is none.
+    """Read a belief from the record of its latest version; return an empty belief if `record` is None.
 
-    Fields that the shape no longer has, and fields whose values no longer fit, are left out, so that a pack can change
-    its shapes.
+    Stored fields that the shape no longer has, or whose values no longer fit, are ignored. So a belief stays readable
+    when its shape changes.
     """
     if record is None:
         return Belief(slot, 0, shape())
@@ -94,7 +95,8 @@ def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, JsonObject]:
     """Apply a patch to a belief, without writing it.
 
     Returns:
-        The new value, with lists and texts cut to their limits, and the fields that changed.
+        The new value, with lists and texts cut to their limits; and the new values of the fields that changed (for the
+        first version of a belief: of all fields in the patch).
 
     Raises:
         InputError: a field is unknown, or its value does not fit.

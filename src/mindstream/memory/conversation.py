@@ -15,7 +15,8 @@ from mindstream.models.model import Message
 
 USER = "user"
 MAX_YES = 30
-"""Maximum length, in characters, of an utterance that may just confirm a question, such as "yes"."""
+"""Maximum length of the newest utterances together, in characters, at which they may only confirm a question, such as
+"yes"."""
 MAX_SHOWN = 4_000
 """Maximum number of characters of a line or a note in a prompt."""
 
@@ -30,8 +31,8 @@ class Line(BaseModel):
     by: str = "mind"
     """The name of the speaker, if it is not the user."""
     later: str = ""
-    """How much later the line was said, such as "the next day"; set if the line is the first of another
-    conversation."""
+    """How much time has passed since the previous conversation, such as "the next day"; set for the first line of a
+    conversation after another one."""
 
     @property
     def words(self) -> str:
@@ -102,7 +103,7 @@ def lines_of_talks(
 ) -> tuple[Line, ...]:
     """Return chat records of several conversations as lines; lines of other sessions than `session` have a day.
 
-    The first line of each conversation but the first says how much later than the one before it the conversation began.
+    The first line of a new conversation says how much time has passed since the last line of the conversation before.
 
     Args:
         known: lines of `session` that exist already, by the id of their record.

@@ -1,4 +1,4 @@
-"""Facts: what users say about themselves is written as notes, which supersede outdated notes.
+"""Extract facts that users state about themselves, and write them as notes, which supersede outdated notes.
 
 Source: Christakopoulou 2024, 3.2.2.
 """
@@ -99,13 +99,13 @@ def note_nothing(ask: ExtractFacts) -> Facts:  # noqa: ARG001
 KNOWN = 40
 """Maximum number of known facts in the prompt, newest last."""
 SHOWN_LINES = 6
-"""Number of lines before the newest utterances that the prompt contains."""
+"""Number of lines of the conversation that the prompt contains before the utterances from which facts are extracted."""
 
 
 async def find_facts(
     stream: Stream, model: Model, utterances: Sequence[str], conversation: Sequence[Record]
 ) -> tuple[Facts, list[Record]]:
-    """Ask the model which facts these utterances state; return them, and the known notes that they may replace.
+    """Ask the model which facts these utterances state; return the facts, and the known notes that they may replace.
 
     Raises:
         ModelError: the model failed.
@@ -123,7 +123,8 @@ async def find_facts(
 async def facts_to_write(
     stream: Stream, found: Facts, known: Sequence[Record], draft: Callable[[str, Triple], RecordDraft], by: str
 ) -> tuple[Sequence[Entry], Sequence[Revision]]:
-    """Return the entries and revisions that write facts as notes; a note that exists already is not written again.
+    """Return the entries that write facts as notes, and the revisions that end the notes that these replace. A note
+    that exists already is not written again.
 
     Args:
         draft: builds a note from a text and a triple that says what it is about.

@@ -5,7 +5,7 @@ Forgetting on request is in memory/curation/forgetting.
 A record strengthens when a recall returns it. It decays when a recall finds it but does not return it, or when a sleep
 draws it. The rules are pure functions of a record's strength and a moment, and work with any clock (docs/papers.md).
 
-    returned      at level 0, or later than T(level) after its last return: one level up; then time = now
+    returned      at level 0, or later than T(level) after its last return: one level up; T starts again in any case
     passed over   found but not returned, and last returned longer than `passed_over_s` ago: one level down
     slept on      drawn by a sleep, and last returned longer than `asleep_s` ago: one level down
 
@@ -116,7 +116,7 @@ def _weaker(held: StrengthState, now: Moment, after_s: float) -> StrengthState:
 
 
 class Point(NamedTuple):
-    """The predicted share of records that are not archived this many days after their last return."""
+    """The predicted share of records (`kept`) that are not archived `day` days after their last return."""
 
     day: float
     kept: float
@@ -170,7 +170,8 @@ def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float =
 
 
 def rehearsals(laws: Strength) -> list[float]:
-    """Return the times of the returns, in seconds after writing, that make a record long-term as early as possible."""
+    """Return when a record must be returned, in seconds after it was written, to become long-term as early as
+    possible."""
     times = [0.0]
     for level in range(1, laws.lasting_level):
         times.append(times[-1] + laws.interval_s(level))

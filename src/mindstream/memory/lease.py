@@ -43,7 +43,8 @@ async def find_lease(stream: Stream, slot: str) -> Moment | None:
 def renewing(
     store: WorkStore, clock: Clock, work: Callable[[], Sequence[int]], owner: str, lease_s: float
 ) -> Iterator[None]:
-    """Renew the lease of work while the block runs. If the lease is lost, the next commit with this work fails."""
+    """Renew the lease of work while the block runs. If the lease is lost, the next commit that is fenced by this work
+    fails."""
     with renewing_by(lambda until: store.renew(work(), owner, until), clock, lease_s):
         yield
 
@@ -120,10 +121,11 @@ async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -
 
 
 async def outlast(stream: Stream, slot: str, what: str) -> None:
-    """Wait until no process holds this work: return at once, or when the lease of a dead process has expired.
+    """Wait until no process holds this work. Return at once if none does; otherwise wait until the lease has expired,
+    which it does if the process that holds it is dead.
 
     Raises:
-        HeldElsewhere: the process that holds the work is alive, because it renewed the lease.
+        HeldElsewhere: the lease was renewed, so the process that holds the work is alive.
     """
     first = await _find_holder(stream, slot)
     while (holder := await _find_holder(stream, slot)) is not None:

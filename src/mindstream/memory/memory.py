@@ -54,9 +54,9 @@ class Memory(Stream):
 
     - *Write*: `retain`, `retain_all`, `retain_messages` (with `extract=True` a model extracts facts from them).
     - *Read*: `recall` ranks by a question, `list` and `find` filter, `get` and `records` read by id, `history`
-      has all wordings.
+      returns all wordings of a record.
     - *Change*: `correct`, `supersede`, `replace`; the old wording stays in the history.
-    - *Remove*: `forget` deletes records permanently, with everything derived from them.
+    - *Remove*: `forget` deletes records permanently, with all records derived only from them.
     - *Consolidate*: `sleep`, `propose_sleep`, `undo_sleep`, `audit`; `archive` lists archived records.
 
     `Memory.open(…)` takes the same arguments. For programs without asyncio there is `mindstream.sync.Memory`.
@@ -231,7 +231,8 @@ class Memory(Stream):
         until: Time | None = None,
         where: Mapping[str, JsonValue] | None = None,
     ) -> Records:
-        """Return current records, newest first, without ranking; the call does not strengthen or weaken any record.
+        """Return current records (not superseded, expired or archived), newest first. They are not ranked, and their
+        strength does not change.
 
         Args:
             limit: maximum number of records; None: all.
@@ -295,7 +296,8 @@ class Memory(Stream):
         fence: Fence | None = None,
         compose: sleeping.Compose | None = None,
     ) -> str:
-        """Consolidate the memory: let n random records decay, and make a dream of those that are archived.
+        """Consolidate the memory: rate importance and compact the store. Under the policy `decay`, also weaken or
+        archive unused ones of n random records, make a dream of those that are archived, and merge near-duplicates.
 
         Args:
             model: makes the dream (role reasoner); None: rules.
@@ -305,7 +307,7 @@ class Memory(Stream):
             compose: makes the dream in place of `model`.
 
         Returns:
-            The dream, or "" (see lifecycle/sleep).
+            The text of the dream; "" if no record was archived, or if the model failed.
         """
         await self.settle()
         async with open_models(model or "rules", self.clock) as models:

@@ -89,11 +89,11 @@ def is_begun(data: AnyData) -> bool:
 
 
 def finish_erasures(data: AnyData, user: StreamKey) -> None:
-    """Finish an interrupted erasure of a user in a folder. In a database, an erasure is one transaction, so none can be
+    """Finish all interrupted erasures in a folder. In a database, an erasure is one transaction, so none can be
     incomplete.
 
     Raises:
-        StorageError: the erasure of `user` cannot be finished (see log/erasure).
+        StorageError: the erasure of `user` cannot be finished. Failures for other users are ignored (see log/erasure).
     """
     if (folder := Location.of(data).folder) is not None:
         finish_all(folder, user)

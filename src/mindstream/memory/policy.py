@@ -43,9 +43,9 @@ class MemoryPolicy(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         retention: `keep`: nothing is archived unless the user asks; `decay`: recall and sleep archive unused records.
         reranker: the second stage of recall: none, model, or cross:NAME (memory/recall/rerank).
-        reranked: number of records that the reranker gets.
+        reranked: maximum number of records that the reranker gets.
         returned: number of records that the recall tool of a life (named R) returns.
-        drawn: number of records that a sleep draws.
+        drawn: number of random records that a sleep draws, to weaken those that are unused.
         first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/forgetting_curve); under `keep`
             the last two have no effect.
     """
@@ -93,9 +93,10 @@ async def open_policy(store: Store, stream: StreamKey, given: Mapping[str, JsonV
 
 
 async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPolicy) -> MemoryPolicy:
-    """Return the policy of a memory that is opened for use, and record the part of it that later openings must use.
+    """Return the policy of a memory that is opened for use, and record the settings that later openings must use.
 
-    This part is a retention policy that is given by its name, or `decay` for a memory of an earlier version.
+    These settings are the recorded ones, and a retention policy that is given by its name, or `decay` for a memory of
+    an earlier version.
 
     Raises:
         InputError: `given` is not a policy, or has an unknown name or an invalid value.

@@ -19,8 +19,8 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.kept_columns import delete_erased, kept_beside
 
 LOOK_S = 1.0
-"""Maximum time, in seconds, until a process drops data that another process erased. A running step is finished
-first."""
+"""Poll interval for erasures by other processes, in seconds: the maximum time until this process drops the erased data.
+A step of a mind that is running is finished first."""
 
 
 class TellsErasures(Protocol):
@@ -46,8 +46,8 @@ class ErasureWatch:
         self._upto: int | None = None
 
     async def begin(self) -> int:
-        """Record and return the number of the last erasure. Call this before the process reads anything: then data that
-        was erased earlier can only be in kept files."""
+        """Record and return the number of the last erasure. Call this before the process reads anything. Then the only
+        place in this process with data erased earlier are the kept files (store/kept_columns)."""
         if self._began is None:
             self._began = await self._store.last_erasure()
         return self._began
@@ -78,7 +78,8 @@ class ErasureWatch:
 
 @contextlib.asynccontextmanager
 async def watching(store: TellsErasures) -> AsyncIterator[None]:
-    """While the block runs, apply erasures: announced ones at once, others within LOOK_S seconds."""
+    """While the block runs, apply erasures by other processes to this process: at once if the store announces them,
+    otherwise within LOOK_S seconds."""
     watch, told = ErasureWatch(store), asyncio.Event()
     with contextlib.suppress(StorageError):  # if this fails, the first `look` calls `begin`
         await watch.begin()  # before this process reads anything

@@ -123,8 +123,8 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
     """Find records whose words are known.
 
     Returns:
-        By id of such a record, the known record that takes its place; and the ids of records with known words that must
-        be written nevertheless, because they are valid at another time.
+        A mapping from the id of each such record to the known record that takes its place; and the ids of records with
+        known words that must be written nevertheless, because they are valid at another time than the known ones.
     """
     found: dict[str, Record] = {}
     timed: set[str] = set()
@@ -152,7 +152,8 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
 async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
     """Build records from drafts, with vectors; they are not written, and `commit` validates them.
 
-    A text that is too long is shortened, not rejected, because the text may be a model's, whose run must not fail.
+    A text that is too long is shortened, not rejected, because it may be the answer of a model, whose run must not
+    fail.
     """
     stream.require_own_vectors()
     texts = [fitted_text((await redaction.cleaned(new.text)).text if redaction.is_on() else new.text) for new in news]
@@ -277,8 +278,8 @@ class Stream:
         self._touches = Touches(store, self._columns_of, self.key, clock, strength)
         self._lately = RecentTexts(self.key)
         self.beside: list[Entry] = []
-        """Entries that the next commit with entries writes, too. Code that adds entries here must commit those that are
-        left at the end itself."""
+        """Entries that are written with the next commit that has entries of its own. Code that adds entries here must
+        itself commit those that are still here when it ends."""
         self._held: dict[str, Record | None] = {}
         self.vectors_of = ""
         """The name of the embedder that made the stored vectors, if it is another one than `embedder`; otherwise ""."""
@@ -395,7 +396,8 @@ class Stream:
         return None if columns is None or columns.behind else columns
 
     def columns_held(self) -> Columns | None:
-        """Return the columns if this process holds all of them; changes since the last read may be missing."""
+        """Return the stream's columns if this process has loaded all of them, otherwise None. Changes since the last
+        read may be missing."""
         return self._recaller.shelf.whole(self.key)
 
     async def _columns_of(self, ids: list[str]) -> Columns:
@@ -419,6 +421,9 @@ class Stream:
         valid_until: Time | None = None,
     ) -> Record:
         """Write one record and return it once it is on disk. No language model is called.
+
+        If the stream already has a note with the same words, nothing is written, and that note is returned; the same
+        applies to thoughts and exemplars.
 
         Args:
             kind: `note` (a fact), `chat`, `observation`, `thought`, `document`, …; recall can filter by it.
@@ -448,9 +453,9 @@ class Stream:
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return the known records with the same words as these texts, by normalised text.
 
-        Known are the current records of this kind, and records that a recall returned recently, so that memory does not
-        store copies of its own content. For other kinds than notes, thoughts and exemplars, no record counts as known:
-        a second "yes" is a new message.
+        Known are the current records of this kind, and records of any kind that a recall returned recently, so that the
+        memory does not store copies of its own content. For other kinds than notes, thoughts and exemplars the result
+        is empty: a second "yes" is a new message.
         """
         if kind not in UNIQUE:
             return {}
@@ -476,21 +481,21 @@ class Stream:
         floor: float = 0.0,
         rerank: bool = True,
     ) -> Recollection:
-        """Return the k best records, best first, with the certainty that at least one of them answers the query.
+        """Return the k best records, best first, with the certainty that the stream has an answer to the query.
 
         Each hit has `text`, `created`, `confidence` (0 to 1, calibrated), `score` with its `parts`, and the `record`.
 
         Args:
             limit: another name of `k`.
-            since, until: time of writing, both included: seconds since 1970, a datetime, a date or ISO 8601 text, in
-                UTC unless it names a zone. A date alone is a whole day.
+            since, until: bounds of `created`, both included: seconds since 1970, a datetime, a date or ISO 8601 text,
+                in UTC unless it names a zone. A date alone is a whole day.
             as_of: search the records that had been written and were valid at that moment. Such a recall has no effect
                 on records. Without `as_of`, records that become valid in the future are found, too.
             where: required values of `by`, `episode`, `slot` or entries of `data`.
             touch: True: returned records strengthen, and records found but not returned may decay
-                (memory/forgetting_curve); this effect is written within a second. False: the recall changes nothing;
-                use it for pages, searches, interviews and benchmarks. To write the effect in one commit with your own
-                entries, recall with False and call `commit(…, touch=found.touch)`.
+                (memory/forgetting_curve); this effect is written about a second later. False: the recall changes
+                nothing; use it for pages, searches, interviews and benchmarks. To write the effect in one commit with
+                your own entries, recall with False and call `commit(…, touch=found.touch)`.
             asked_in: id of the record that contains the question itself, which is excluded.
             floor: return nothing if the certainty (0 to 1) is below this. By default everything is returned, and
                 `low_confidence` marks uncertain results.
@@ -644,7 +649,7 @@ class Stream:
         return await self.store.records(self.key, ids)
 
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
-        """Return the newest records of a kind, oldest first.
+        """Return the n newest current records of a kind, oldest first.
 
         If this process holds the stream's columns, only the changes since the columns were last read are read from the
         store.
@@ -655,7 +660,7 @@ class Stream:
         return await self._recaller.records_at(columns, columns.newest(kind, n, now, episode))
 
     async def messages(self, session: str, n: int) -> list[Record]:
-        """Return the newest messages of a conversation, including those that are no longer valid, oldest first."""
+        """Return the n newest messages of a conversation, including those that are no longer valid, oldest first."""
         columns = await self.columns()
         if (episode := columns.episodes.get(session)) is None:
             return []
@@ -663,8 +668,8 @@ class Stream:
         return await self._recaller.records_at(columns, places[-n:].tolist())
 
     async def _caught_up(self) -> Columns | None:
-        """Return the stream's columns, including the latest writes of all processes, if this process holds them and the
-        stream is not long."""
+        """Return the stream's columns, including the latest writes of all processes, if this process has loaded them
+        and the stream has at most LONG records; otherwise None."""
         held = self.columns_held()
         return None if held is None or len(held) > LONG else await self.columns_at_hand()
 

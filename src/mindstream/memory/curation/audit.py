@@ -42,8 +42,8 @@ class Junk:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A record with the same words as an older record (`of`) of another kind: it was derived from the memory itself,
-    not from an observation."""
+    """A record (`id`) that has the same words as an older record (`of`) of another kind, so it was derived from the
+    memory itself, not from an observation."""
 
     id: str
     of: str
@@ -54,14 +54,15 @@ class Audit:
     """The findings. All ids are in the order of writing.
 
     Attributes:
-        held: number of current records by kind; superseded and archived records are not counted.
+        held: number of current records by kind; superseded, expired and archived records are not counted.
         superseded, forgotten: number of superseded and of archived records.
         exact: groups of records of one kind with the same words.
-        near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates), which the next sleep merges.
+        near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates); under the policy `decay`, a
+            sleep merges those that were written since the last sleep.
         never_recalled: records that can decay, are older than a day, and were never returned by a recall (or have
             decayed to level 0 since the last return).
-        echoes: notes, thoughts or exemplars with the words of an older record of another kind. Repeated messages do not
-            count, because notes are made from messages.
+        echoes: notes, thoughts or exemplars with the words of an older record of another kind. Those with the words of
+            a chat message do not count, because notes are made from messages.
         foreign: number of records without a vector of the stream's embedder.
     """
 
@@ -133,7 +134,8 @@ def _junk(text: str) -> str:
 
 
 def _echoes(records: Iterable[Record], now: Moment) -> list[Echo]:
-    """Find records with the same words as an older record of another kind."""
+    """Find current notes, thoughts and exemplars with the same words as an older record of another kind, except chat
+    messages."""
     first: dict[str, Record] = {}
     found: list[Echo] = []
     for record in records:

@@ -53,10 +53,10 @@ class Drawn:
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
     """Write a correction of a record and end the validity of the old record, in one commit.
 
-    The new record keeps all other fields: validity, importance, keywords, data, session. A text that differs only in
-    letter case or punctuation is a correction, too; an identical text is not, and nothing is written. If the record's
-    kind is one without duplicates and another current record already has the new text, no new record is written: that
-    record replaces the old one.
+    The new record keeps the kind, session, importance, keywords, data and validity of the old one (if the old one has
+    no `valid_from`, the new one is valid from now). A text that differs only in letter case or punctuation is a
+    correction, too; for an identical text, nothing is written. If the record is a note, thought or exemplar and another
+    current record of its kind already has the new text, no new record is written: that record replaces the old one.
 
     Raises:
         InputError: the record does not exist, is no longer current, or is a version of a belief or plan.
@@ -101,7 +101,7 @@ async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str 
 
 
 async def _end(stream: Stream, old: str, at: Moment, successor: Record | None, entry: Entry) -> bool:
-    """End the validity of a record and commit an entry; return False if another writer was first."""
+    """End the validity of a record and commit an entry; return False if another writer changed the record first."""
     ending = Revision(id=old, valid_until=at, superseded_by=successor.id if successor else None, holds=True)
     try:
         await stream.commit(entry, revisions=[ending])
@@ -149,7 +149,7 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
 
 
 async def evidence_of(stream: Stream, id_: str) -> Drawn:
-    """Return a record with its evidence, recursively down to observations.
+    """Return a record with its evidence, recursively down to records without evidence, such as observations.
 
     If a record occurs several times in the tree, its own evidence is shown only at the place nearest to the top.
     Evidence below MAX_DEPTH levels is left out.
@@ -219,8 +219,9 @@ async def archive(stream: Stream) -> list[Record]:
 async def purge(stream: Stream, before: Time | None = None) -> int:
     """Permanently delete records that were archived before a moment (None: all archived records); return their number.
 
-    Their words are also deleted from the log, from records derived from them (memory/store/erasure), and from the bytes
-    of the file. The user's messages in conversations stay, because they are separate records that are never archived.
+    The words of these records are also deleted from the log, from records derived from them (memory/store/erasure), and
+    from the bytes of the file. The user's messages in conversations stay, because they are separate records that are
+    never archived.
     """
     ids = await _forgotten(stream, OPEN if before is None else moment(before, "before"))
     if not ids:
@@ -234,8 +235,8 @@ async def purge(stream: Stream, before: Time | None = None) -> int:
 async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: bool = True) -> str:
     """Remove erased data from the bytes of the files; return the reason if that could not be completed, otherwise "".
 
-    The deletion itself is committed before. So it is not an error if another program uses the file: the next compaction
-    or opening removes the bytes.
+    The caller has committed the deletion already. So it is not an error if another program uses the file: the next
+    compaction or opening removes the bytes.
 
     Args:
         unembedded: ids of records that had no vector before the erasure. Other records without a vector lost words by
@@ -309,10 +310,10 @@ class Session:
     """A session (the `episode` of its records): a conversation, or a series of observations.
 
     Attributes:
-        first, last: when its first and last record were written.
+        first, last: when its first and last record were created.
         lines: its number of records.
-        opening: the beginning of its first record.
-        seq: the row of the log with which its first record was written; 0: none.
+        opening: the beginning of its first record's text.
+        seq: the row of the log with which its first record was written; 0: unknown.
     """
 
     name: str
@@ -324,7 +325,8 @@ class Session:
 
 
 async def list_sessions(stream: Stream) -> list[Session]:
-    """Return the sessions of a stream in order of their start. Only the first text of each session is read."""
+    """Return the sessions of a stream in order of their start. Only the first record of each session is read from the
+    store."""
     columns = await stream.columns()
     there = np.flatnonzero((columns.group.values >= 0) & (columns.forgotten.values == OPEN))
     episodes = columns.episode.values[there]

@@ -1,10 +1,10 @@
 """Forgetting on request: records are permanently deleted. (Automatic decay only archives: memory/forgetting_curve.)
 
 A request names records, a subject, a session or a span of time. `find_removal` shows in advance what will be deleted:
-the requested records and everything derived only from them. `remove` deletes these in one transaction and rewrites the
+the requested records and everything derived only from them. `remove` deletes these and removes their bytes from the
 file. A record that was also derived from other records stays, without the forgotten words. An independent record stays
 unchanged even if it says the same: words of other speakers, another message of the user, or an earlier answer. A later
-answer stays unchanged if it does not repeat the forgotten words.
+answer stays, without the lines that repeat the forgotten words.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ MAX_PASSES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """What is to be forgotten: the records with these ids, and in addition the records that meet all the other criteria
-    that are given.
+    """A request to forget the records with these ids, and in addition the records that meet all the other criteria that
+    are given.
 
     Attributes:
-        about: a subject in words; a record meets it if it mentions the subject.
+        about: a subject in words; records that mention it meet this criterion.
         session: the name of a session.
-        since, until: bounds of the time of writing, both included.
+        since, until: bounds of a record's `created`, both included.
         kinds: the kinds of records that can meet the criteria; empty: all kinds.
     """
 
@@ -68,20 +68,20 @@ class ForgetRequest:
 
     @property
     def narrows(self) -> bool:
-        """Whether there are criteria in addition to the subject and the kinds."""
+        """Whether a session or a span of time is given."""
         return bool(self.session) or self.since is not None or self.until is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What a removal deletes and changes.
+    """The records that a request to forget deletes and changes, as a preview and as the argument of `remove`.
 
     Attributes:
         asked: the requested records and their earlier wordings; they are deleted.
         drawn: records that were derived only from those in `asked`; they are deleted, too.
         changed: records that stay without the forgotten words.
         items: items that are removed from beliefs and plans.
-        sources: the evidence of the requested records; it stays.
+        sources: the records from which the requested records were derived; they stay.
         similar: records that do not mention the subject but may be about it. They stay; the user can forget them by id.
         apart: the records in `drawn` that do not mention the subject: the message that they were derived from says
             other things, too.
@@ -110,7 +110,7 @@ class Forgotten:
         records: number of deleted records.
         changed: number of records that lost words.
         items: number of items removed from beliefs and plans.
-        similar: records that only resemble the subject and were kept (see `Removal`).
+        similar: records that do not mention the subject but may be about it; they were kept.
         pending: why the bytes of deleted records are still in the file; "": they are not. No query finds the deleted
             records in any case; the bytes are overwritten when the file is next compacted or opened.
     """
@@ -127,7 +127,7 @@ class Forgotten:
 
 
 async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
-    """Return what would be deleted; nothing is changed.
+    """Return what `remove` would delete and change; nothing is changed yet.
 
     Raises:
         InputError: the request is empty, a record or session does not exist, or the span ends before it begins.
@@ -144,7 +144,8 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
     Args:
         compact: rewrite the file, so that no byte of the records remains. To remove records from many streams, pass
             False for all but the last.
-        deed: an entry for the audit log; it is completed by the counts and written in the transaction of the deletion.
+        deed: an entry for the audit log. The numbers of changed records and items are added to it, and it is written in
+            the transaction of the deletion.
     """
     if not removal:
         return Forgotten(similar=removal.similar)
@@ -227,7 +228,7 @@ async def _within(
 async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
     """Yield the records that may meet a request, in portions and in the order of writing.
 
-    If the stream's columns are loaded, only the records that these allow are read; otherwise all records.
+    If the stream's columns are loaded, only the records that the columns find are read; otherwise all records.
     """
     columns = await stream.columns_at_hand()
     rows = None if columns is None else np.arange(len(columns))
@@ -315,8 +316,8 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
 
 
 def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
-    """Yield the derived records that do not mention the subject: the message that they were derived from says other
-    things, too."""
+    """Yield the derived records that do not mention the subject, because the message that they were derived from says
+    other things, too. Only kinds in PARTS count; a request with ids yields none."""
     if request.about.strip() and not request.ids:  # a record that is named by id is forgotten completely
         is_mentioned = mentions(request.about)
         for record in drawn:
@@ -325,7 +326,7 @@ def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
 
 
 async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
-    """Return answers that stay but repeat deleted text, without the lines that repeat it.
+    """Return the answers that stay but repeat deleted text, without the lines and words that repeat it.
 
     An answer can only repeat texts that were written before it. Answers to a forgotten message are deleted. An answer
     to another message stays even if it has the same words as a deleted answer: answers are compared only with other
@@ -348,8 +349,8 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
 
 
 async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) -> list[Record]:
-    """Return the answers after the first of these records that may repeat one of them. If the stream's columns are
-    loaded, only the answers that these allow are read."""
+    """Return the answers that were written after the first of the deleted records and may repeat one of them. If the
+    stream's columns are loaded, only the answers that the columns' word index finds are read."""
     columns = await stream.columns_at_hand()
     rows = None if columns is None else may_quote(columns, [record.text for record in gone])
     ids = None if columns is None or rows is None else [columns.ids[at] for at in rows.tolist()]

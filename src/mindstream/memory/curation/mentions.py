@@ -1,5 +1,5 @@
-"""Decide whether a text mentions a subject that is to be forgotten. The rules are strict: a text about the subject that
-does not meet them counts only as similar.
+"""Decide whether a text mentions a subject that is to be forgotten. A text about the subject that does not meet these
+strict rules counts only as similar.
 
 A text mentions a subject if it contains all words of the subject, in any order. Letter case, accents, Unicode form
 (NFC or NFD, full width), possessive and plural make no difference; other word forms do. More exactly:
@@ -197,7 +197,7 @@ def _pieces(subject: str) -> list[Piece]:
 
 
 def _is_plain_extra(token: Token) -> bool:
-    """Return whether a token is in lower case and no stop word of the index, such as "may"."""
+    """Return whether a token is in lower case and not a stop word of the word index; "may" is such a token."""
     return token.folded not in STOP and token.raw == token.raw.lower()
 
 
@@ -206,8 +206,8 @@ def _is_negation(token: Token) -> bool:
 
 
 def _word(wanted: Token) -> Piece:
-    """Match a word, its plural or its singular. If the word and the text's word are both capitalised, like names, only
-    the same form matches."""
+    """Match a word of the subject, its plural or its singular. If this word and a word of the text are both
+    capitalised, like names, only the same form matches."""
     folded, is_name = wanted.folded, wanted.raw[:1].isupper()
     forms = _forms(folded)
 
@@ -372,7 +372,7 @@ def _plain(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Return a text without letter case and Latin accents."""
+    """Return a text in lower case (case-folded), without accents."""
     if text.isascii():
         return text.lower()
     parted = unicodedata.normalize("NFKD", text.casefold())
@@ -391,8 +391,8 @@ def may_mention(columns: Columns, subject: str) -> Ints | None:
 
 
 def may_quote(columns: Columns, texts: Sequence[str]) -> Ints | None:
-    """Return the positions of the records that may repeat one of these texts, or most of its words; None: any record
-    may."""
+    """Return the positions of the records that may repeat one of these texts, a part of it, or most of its words; None:
+    any record may."""
     found: list[Ints] = []
     for text in texts:
         words = sorted(set(terms(text)))

@@ -1,4 +1,4 @@
-"""Items of beliefs and plans: which version added each item, and the state of a slot without some of its versions.
+"""Items of beliefs and plans: which version added each item, and the content of a slot without some of its versions.
 
 A version of a belief or plan contains the whole state, but its evidence is only that of its changes. So the evidence of
 an item is the evidence of the version that added the item. The state without a version is computed by replaying the
@@ -47,13 +47,13 @@ class SlotItem:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """What is removed from a slot.
+    """The records and words that are removed from a slot (a belief or a plan).
 
     Attributes:
-        gone: ids of deleted records. Versions among them are replayed as if they had never been written.
+        gone: ids of deleted records. If versions of the slot are among them, their changes are left out.
         words: the words of the deleted records. They are removed from the changes of versions whose evidence contains
             deleted records.
-        is_meant: returns whether a text must be removed from the changes of any version.
+        is_meant: returns whether a text must be removed from the changes of every version.
     """
 
     gone: frozenset[str] = frozenset()
@@ -73,7 +73,7 @@ def body(record: Record) -> Fields:
 
 
 def find_items(versions: Sequence[Record]) -> list[SlotItem]:
-    """Return the items of the last of a slot's versions, each with its evidence; `versions` is ordered oldest first."""
+    """Return the items of a slot's last version, each with its evidence; `versions`: all versions, oldest first."""
     brought: dict[tuple[str, str], tuple[str, ...]] = {}
     for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
         old = {(name, key): each for name, key, each in _each(before)}
@@ -104,9 +104,9 @@ def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
 
 
 def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record], Record | None]:
-    """Return the remaining versions whose state changes, with their new state; and a new last version.
+    """Return the remaining versions whose state changes, with their new state; and the content of a new last version.
 
-    The new last version is None if the last version stays unchanged, or if no version of the slot remains.
+    The latter is None if no new version is needed: the last version stays unchanged, or no version of the slot remains.
     """
     as_they_are, states = replay(versions, Without()), replay(versions, without)
     rewritten, before = [], Fields()

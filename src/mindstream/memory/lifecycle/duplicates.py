@@ -1,8 +1,8 @@
 """Find near-duplicates: notes and thoughts that say the same in nearly the same words.
 
-The comparison rather misses a duplicate than merges two different facts, because that is worse than keeping one fact
-twice. So all words of the shorter text must occur in the longer one in the same order (FILLERS are ignored). The other
-words may be at most a fifth of the longer text, and none may contain a digit or be a negation or another QUALIFIER.
+To merge two different facts would be worse than to keep one fact twice, so the comparison is strict. All words of the
+shorter text must occur in the longer one in the same order (FILLERS are ignored). The other words may be at most a
+fifth of the longer text, and none may contain a digit or be a negation or another word in QUALIFIERS.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _words(text: str) -> list[str]:
 async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterator[list[Record]]:
     """Yield groups of near-duplicate notes or thoughts, each with the record to keep first.
 
-    Only the records written after the seq `after` are compared with all others; of each kind, only the `most` newest of
-    these.
+    Only records among the `most` newest of each kind that were written after the row `after` of the log are compared
+    with all others.
     """
     await stream.columns()
     for kind in MERGED:
@@ -117,8 +117,8 @@ def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
 
 
 def merged(group: Sequence[Record], id_: str, now: float) -> Record:
-    """Return the record that replaces near-duplicates: the text of the first, and the highest strength and
-    importance."""
+    """Return the record that replaces near-duplicates. It has the text of the first one, and the highest strength and
+    importance of all."""
     kept = group[0]
     rated = [each.importance for each in group if each.importance is not None]
     return replace(

@@ -53,7 +53,7 @@ class RateImportance(Prompt[Importance]):
 
 
 UNRATED = 4
-"""Importance that is assumed for a record without a rating."""
+"""The rating that every memory gets from the rule that replaces a model."""
 
 
 @rule(RateImportance)

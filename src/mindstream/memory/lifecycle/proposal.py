@@ -1,8 +1,8 @@
 """Sleep as a proposal: what a sleep would do, to be inspected and accepted in whole or in part.
 
 A proposal contains ids of records and their strength, so it can be stored as JSON and accepted later, also by another
-process. Records that have changed in the meantime are not changed by it. A record that the user excludes is
-strengthened as if a recall had returned it, so no sleep can weaken it before `asleep_s` has passed.
+process. If a record has changed in the meantime, the sleep leaves it as it is. A record that the user excludes is
+strengthened as if a recall had returned it, so no sleep can weaken it before `asleep_s` seconds have passed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Proposal(Frozen):
     """What a sleep would do.
 
     Attributes:
-        looked_at: number of records drawn.
+        looked_at: number of records drawn at random.
         weakened: records that would lose a level; those at level 0 would be archived.
         merging: groups of near-duplicates; each would be replaced by a record with the text of the first.
         dream: the text of the dream; "": nothing would be archived, or the model failed.
@@ -116,7 +116,7 @@ async def accept(
     model: Model | None = None,
     rater: Model | None = None,
 ) -> str:
-    """Do the sleep that was proposed, except for the ids in `without`; return the dream, or "".
+    """Do the sleep that was proposed, except for the records whose ids are in `without`; return the dream, or "".
 
     Records that have changed in the meantime stay as they are. If fewer records are archived than proposed, a new dream
     is made from the archived ones.

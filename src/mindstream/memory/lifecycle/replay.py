@@ -25,9 +25,10 @@ CAPS_S = (12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
 OCCASION_S = HOUR_S
-"""Minimum time, in seconds, between two returns of a record at which the second counts as a new request for it."""
+"""Minimum time, in seconds, between two returns of a record at which the second counts as a new request for the
+record."""
 MIN_ASKED, MIN_DAYS = 20, 14
-"""Minimum number of new requests, and of days, for a meaningful result."""
+"""Minimum number of new requests, and of days in the log, for a meaningful result."""
 
 
 class RecordSpan(NamedTuple):
@@ -58,7 +59,7 @@ class RecallLog:
         name: the name of the stream, which is part of the random key of its sleeps.
         lives: the records that can decay, in the order of the log.
         happened: the recalls and sleeps, in the order of the log.
-        asked: returns that count as new requests, as (moment, id).
+        asked: the returns that count as new requests for a record (see OCCASION_S), as (moment, id).
         forgotten: ids of records that were really archived.
     """
 
@@ -89,7 +90,7 @@ class Replayed:
         held: number of valid records that would not be archived at the end.
         idle: number of records counted in `held` that were never requested again.
         forgotten: ids of the records that would have been archived.
-        by_day: at the end of each day, the share of all records written so far that would not be archived.
+        by_day: for each day, the share of all records written so far that would not be archived.
     """
 
     laws: Strength
@@ -178,8 +179,8 @@ def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, Stre
 
 
 def rank(outcomes: Sequence[Replayed], today: Strength) -> list[Replayed]:
-    """Sort by the number of lost requests, then by that of idle records, then by that of changed constants; the
-    smallest numbers come first."""
+    """Sort results by the number of lost requests, then by the number of idle records, then by the number of constants
+    that differ from the current ones; the smallest numbers come first."""
     return sorted(outcomes, key=lambda each: (each.lost, each.idle, _changes(each.laws, today)))
 
 

@@ -1,8 +1,8 @@
 """Sleep, the maintenance of a memory: decay, a dream, importance ratings, merging of duplicates, expiry.
 
-(This is the M0, M1, M2 system of the papers.) Each step is one commit with its `Slept` event, so a sleep can be
-interrupted at any point. A sleep that was started for a row of the log can be continued: steps that were logged after
-that row are not repeated.
+It is the operation S() of the M0, M1, M2 system (docs/papers.md). Each step is one commit with its `Slept` event, so a
+sleep can be interrupted at any point. A sleep that was started for a row of the log can be continued: steps that were
+logged after that row are not repeated.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100
 """LONGEST: maximum number of characters of a fragment in the dream's prompt. MOST: maximum number of fragments."""
 SEARCHED_ROWS = 500
-"""Number of rows before the newest `Slept` row that are searched first for the end of the last completed sleep. Each
-further search covers eight times as many."""
+"""Number of rows of the log, up to the newest `Slept` row, that are searched first for the end of the last completed
+sleep. Each further search covers eight times as many rows."""
 LAST_STEP = "compaction"
 ATTEMPTS = 5
 CODES = [KIND_CODES[kind] for kind in FADING]
 
 
 class Dreamt(NamedTuple):
-    """A dream, the name of the model that made it, and whether it contains untrusted text from elsewhere than the
-    archived records."""
+    """A dream, the name of the model that made it, and whether it contains untrusted text (`foreign`) that does not
+    come from the archived records."""
 
     text: str
     model: str
@@ -89,7 +89,7 @@ Compose = Callable[["Model", Sequence[Record]], Awaitable[Dreamt]]
 
 
 class Draw(NamedTuple):
-    """The changes of a sleep.
+    """The changes that a sleep makes to the strength of records.
 
     Attributes:
         looked_at: number of drawn records.
@@ -152,15 +152,15 @@ async def sleep(
     fence: Fence | None = None,
     compose: Compose | None = None,
 ) -> str:
-    """Let n random records decay, dream of those that are archived, and tidy up; return the dream, or "".
+    """Let n random records decay, dream of those that are archived, and tidy up (`tidy_up`); return the dream, or "".
 
-    In a memory that keeps everything (memory/policy), nothing is archived, merged or dreamt: only importance is rated
+    In a memory with the policy `keep` (memory/policy), nothing is archived, merged or dreamt: only importance is rated
     and the store is compacted. If a model fails, only its step is lost: archived records stay archived without a dream.
 
     Args:
         rater: rates importance; None: `model`.
         cause: the row of the log that the sleep is started for; a second call for the same row continues after the last
-            completed step. 0: an independent sleep.
+            completed step. 0: a sleep that cannot be continued.
         fence: work whose lease the process must still hold at each step.
         compose: makes the dream; None: one call of `model`.
 
@@ -186,7 +186,7 @@ async def _find_none() -> list[list[Record]]:
 async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
     """Rate importance, merge the groups that `find` returns, and archive expired records; return the dream, or "".
 
-    A memory that keeps everything archives no expired records.
+    With the policy `keep`, expired records are not archived.
     """
     await _rate(run)
     await _merge(run, find)
@@ -244,8 +244,8 @@ async def compose_dream(model: Model, forgotten: Sequence[Record]) -> Dreamt:
 
 
 async def dream(run: SleepRun, compose: Compose) -> None:
-    """Write the dream of the archived records, with these records as evidence. If the model fails, log the error
-    instead."""
+    """Write the dream of the records that this sleep archived, with these records as evidence. If the model fails, log
+    the error instead. If no record was archived, do nothing."""
     stream, model = run.stream, run.model
     forgotten = await stream.records(run.step("fading").records)
     if "dream" in run.steps or not forgotten:
@@ -347,7 +347,7 @@ async def _archive_expired(run: SleepRun) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PastNight:
-    """A completed sleep: the number of its first row in the log, and the row of each step, in order."""
+    """A sleep in the log: the number of its first row, and the row of each completed step, in order."""
 
     begun: int
     steps: dict[str, Logged] = field(default_factory=dict)
@@ -359,7 +359,7 @@ class PastNight:
 
 
 async def read_nights(stream: Stream) -> list[PastNight]:
-    """Return all sleeps, oldest first, including undone ones."""
+    """Return all sleeps, oldest first, including interrupted and undone ones."""
     nights: dict[int, PastNight] = {}
     async for row in read_log(stream.store, stream.key, kinds=[Slept.kind]):
         if isinstance(row.event, Slept):

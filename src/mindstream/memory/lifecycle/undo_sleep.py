@@ -30,9 +30,9 @@ class UndoneSleep:
     Attributes:
         sleep: the row of the sleep's first step.
         held_again: ids of restored records: those that were archived, merged or weakened.
-        archived: ids of records that the sleep had created.
-        left: ids of weakened records that stay as they are, because a recall has returned them, or they were archived,
-            since the sleep.
+        archived: ids of the records that the sleep had created; they are archived now.
+        left: ids of weakened records that stay as they are: since the sleep, a recall has returned them, or they were
+            archived or deleted.
     """
 
     sleep: int
@@ -118,7 +118,7 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
 
 
 async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple[str, ...]]:
-    """Return the records that are still as the sleep weakened them, and the ids of the records that changed since."""
+    """Return the weakened records that no recall has returned since the sleep, and the ids of the others."""
     assert isinstance(fading.event, Slept)
     records = await stream.records(fading.event.weakened)
     still = [each for each in records if each.forgotten is None and each.accessed < fading.at and not each.lasting]

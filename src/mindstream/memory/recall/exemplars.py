@@ -1,6 +1,6 @@
 """Exemplars: good answers and lessons that a prompt shows before a new question.
 
-Talkers, planners and lives get the source of exemplars, such as a pool, as the argument `exemplars=`. A source must
+Talkers, planners and lives get a source of exemplars, such as a `Pool`, as the argument `exemplars=`. A source must
 implement the protocol `Exemplars`.
 """
 
@@ -22,9 +22,9 @@ class Example:
     """An exemplar as it is shown in a prompt.
 
     Attributes:
-        id: its id in the source; "" for a list of lessons.
-        foreign: it contains untrusted text.
-        lessons: if it is a list of lessons, their ids.
+        id: the id of the exemplar in its source; "" for a list of lessons.
+        foreign: the text contains untrusted text, such as content of web pages.
+        lessons: if the text is a list of lessons, the ids of these.
     """
 
     text: str

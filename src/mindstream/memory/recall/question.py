@@ -1,4 +1,4 @@
-"""What a recall asks for: the words, speakers and dates of the question, and which records may be returned."""
+"""Parse the question of a recall into words, speakers and dates; and filter the records that may be returned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mindstream.text.dates import DateSpan, spans, without_dates
 from mindstream.text.words import STOP, batches, both_ends, first_and_last, plain_words, terms
 
 MOST_TERMS = 400
-"""Maximum number of words of a question that are used; of a longer question, the first and the last words."""
+"""Maximum number of different words of a question that are used; of a longer question, the first and the last ones."""
 CAPITAL = re.compile(r"\b[A-Z][a-z]{2,}")
 MOST_CAPITALS = 20
 """Maximum number of capitalised words that are compared with names."""
@@ -35,14 +35,14 @@ class RecallQuery:
 
     Attributes:
         bare: the question without the names of the stream's speakers; its vector is compared with messages.
-        wordings: the texts to embed. The first is compared with messages, the last with other records; there is only
-            one if both are equal.
+        wordings: the texts to embed. The first (`bare`) is compared with messages, the last (the whole question) with
+            other records. There is only one if the question names no speaker, or the stream has only messages.
         terms: the terms to look up, without the speakers' names.
         name_terms: the terms of these names. They are looked up only in records that are not messages: in a message, a
             name addresses the listener; in other records it names the subject.
         who: the number of the speaker who is named, or meant by "I" or "you"; -1 if there is none, or several.
         spans: the periods that the question names.
-        date_terms: the words that name these periods.
+        date_terms: the terms among `terms` that only name these periods.
     """
 
     text: str
@@ -128,9 +128,9 @@ SHORT, LONG = 3, 5
 """Minimum number of letters of a short form (SHORT), and of a misspelt name (LONG)."""
 OFTEN = 5
 BY_ONE, EPISODES = 0.9, 0.5
-"""Criteria for a word to be a nickname that one of two speakers uses for the other. OFTEN: minimum number of records
-with the word. BY_ONE: minimum share of these that are by the first speaker. EPISODES: minimum share of the first
-speaker's episodes in which the word occurs."""
+"""Criteria for a word to be a nickname that one of two speakers (the caller) uses for the other. OFTEN: minimum number
+of records with the word. BY_ONE: minimum share of these that are by the caller. EPISODES: minimum share of the episodes
+in which the caller speaks that contain the word."""
 
 
 def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> int:
@@ -147,8 +147,8 @@ def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> i
 
 
 def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
-    """Return the speaker whose first name begins with a word, or differs from it in one letter. The latter counts only
-    if no record of the stream contains the word (`is_used` False).
+    """Return the number of the speaker whose first name begins with a word, or differs from it in one letter (a
+    misspelling: considered only if no record of the stream contains the word, `is_used` False). -1: none, or several.
     """
     firsts = [first for first in columns.named if len(word) >= SHORT and first.startswith(word)]
     if not firsts and not is_used and len(word) >= LONG:
@@ -159,7 +159,7 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
 
 
 def _find_called(term: str, holds: Ints, columns: Columns) -> int:
-    """Return the speaker whose nickname a word is; -1: none.
+    """Return the number of the speaker whose nickname a word is; -1: none.
 
     In a stream with two speakers, a word is the nickname of one if nearly all of its uses are by the other (the
     caller), and it occurs in at least a share EPISODES of the episodes in which the caller speaks.
@@ -210,10 +210,10 @@ class Filters:
     """Conditions on records. By default all records pass that are not archived and whose validity has not ended.
 
     Attributes:
-        since, until: bounds of the time of writing, both included.
+        since, until: bounds of a record's `created`, both included.
         as_of: use the state of the stream at this moment.
         where: required values of `by`, `episode`, `slot` or fields of `data`.
-        asked_in: the id of the record that contains the question itself, which must not be its own answer.
+        asked_in: the id of the record that contains the question itself; this record does not pass.
         over: superseded, expired and archived records pass, too.
     """
 
@@ -235,7 +235,8 @@ def allowed_mask(
     """Mark the records that pass the filters.
 
     Args:
-        alike: for each field of `where` with a large value, the rows that match it (`compare_large`).
+        alike: for each field of `where` whose value is too large for the columns, the rows with this value (see
+            `compare_large`).
         held: marks the valid records (`Columns.held_at`) at the moment of the filters, if the caller has them already.
     """
     at = now if filters.as_of is None else filters.as_of

@@ -1,11 +1,11 @@
 """Relevance, certainty, and the policies that rank records.
 
-The relevance tells how well a record of a stream answers a question: a sum of parts in units of BM25. A policy ranks
-all candidates by relevance, recency, importance and strength.
+The relevance measures how well a record of a stream answers a question: a sum of parts in units of BM25. A policy then
+ranks the candidates; `Bounded`, the default, by relevance, recency, importance and strength.
 
 The constants were tuned on LoCoMo and on conversations between people and with an assistant (benchmarks/talks.py);
-small changes of any constant do not change the results on any of them. How much each speaker says is measured in the
-stream (store/columns).
+small changes of a constant do not change the results on any of these corpora. How much each speaker says is measured in
+the stream (store/columns).
 """
 
 from __future__ import annotations
@@ -41,18 +41,20 @@ class Weights:
     """The weight of each part of the relevance. `opening` improves one corpus only (LoCoMo), so it is 0.
 
     Attributes:
-        vector: weight of the cosine similarity with the question, minus the stream's average similarity.
+        vector: weight of the cosine similarity of a record's vector with the question's, after the stream's average
+            similarity has been subtracted.
         verbosity: from 0: a message's length is compared with its own speaker's usual length; to 1: it is compared with
             the tersest speaker's usual length, so the words of a verbose speaker weigh less.
         lends_all: number of words of a record above which each word contributes less to neighbouring records.
-        next_to, second: share of a word's weight that the next and the second next records in the episode get.
-        same_speaker: share that the second next record gets if it is by the same speaker.
-        answer: share that the answer to a question gets. The answer is the next record by another speaker (the second
-            next one, if the asker continues). The share is above 1, because the answer is more relevant than the
+        next_to, second: share of a word's weight that neighbouring records in the episode get: the one before and the
+            one after (next_to), and those two places before and after (second).
+        same_speaker: share that the record two places after gets if it is by the same speaker.
+        answer: share that the answer to a question gets. The answer is the record after the question, or, if that is by
+            the asker too, the one after that. The share is above 1, because the answer is more relevant than the
             question.
         episode: weight of the BM25 score of the whole episode.
         who: weight of records by the speaker that the question means, if it means only one: a share of the weight of a
-            word that only one record contains. So it matters as much in a long stream as in a short one.
+            word that only one record contains. So the speaker matters as much in a long stream as in a short one.
         dates: weight of records that were written in a period that the question names.
         asks: applies to records that contain only questions. Such a record counts in full if it has at least this many
             terms that the query does not have. With fewer it counts less; with none its relevance is at most 0, because
@@ -136,7 +138,7 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tupl
     """Score records by their words; records in episodes also by the words of their neighbours and the whole episode.
 
     Each word counts once, with its highest weight: its own weight in the record, or its share from a neighbour. Also
-    return for each record how many terms it shares with the question.
+    return for each record how many of its words are terms of the question (a repeated word counts each time).
     """
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
@@ -250,8 +252,8 @@ def _said(columns: Columns, question: RecallQuery) -> Mask:
 
 
 def _dated(columns: Columns, question: RecallQuery) -> Floats:
-    """Return for each record 1 if it was written in the period asked about, 0.5 if shortly after, otherwise 0; times
-    the rarity of records of this period."""
+    """Return for each record 1 if it was written in a period that the question names, 0.5 if shortly after, otherwise
+    0; multiplied by the rarity of records from these periods. "Shortly": as long as the period, but 1 to 7 days."""
     created = columns.created.values
     inside = np.zeros(len(columns), np.float32)
     for span in question.spans:
@@ -262,8 +264,8 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats, valid: Rows | None) -> Floats:
-    """Return each record's similarity above the average. Messages are compared with the first wording, other records
-    with the last."""
+    """Return for each record how much more similar its vector is to the question's than the average is; 0 if it was not
+    compared. Messages are compared with the question's first wording, other records with its last."""
     near = np.zeros(len(columns), np.float32)
     also = np.argpartition(-total, ALSO)[:ALSO] if len(total) > ALSO else np.arange(len(total))
     talk = columns.kind.values == CHAT
@@ -288,13 +290,13 @@ def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
 """Coefficients of the three signals, and the constant (BIAS). The similarity (NEAR) is scaled like a BM25 score."""
 DATED = 2
-"""Number of words that a period in the question counts like, at least, if a candidate was written in that period."""
+"""Minimum number of words that a period in the question counts as. They count as found if a candidate was written in
+that period."""
 LOW_CERTAINTY = 0.1
-"""Certainty below which all interfaces (command line, terminal, REST, MCP, studio) mark results as "low confidence" and
-prompts leave them out (`floor=LOW_CERTAINTY`)."""
+"""Certainty below which prompts leave out the results (`floor=LOW_CERTAINTY`), and all interfaces (command line,
+terminal, REST, MCP, studio) mark them as "low confidence" unless a hit reaches LOW_CONFIDENCE."""
 LOW_CONFIDENCE = 0.3
-"""Confidence at which results are not marked any more: if a hit has at least this confidence, the certainty does not
-matter."""
+"""Confidence that one hit needs for the results not to be marked as "low confidence", however low the certainty is."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 """The coefficients that are used if no vectors were compared."""
 
@@ -331,8 +333,8 @@ class Calibration:
     Attributes:
         bias: the constant of the first function.
         certainty: coefficient of the log odds of the certainty.
-        size: coefficient of the logarithm of the number of valid records; a higher number than `largest` counts as
-            `largest`.
+        size: coefficient of the logarithm of the number of valid records in the stream; a higher number than `largest`
+            counts as `largest`.
         gap: coefficient of the signed logarithm of the difference in relevance to the best of the other records.
         relevance: coefficient of the logarithm of the hit's relevance.
         largest: number of records above which the size of the memory makes no further difference.
@@ -397,8 +399,11 @@ def log_odds(probability: float) -> float:
 def signs(
     columns: Columns, question: RecallQuery, scored: Scored, candidates: Mask, asked: int = 0
 ) -> tuple[float, float, float]:
-    """Return the three signals of certainty: the share of the question that is covered, the share that was never
-    mentioned, and the similarity of the most similar record."""
+    """Return the three signals of certainty: the share of the question that the best candidate and its neighbours
+    cover, the share that no record mentions, and the part `vector` of the relevance of the most similar candidate.
+
+    `asked` is 1 if the question itself is a record of the stream; that record is not counted.
+    """
     if not np.any(candidates):
         return 0.0, 1.0, 0.0
     index = columns.lexical
@@ -422,7 +427,7 @@ class Signals:
 
     Attributes:
         relevance: how well the record answers the question.
-        accessed: when it was last returned.
+        accessed: when a recall last returned the record; if none did, when it was written.
         importance: 1 to 10; NaN: not rated.
         strength: 0 to 1; 1/2 for kinds that neither strengthen nor decay.
     """
@@ -468,7 +473,7 @@ class Ranking(NamedTuple):
 
 
 GROUPS_PER_VALUE = 4
-"""Number of groups of values for each value that is looked for among them."""
+"""`nth_highest` divides its values into n times this number of groups."""
 
 
 class Policy(Protocol):
@@ -481,8 +486,9 @@ class Policy(Protocol):
 def nth_highest(values: NDArray[np.floating], n: int) -> np.floating:
     """Return the n-th highest of at least n values.
 
-    `np.partition` of all values takes up to a hundred times as long, above all if many are equal. So only those values
-    are partitioned that reach the n-th highest of the maxima of some groups: at least n values do.
+    The values are divided into groups. At least n values reach the n-th highest of the groups' maxima, so only such
+    values are partitioned: `np.partition` of all values takes up to a hundred times as long, above all if many are
+    equal.
     """
     groups = GROUPS_PER_VALUE * n
     if (each := len(values) // groups) > 1:
@@ -506,10 +512,11 @@ def best(rows: Rows, scores: NDArray[np.floating], n: int, parts: Mapping[str, D
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Relevance times one factor each for recency, importance and strength; a factor changes it by at most its share.
+    """Rank by relevance times three factors: for recency, importance and strength. Each factor raises or lowers the
+    relevance by at most its share (0.05: five percent).
 
-    The shares are small because an unbounded recency factor ruins recall: with a half-life of 30 days, R@10 on LoCoMo
-    fell from 74.5 to 34.5.
+    The shares are small because an unbounded recency factor ruins recall: with a half-life of 30 days, the recall at 10
+    on LoCoMo fell from 74.5 to 34.5 %.
     """
 
     recency: float = 0.05
@@ -535,8 +542,8 @@ class Bounded:
     def _within_reach(self, relevance: NDArray[np.floating], n: int) -> Rows:
         """Return the rows that can be among the n best.
 
-        Each of the n most relevant rows scores at least the n-th highest relevance times the lowest factors. Rows that
-        cannot reach this score even with the highest factors are left out.
+        Each of the n most relevant rows scores at least the n-th highest relevance times the lowest factors. Rows whose
+        relevance does not reach this score even with the highest factors are left out.
         """
         if n >= len(relevance):
             return np.flatnonzero(relevance > -np.inf)
@@ -552,7 +559,7 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Generative:
-    """Recency, importance and relevance, each min-max normalised over all candidates, weighted and added.
+    """Rank by the weighted sum of recency, importance and relevance, each min-max normalised over all candidates.
 
     Source: Generative Agents (Park 2023), section 4.1, with the weights (1, 1, 1). The code of the paper's authors uses
     (0.5, 2, 3) and a decay of 0.99.
@@ -577,7 +584,7 @@ class Generative:
 
 @dataclass(frozen=True, slots=True)
 class Cosine:
-    """The cosine of the vectors alone (Gao 2024)."""
+    """Rank by the cosine of the record's vector with the question's alone (Gao 2024)."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = candidates.rows

@@ -1,9 +1,9 @@
 """Recall: find the records that answer a question. The ranking is the same code for every store.
 
 Relevance is a sum of: matching words (BM25), the similarity of vectors, and, in conversations, the words of
-neighbouring records and of the whole episode. A policy then ranks all records that pass the filters. The best
-FOUND_PER_RETURNED * k of these are found. The first k are returned, and the others are "passed over" (found but not
-returned).
+neighbouring records and of the whole episode. A policy then ranks the records that pass the filters (of a long stream,
+a selection of them). The best FOUND_PER_RETURNED * k of these are found. The first k are returned, and the others are
+"passed over" (found but not returned).
 """
 
 from __future__ import annotations
@@ -55,12 +55,14 @@ FOUND_PER_RETURNED = 4
 """Number of records found for each one returned. The others are passed over, which can weaken them
 (memory/forgetting_curve)."""
 HELD_AT_ONCE = 64
-"""Maximum number of records read at once that are held for later recalls; longer lists would displace too many."""
+"""Maximum number of records in one read from the store that are cached for later recalls. The records of a larger read
+are not cached, because they would displace too many others."""
 SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
-"""Maximum k for which only a selection of a long stream is ranked; for a larger k, all of its records are."""
+"""Maximum k (number of records to return) for which only a selection of a long stream is ranked; for a larger k, all
+records of the stream are ranked."""
 CANDIDATES = 1_000
-"""Number of candidates that are requested from the store by each criterion while a stream's columns are not
-available."""
+"""Number of candidates that are requested from the store by each criterion, such as words or vectors, while a stream's
+columns (its index in memory) are not available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,10 @@ class Recall:
         passed_over: ids of records that were found but not returned.
         without_vectors: why only words were compared; "": vectors were compared, too.
         not_reranked: why the second stage could not rank; "": it ranked, or there is none.
-        by_candidates: the stream was not searched completely, because its columns are still being filled.
-        certainty: the probability, 0 to 1, that any of the candidates answers the question (memory/recall/ranking).
+        by_candidates: the stream was not searched completely, because its columns (its index in memory) are still being
+            filled.
+        certainty: the probability, 0 to 1, that any of the records that pass the filters answers the question
+            (memory/recall/ranking).
     """
 
     returned: list[Recalled] = field(default_factory=list)
@@ -123,13 +127,13 @@ class Recollection(list[Recalled]):
     """The records that the recall of a stream returns, best first.
 
     Attributes:
-        certainty: the probability, 0 to 1, that any of the candidates answers the question.
+        certainty: the probability, 0 to 1, that any of the records that pass the filters answers the question.
         without_vectors: why words alone were compared, for all or some records; "": all vectors were compared.
         touch: the effect of this recall on the records that it found. After `recall(touch=False)` it is not written:
             the caller can write it together with its own entries (`Stream.commit`). None: there is no effect.
         not_reranked: why the second stage could not rank; "": it ranked, or there is none.
-        by_candidates: the stream was not searched completely, because it is long and its columns are still being
-            filled.
+        by_candidates: the stream was not searched completely, because it is long and its columns (its index in memory)
+            are still being filled.
     """
 
     def __init__(
@@ -164,8 +168,8 @@ class Recaller:
     """Recalls from any stream of a store.
 
     Attributes:
-        scanned: the maximum number of records of a stream that is scored completely; of a longer stream, only a
-            selection is scored.
+        scanned: the maximum number of records of a stream that is scored completely. Of a longer stream, only a
+            selection is scored, unless more than SELECTS_UP_TO records are requested or the policy needs all records.
     """
 
     def __init__(
@@ -197,7 +201,7 @@ class Recaller:
             second: reranks the best of the found records; None: the records keep the order of the policy.
 
         Raises:
-            InputError: the query is empty, or k is below 1 or no whole number.
+            InputError: the query is empty, or k is not a whole number of at least 1.
         """
         if not query.strip():
             raise InputError("the query is empty: expected the words of a question")
@@ -251,7 +255,8 @@ class Recaller:
         return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
 
     async def _columns(self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy) -> Columns:
-        """Return a stream's columns; until they are available, columns of the candidates that the store finds."""
+        """Return a stream's columns (its index in memory). Until they are available, return columns of the candidates
+        that the store finds, or wait if the policy needs all records."""
         if not getattr(policy, "by_relevance", False):
             return await self.shelf.columns(stream)
         if (columns := await self.shelf.at_hand(stream)) is not None:
@@ -329,7 +334,8 @@ class Recaller:
 
 
 def _without_repetitions(found: Recall, query: str) -> Recall:
-    """Pass over messages with the same words as the question: the same question, asked earlier, answers nothing."""
+    """Move messages with the same words as the question to the records passed over: the same question, asked earlier,
+    answers nothing."""
     words = normalised(query)
     same = [each.id for each in found.returned if each.record.kind == "chat" and normalised(each.text) == words]
     returned = [each for each in found.returned if each.id not in same]
@@ -346,9 +352,9 @@ async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> R
 
 
 def recaller_of(store: Store, embedder: Embedder) -> Recaller:
-    """Return the recaller of a store and an embedder, which all open streams with both share.
+    """Return the recaller of a store and an embedder. All open streams that use this store and this embedder share it.
 
-    It exists as long as one of these streams is open.
+    The recaller exists as long as one of these streams does.
     """
     held: WeakValueDictionary[int, Recaller] = vars(store).setdefault("_recallers", WeakValueDictionary())
     found = held.get(id(embedder))  # the id cannot be reused, because the recaller keeps the embedder alive
@@ -361,7 +367,7 @@ FADING_CODES = np.array([kind in FADING for kind in KINDS])
 
 
 def _candidates(columns: Columns, scored: Scored, vector: Floats, now: Moment) -> Candidates:
-    """Collect the candidates and functions that a policy needs."""
+    """Return the scores of the candidates, and the functions by which a policy reads their other properties."""
 
     def signals(rows: Rows) -> Signals:
         whole, at = columns.entire, columns.in_entire(rows)

@@ -45,7 +45,7 @@ def leave_order(ask: RankMemories) -> Ranked:
 NONE, MODEL, CROSS = "none", "model", "cross"
 FORMS = "none, model, cross:NAME-OR-FOLDER"
 LONGEST = 600
-"""Maximum number of characters of a memory that the reranker reads."""
+"""Number of characters of a memory's text that the reranker reads, from its beginning."""
 
 
 class Reranker(Protocol):
@@ -89,13 +89,19 @@ class ByCrossEncoder:
 
 @dataclass(frozen=True, slots=True)
 class SecondStage:
-    """A reranker, and the maximum number of memories that it reads for a question."""
+    """A reranker, and the number of memories that it reads for a question.
+
+    Attributes:
+        most: maximum number of memories that the reranker reads; if a recall returns more than this, as many as are
+            returned.
+    """
 
     reranker: Reranker
     most: int = 20
 
     async def best(self, query: str, records: Sequence[Record], k: int) -> tuple[list[int], str]:
-        """Return the indexes of the k best records, best first; and why they could not be reranked, "" if they were."""
+        """Return the indexes of the k best records, best first; and the reason if they could not be reranked (then they
+        keep their order), otherwise ""."""
         texts = [_line(record) for record in records]
         try:
             order = list(dict.fromkeys(await self.reranker.order(query, texts)))
@@ -105,7 +111,7 @@ class SecondStage:
 
 
 def check_reranker(name: str) -> str:
-    """Return the name of a reranker if it is valid, "" for none.
+    """Return the name of a reranker if it is valid; "" if the name is "" or "none".
 
     Raises:
         SettingsError: the name has none of the valid forms.

@@ -1,13 +1,13 @@
-"""Select the records of a long stream that may be among the best. Only these are ranked, by the same code as all
-records of a short stream.
+"""Select the records of a long stream that may be among the best answers to a question. Only these are ranked, by the
+same code as all records of a short stream.
 
 The selection consists of
 - the best records by their own words and those of their episode, with their neighbours,
 - the records with the most similar vectors, compared by one bit per dimension,
-- the newest records, and the records of the days that the question names.
+- the newest records, and the newest records of each period that the question names.
 
-They are scored with the statistics of the whole stream: the rarity of words, how much each speaker says, and the words
-of episodes.
+The selected records are scored with the statistics of the whole stream: the rarity of words, how much each speaker
+says, and the words of episodes.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ from mindstream.text.lexical import K1, GrowingArray, Lexical, Matches, saturate
 from mindstream.text.words import batches
 
 LONG = 20_000
-"""Maximum number of records of a stream that is scored completely."""
+"""Maximum number of records in a stream for all of them to be scored."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 FOLLOWED = ("kind", "by", "group", "asks", "only_asks", "created")
-"""Columns that scoring reads, except `before` and `after`; each is copied when it is first used."""
+"""Names of the columns that scoring reads. A selection copies its part of each column when the column is first used.
+`before` and `after` are missing here, because a selection computes its own."""
 
 BESIDE = ThreadPoolExecutor(1, "vectors")
-"""Compares vectors in parallel with the search for words; numpy releases the interpreter lock."""
+"""A thread that compares vectors while the caller searches for words; numpy releases the interpreter lock."""
 
 
 class LookedUp(NamedTuple):
-    """The matches of some terms (`found`), and the scores of all episodes by these terms (`groups`)."""
+    """The matches of some terms in a whole stream (`found`), and the scores of all episodes by these terms
+    (`groups`)."""
 
     found: Matches
     groups: Floats
@@ -92,7 +94,7 @@ def _column(values: Array) -> GrowingArray[Any]:
 
 
 class SelectedLexical(Lexical):
-    """The index of the whole stream, limited to the selected documents."""
+    """The word index of the whole stream, limited to the selected records."""
 
     def __init__(self, whole: Lexical, rows: Ints, chosen: Mask, terms: Looked):
         self.postings, self.total, self.grouped = whole.postings, whole.total, whole.grouped
@@ -143,11 +145,15 @@ class SelectedVectors(Vectors):
 def select(
     columns: Columns, question: RecallQuery, vectors: Floats, passing: Mask, weights: Weights
 ) -> tuple[Selection, Mask]:
-    """Select the records that may be among the best of those that pass, and their neighbours.
+    """Select the records that may be among the best answers to a question, and their neighbours in their episodes.
+
+    Args:
+        vectors: the vectors of the question's wordings.
+        passing: marks the records that pass the recall's filters.
 
     Returns:
-        The selection, and a mask of the candidates in it. The other selected records only contribute to the scores of
-        their neighbours.
+        The selection, and a mask of the candidates in it: the records that can be returned. The other selected records
+        only contribute to the scores of their neighbours.
     """
     terms: Looked = {}
     inner = np.zeros(len(columns), np.bool_)
@@ -167,7 +173,7 @@ def select(
 
 
 def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
-    """Mark rows, and the two records before and after each of them in their episodes."""
+    """Mark rows, and for each of them the two records before and the two records after, within its episode."""
     mask[rows] = True
     for step in (columns.before.values, columns.after.values):
         reached: NDArray[np.integer] = rows
@@ -178,8 +184,12 @@ def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
 
 
 def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
-    """Return the best rows by the words of record and episode: the best of all records, because they contribute to the
-    scores of their neighbours; and the best of those that pass."""
+    """Return the rows of the records with the best words, their own and those of their episodes, in two or three lists.
+
+    One list is of all records, because these contribute to the scores of their neighbours, and one of the records that
+    pass the filters (`passing`). If the question means a speaker or names a period, a third list takes this into
+    account, too. The matches of the words are added to `kept`.
+    """
     index, count = columns.lexical, len(columns)
     words = np.zeros(count, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)
@@ -204,7 +214,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
 
 
 def _besides(columns: Columns, question: RecallQuery, rows: Ints, weights: Weights) -> Floats:
-    """Return the parts of the score that depend on the speaker and on the time."""
+    """Return for each row the part of its score that depends on the speaker and on the time."""
     gains = np.zeros(len(rows), np.float32)
     if question.who >= 0:
         said = (columns.by.values[rows] == question.who) & (columns.kind.values[rows] == CHAT)
@@ -221,7 +231,8 @@ def _best(rows: Ints, scores: Floats, n: int) -> Ints:
 
 
 def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
-    """Return the rows with the most similar vectors: messages by the first wording, other records by the last one."""
+    """Return the rows with the most similar vectors. If the question has two wordings, messages are compared with the
+    first and other records with the second."""
     if len(vectors) == 1:
         asked = [(vectors[0], passing)]
     else:
@@ -237,7 +248,7 @@ def _dated(columns: Columns, question: RecallQuery, passing: Mask) -> list[Ints]
 
 
 class Part(Columns):
-    """The records of a stream that a store found as candidates."""
+    """The columns of some records of a stream: those that the store found as candidates for a question."""
 
     def __init__(self, stream: StreamKey, embedder: str, width: int, found: Candidates) -> None:
         super().__init__(stream, embedder, width)
@@ -254,7 +265,7 @@ class Part(Columns):
         return super().written_in(spans) if self._told is None else self._told.written
 
     def _hear(self, said: Mapping[str, tuple[int, int]]) -> None:
-        """Replace the speakers' statistics by those of the whole stream."""
+        """Replace the statistics of how much each speaker says by those of the whole stream."""
         for name in said:
             self.number(name)
         messages, words = ([said.get(name, (0, 0))[at] for name in self.names] for at in (0, 1))

@@ -1,7 +1,7 @@
-"""The effects of recalls. A touch changes the records that a recall found; RecentTexts remembers the returned texts, so
-that they are not stored again.
+"""The effects of recalls. A touch is the change that a recall makes to the strength of the records that it found.
+RecentTexts remembers the returned texts, so that they are not stored again.
 
-Touches are collected, and committed at most a second later.
+Touches are collected, and committed about a second later.
 
 The rules of strength are applied to the state that a record has when the touch is written. If another process has
 changed the record, the write is refused and repeated with the new state. So no touch is lost or counted twice.
@@ -28,7 +28,7 @@ from mindstream.memory.store.record import FADING, KINDS, Record, normalised, sa
 from mindstream.memory.store.store import Commit, Entry, Revision, Store
 
 LATER_S = 1.0
-"""Maximum delay, in seconds, before a touch is written. A crash loses the touches that still wait."""
+"""Delay, in seconds, before a touch is written. A crash loses the touches that still wait."""
 AT_ONCE = 20
 """Maximum number of recalls whose touches are written in one commit: the next recall must read the records that the
 commit changed, which takes 16 us per record."""
@@ -47,8 +47,8 @@ class Touches:
     """The touches of one stream that are not written yet.
 
     Args:
-        columns: returns columns that contain at least the records with these ids, in their current state.
-        laws: the rules of strength (memory/forgetting_curve); None: only the time of the last return changes.
+        columns: a function that returns columns with at least the records of the given ids, in their current state.
+        laws: the rules of strength (memory/forgetting_curve); None: a touch changes only the time of the last return.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class Touches:
         self._timer: asyncio.Task[None] | None = None
 
     def add(self, touch: Touch) -> None:
-        """Add a recall; it is written within LATER_S."""
+        """Add the touch of a recall; it is written LATER_S seconds later, or with an earlier commit."""
         self._waiting.append(touch)
         if self._timer is None or self._timer.done():
             self._timer = asyncio.ensure_future(self._later())
 
     async def overdue(self) -> None:
-        """Write touches that have waited for twice LATER_S, which happens with a manual clock. If a write is in
-        progress, do nothing.
+        """Write all touches if the oldest has waited for twice LATER_S, as happens with a manual clock. If a write is
+        in progress, do nothing.
         """
         late = self._waiting and self._clock.now() - self._waiting[0].at >= 2 * LATER_S
         if late and not self._writing.locked():
@@ -113,7 +113,8 @@ class Touches:
         return await self._write([touch], commit)
 
     async def commit_all(self, commit: Commit) -> list[Logged]:
-        """Write a commit together with some waiting touches; the log rows of the touches come last."""
+        """Write a commit together with up to AT_ONCE waiting touches, whose log rows come last. A commit without
+        entries is written alone."""
         if not self._waiting or not commit.entries or self._writing.locked():
             return await self._store.commit(commit)
         async with self._writing:
